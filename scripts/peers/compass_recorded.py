@@ -1,11 +1,12 @@
 """What the live Compass tools make of single layers and small networks, recorded for tests/converters/aipu.
 
-    scripts/peer compass-recorded [--only WORDS] [--write] [--work DIR]
+    scripts/peer compass-recorded [--kind KIND] [--only WORDS] [--write] [--work DIR] [--jobs N]
 
 The Parser and Optimizer (peers/compass) run the layers of tests/converters/aipu/single_layers.py and the networks of
-tests/support/float_forms.py, each in one of seven modes in turn; --only takes those whose names hold the words. A row a
-case says whether tflq's float IR, quantised IR and tensors are the tools'. --write puts what is equal into
-tests/converters/aipu/recorded.json, beside what stands there of other cases.
+tests/support/float_forms.py, each in one of seven modes in turn, and the layers of drawn_layers.py, each in its own
+mode; --only takes those whose names hold the words, --kind those of one kind. A row a case says whether tflq's float
+IR, quantised IR and tensors are the tools'. --write puts what is equal into tests/converters/aipu/recorded.json, beside
+what stands there of other cases. What --work holds already is not made anew.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import json
 import subprocess
 import sys
 import tempfile
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,11 +23,15 @@ from typing import Any
 import numpy as np
 
 from peers.campaign import Peer, Row, Verdict, find, parser, report
-from peers.compass import MODES, _environment, ranges_of
+from peers.compass import _environment, ranges_of
 from tests.converters.aipu import test_recorded
-from tests.converters.aipu.recording import CALIBRATED, digest_of_files, digest_of_tensor
+from tests.converters.aipu.drawn_layers import MODE_OF
+from tests.converters.aipu.recording import CALIBRATED, MODES, digest_of_files, digest_of_tensor, settings_of
 from tests.converters.aipu.single_layers import LAYERS
 from tests.support.float_forms import FORMS, built
+from tflq.converters.aipu import AIPU
+from tflq.converters.aipu.tool_config import config_text
+from tflq.converters.settings import parse_settings
 from tflq.converters.tflite import write_model
 from tflq.errors import TflqError
 from tflq.schemas.aipu import read_network, write_network
@@ -33,33 +39,61 @@ from tflq.schemas.aipu import read_network, write_network
 ROOT = Path(__file__).resolve().parent.parent.parent
 RECORDED = ROOT / "tests" / "converters" / "aipu" / "recorded.json"
 Case = dict[str, Any]
-IN_TURN = ("sym_pt_8", "asym_pc_8", "sym_pc_16", "asym_pt_w8a16", "asym_pt_8", "sym_pc_8", "asym_pc_16")
+IN_TURN = MODES[:7]
 
 
 def main(arguments: Sequence[str]) -> int:
     options = parser(__doc__)
     options.add_argument("--only", default="", help="cases whose names hold these words (all)")
+    options.add_argument("--kind", choices=("layers", "networks", "drawn"), help="those of one kind (all)")
     options.add_argument("--write", action="store_true", help="record what is equal")
     options.add_argument("--work", type=Path, help="folder that keeps the tools' files")
     chosen = options.parse_args(arguments)
     peer = find("compass")
     with tempfile.TemporaryDirectory() as scratch:
-        plan = [case for case in _plan(chosen.work or Path(scratch)) if chosen.only in case["name"]]
-        _run(peer, plan, chosen.work or Path(scratch))
+        kinds = [chosen.kind] if chosen.kind else ["layers", "networks", "drawn"]
+        plan = [
+            case
+            for case in _plan(chosen.work or Path(scratch))
+            if chosen.only in case["name"] and case["kind"] in kinds
+        ]
+        _run(peer, plan, chosen.work or Path(scratch), chosen.jobs)
         return report(_rows(plan, chosen.write), chosen.json)
 
 
 def _plan(work: Path) -> list[Case]:
-    settings = {mode.name: mode.compass for mode in MODES}
     names = [("layers", name) for name in LAYERS] + [("networks", name) for name in FORMS]
+    modes = [(kind, name, IN_TURN[k % len(IN_TURN)]) for k, (kind, name) in enumerate(names)]
+    modes += [("drawn", name, mode) for name, mode in MODE_OF.items()]
     return [
-        {"kind": kind, "name": name, "folder": str(work / f"{kind}{k}"), "mode": mode, "settings": settings[mode],
-         "calibrated": CALIBRATED}
-        for k, (kind, name) in enumerate(names) for mode in (IN_TURN[k % len(IN_TURN)],)
-    ]  # fmt: skip
+        {
+            "kind": kind,
+            "name": name,
+            "folder": str(work / f"{kind}_{zlib.crc32(name.encode()):08x}"),
+            "mode": mode,
+            "settings": _of_compass(mode),
+            "calibrated": CALIBRATED,
+        }
+        for kind, name, mode in modes
+    ]
 
 
-def _run(peer: Peer, plan: list[Case], work: Path) -> None:
+def _of_compass(mode: str) -> dict[str, str]:
+    """The mode as keys of the tool's configuration."""
+    lines = config_text(parse_settings(AIPU.settings, settings_of(mode)), "layer").splitlines()[1:]
+    found = dict(line.split(" = ", 1) for line in lines)
+    others = (
+        "graph",
+        "bin",
+        "model_name",
+        "output_dir",
+        "calibration_strategy_for_activation",
+        "calibration_batch_size",
+    )
+    return {key: value for key, value in found.items() if key not in others}
+
+
+def _run(peer: Peer, plan: list[Case], work: Path, jobs: int) -> None:
     for case in plan:
         folder = Path(case["folder"])
         (folder / "ir").mkdir(parents=True, exist_ok=True)
@@ -71,21 +105,27 @@ def _run(peer: Peer, plan: list[Case], work: Path) -> None:
             write_model(built(case["name"])[0], case["model"])
         else:
             case["text"] = str(folder / "ir" / "layer.txt")
-            text, binary = write_network(LAYERS[case["name"]].network())
+            text, binary = write_network(test_recorded.float_network(case["kind"], case["name"]))
             Path(case["text"]).write_text(text, encoding="utf-8")
             Path(case["text"]).with_suffix(".bin").write_bytes(binary)
-    listed = work / "plan.json"
-    listed.write_text(json.dumps(plan), encoding="utf-8")
     environment = _environment(peer)
     environment["PYTHONPATH"] += f":{peer.scripts}"
     worker = Path(__file__).with_name("compass_recorded_worker.py")
     python = peer.target / "venv" / "bin" / "python"
-    subprocess.run([str(python), str(worker), str(listed)], env=environment, capture_output=True, check=False)
+    running = []
+    for part in range(jobs):
+        listed = work / f"plan{part}.json"
+        listed.write_text(json.dumps(plan[part::jobs]), encoding="utf-8")
+        command = [str(python), str(worker), str(listed)]
+        quiet = subprocess.DEVNULL
+        running.append(subprocess.Popen(command, env=environment, stdout=quiet, stderr=quiet))
+    for process in running:
+        process.wait()
 
 
 def _rows(plan: list[Case], write: bool) -> Iterator[Row]:
     recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
-    found: Case = {"layers": {}, "networks": {}}
+    found: Case = {"layers": {}, "networks": {}, "drawn": {}}
     test_recorded.RECORDED = found
     for case in plan:
         kind, name, mode, folder = case["kind"], case["name"], case["mode"], Path(case["folder"]) / case["mode"]
@@ -100,10 +140,12 @@ def _rows(plan: list[Case], write: bool) -> Iterator[Row]:
         except TflqError as error:
             yield Row(name, mode, Verdict.REFUSED_BY_TFLQ, words=str(error)[:160])
         except AssertionError as error:
-            yield Row(name, mode, Verdict.DIFFERS, words=str(error).splitlines()[0][:160])
+            yield Row(name, mode, Verdict.DIFFERS, words=str(error)[:160])
+        except Exception as error:  # a layer that is no valid one of its kind must not end the others
+            yield Row(name, mode, Verdict.DIFFERS, words=f"{type(error).__name__}: {error}"[:160])
         else:
             yield Row(name, mode, Verdict.EQUAL, len(found[kind][name]["modes"][mode]["tensors"]))
-            kept = recorded[kind].setdefault(name, {"modes": {}})
+            kept = recorded.setdefault(kind, {}).setdefault(name, {"modes": {}})
             found[kind][name]["modes"] = {**kept["modes"], **found[kind][name]["modes"]}
             recorded[kind][name] = found[kind][name]
     if write:
@@ -111,7 +153,7 @@ def _rows(plan: list[Case], write: bool) -> Iterator[Row]:
 
 
 def _recorded(case: Case, folder: Path) -> Case:
-    stem = "layer" if case["kind"] == "layers" else "model"
+    stem = "model" if case["kind"] == "networks" else "layer"
     for template in folder.glob("*_opt_template.json"):
         template.rename(folder / "model_opt_template.json")
     with np.load(folder / "tensors.npz") as file:

@@ -91,6 +91,8 @@ def main(plan: str) -> None:
     compass.optimizer()
     compass.batches, compass.tensors = batches, tensors
     for case in json.loads(Path(plan).read_text(encoding="utf-8")):
+        if Path(case["folder"], case["mode"], "tensors.npz").exists():
+            continue
         process = os.fork()
         if process == 0:
             signal.alarm(MOST_SECONDS)

@@ -15,20 +15,51 @@ from tflq.interpreter import Engine
 CALIBRATED = 8
 """So many samples calibrate; the others are run."""
 
+MODES = (
+    *("sym_pt_8", "asym_pc_8", "sym_pc_16", "asym_pt_w8a16", "asym_pt_8", "sym_pc_8", "asym_pc_16"),
+    *("sym_pt_16", "symr_pc_8", "symr_ptf_16", "asym_ptf_8", "sym_pcf_8", "sym_pt_w4", "asym_pc_w4", "asym_pt_w12"),
+    *(
+        "sym_pc_a12",
+        "sym_pt_a16t9",
+        "asym_pc_8_m10",
+        "sym_pt_16_m12",
+        "sym_pt_w8a16_r4",
+        "sym_pc_16_r0",
+        "sym_pt_8_b16",
+    ),
+    *("asym_pc_8_X3", "sym_pt_8_u", "asym_pt_16_u", "sym_pc_8_Z2"),
+)
+"""Activations (r: restricted), weights (f: full range), widths, and one more setting."""
+
+_ACTIVATIONS = {"sym": "symmetric", "symr": "symmetric", "asym": "asymmetric"}
+_WEIGHTS = {"pt": "per_tensor", "pc": "per_channel"}
 _WIDTHS = {
     "8": [],
     "16": ["activation_bits=16", "weight_bits=16", "bias_bits=48", "lut_items_in_bits=10"],
     "w8a16": ["activation_bits=16", "weight_bits=8", "bias_bits=48", "lut_items_in_bits=10"],
+    "w4": ["weight_bits=4"],
+    "w12": ["weight_bits=12"],
+    "a12": ["activation_bits=12", "weight_bits=12", "lut_items_in_bits=10"],
+    "a16t9": ["activation_bits=16", "lut_items_in_bits=9"],
 }
+_MORE = {"m": "multiplier_bits", "r": "remain_shift", "b": "bias_effective_bits"}
 _SUMS = ["float_sums=true", "float_library=amd"]
 """As on the machine that recorded."""
 
 
 def settings_of(mode: str) -> list[str]:
-    """`sym_pt_8`, `asym_pc_w8a16`: activations, weights and widths."""
-    activations, weights, width = mode.split("_")
-    names = {"sym": "symmetric", "asym": "asymmetric", "pt": "per_tensor", "pc": "per_channel"}
-    return [f"activations={names[activations]}", f"weights={names[weights]}", *_WIDTHS[width], *_SUMS]
+    """One of MODES, as settings of tflq."""
+    activations, weights, width, *more = mode.split("_")
+    found = [f"activations={_ACTIVATIONS[activations]}", f"weights={_WEIGHTS[weights[:2]]}", *_WIDTHS[width], *_SUMS]
+    found += ["activation_range=restricted"] * (activations == "symr") + ["weight_range=full"] * (weights[2:] == "f")
+    for one in more:
+        if one == "u":
+            found.append("unify_concat=true")
+        elif one[0] in _MORE:
+            found.append(f"{_MORE[one[0]]}={one[1:]}")
+        else:
+            found.append(f"min_compatible_zhouyi_target={one}")
+    return found
 
 
 def digest_of_files(text: bytes, binary: bytes) -> str:

@@ -36,7 +36,7 @@ def truth(draw: np.random.Generator, shape: Shape) -> Array:
 
 @dataclass(frozen=True)
 class OneLayer:
-    """A layer, what it reads and writes, its keys and its own constants."""
+    """A layer, what it reads and writes, its keys and its own constants: shapes of drawn ones, or given."""
 
     operator: str
     inputs: Sequence[Shape]
@@ -44,6 +44,7 @@ class OneLayer:
     keys: Keys = field(default_factory=dict)
     constants: Mapping[str, Shape] = field(default_factory=dict)
     draws: Sequence[Draw] = (real(),)
+    given: Mapping[str, Array] = field(default_factory=dict)
 
     def samples(self) -> list[Array]:
         """[S, *shape] of each input."""
@@ -53,7 +54,8 @@ class OneLayer:
 
     def network(self) -> Network:
         draw = np.random.default_rng(13)
-        constants = {key: draw.uniform(-1, 1, shape).astype(np.float32) for key, shape in self.constants.items()}
+        constants: dict[str, Array] = dict(self.given)
+        constants |= {key: draw.uniform(-1, 1, shape).astype(np.float32) for key, shape in self.constants.items()}
         graph = float_layer(self.operator, self.samples(), [Output(s) for s in self.outputs], constants, **self.keys)
         graph.nodes = [replace(node, name="layer") for node in graph.nodes]
         graph.tensors = [replace(tensor, range=None) for tensor in graph.tensors]

@@ -194,7 +194,7 @@ def _requested(node: Node, options: LayerOptions) -> dict[str, Attribute]:
     """
     keys: dict[str, Attribute] = {TABLE_BITS: options.table_bits}
     layer = LAYERS[node.operator]
-    if layer.is_linear and options.remain_shift is not None:
+    if layer.is_linear and node.operator != _NORMALISATION and options.remain_shift is not None:
         keys[REMAIN_SHIFT] = options.remain_shift
     if layer.is_linear and (options.per_channel or node.operator == _DEPTHWISE):
         keys[CHANNEL_WISE] = True

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.converters.aipu import emitted as ir
-from tflq.converters.aipu.descriptor import Layer, OutputType, Row, Source, by_range, like, plain, typed
+from tflq.converters.aipu.descriptor import Layer, OutputType, Row, Source, all_values, by_range, like, plain, typed
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.passes.activations import as_written
 from tflq.converters.aipu.translation import Translation
@@ -194,7 +194,7 @@ LAYERS = {
         types=lambda _, __, ___: (typed(affine_of(np.float32(OUTPUT_SCALE), 0, 16)),),
         emitted=(GROWTHS, ir.Computed(_emit_bounding_box)),
     ),
-    "max_roi_pool": Layer("MaxRoiPool", emitted=(ir.Computed(_emit_max_roi),)),
+    "max_roi_pool": Layer("MaxRoiPool", types=all_values, emitted=(ir.Computed(_emit_max_roi),)),
     "nms": Layer("NMS", types=_nms, emitted=(ir.Computed(_emit_nms, _read_nms), ir.Factors(_NMS_ORDER, "uint16"))),
     "pyramid_roi_align": Layer("PyramidROIAlign", types=_pyramid, emitted=(ir.Computed(_emit_pyramid),)),
     "roi_align": Layer("RoiAlign", emitted=(ir.Computed(_emit_roi_align),)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.converters.aipu import emitted as ir
-from tflq.converters.aipu.descriptor import Layer, OutputType, Row, Source, like, plain, typed
+from tflq.converters.aipu.descriptor import Layer, OutputType, Row, Source, plain, typed, with_all_values
 from tflq.converters.aipu.operators.reductions import without_axes
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.ranges import type_of_range
@@ -19,7 +19,7 @@ from tflq.interpreter.kernels.aipu.scales import affine_of, is_plain, offset_of
 
 def _top_k(node: Node, operands: Operands, _options: LayerOptions) -> tuple[OutputType, ...]:
     x = operands.input(0)
-    return like(x), plain(16 if x.shape[node.attributes.integer("axis")] <= 1 << 16 else 32)
+    return with_all_values(x), plain(16 if x.shape[node.attributes.integer("axis")] <= 1 << 16 else 32)
 
 
 def _one_hot(node: Node, _operands: Operands, options: LayerOptions) -> tuple[OutputType, ...]:

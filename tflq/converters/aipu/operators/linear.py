@@ -25,7 +25,6 @@ from tflq.interpreter.kernels.aipu.unweighted import BIASES
 from tflq.schemas.aipu import Value
 
 _NARROW = (("uint8", 0, 255), ("int8", -128, 127), ("uint16", 0, 65535), ("int16", -32768, 32767))
-_ONE_BITS = 8
 _SIDES = {"x": "w", "y": "h", "z": "d"}
 """Axis of Compass -> that of TFLite."""
 
@@ -42,19 +41,22 @@ def changed_by(fused: Fused) -> dict[str, Value | None]:
         return {"clip_min": fused.limits[0], "clip_max": fused.limits[1]}
     if fused.kind == LEAKY:
         slope = int(fused.slope)
-        kind = next((name for name, low, high in _NARROW if low <= slope <= high), "int32")
+        kind = next((name for name, low, high in _NARROW if low <= slope <= high), "uint32" if slope > 0 else "int32")
         return {"negative_slope_type": kind, "negative_slope_value": slope}
     return {}
 
 
 def _emit(layer: Lowered) -> Emitted:
-    """One multiplier: four keys; one a channel: two constants. Then those of the fused activation and remain_shift."""
+    """One multiplier: four keys; one a channel, and of a DepthwiseConv: two constants.
+
+    Then those of the fused activation and remain_shift.
+    """
     found, node = layer.param("filter"), layer.node
     assert isinstance(found, FilterParams)
     weights = required_constant(layer.operands, "weights")
     constants: dict[str, Array] = {}
     keys: dict[str, Value] = {}
-    if found.rescale.m.size == 1 and not weights.affine.is_per_axis:
+    if found.rescale.m.size == 1 and not weights.affine.is_per_axis and node.operator != "depthwise_conv":
         wide = node.attributes.boolean(CHANNEL_WISE, False) or imported_array(node, CHANNEL_WISE) is not None
         kind = type_of_multiplier(16 if wide else multiplier_bits(node, layer.operands.output()))
         keys = factor_keys(LINEAR, found.rescale, kind)
@@ -104,12 +106,12 @@ def slopes(node: Node, operands: Operands, _options: LayerOptions) -> Mapping[st
 
 
 def _biases(_node: Node, operands: Operands, options: LayerOptions) -> Mapping[str, Tensor]:
-    """b_q = clamp(RNE(s_x * s_w * b)) + zp_x * w_q, of a weight 1 of 8 bits in the activation's mode.
+    """b_q = clamp(RNE(s_x * s_w * b)) + zp_x * w_q, of a weight 1 in the activation's mode.
 
     By the whitepaper the weight has no scale: b_q = clamp(RNE(s_x * b)) + zp_x.
     """
     x = operands.input(0)
-    weight = type_of_range(0, 1, _ONE_BITS, True, options.is_symmetric, options.restricted)
+    weight = type_of_range(0, 1, options.weight_bits, True, options.is_symmetric, options.restricted)
     one = Tensor("", (), DType.INT8, weight)
     s_w, value = scale_of(one), int(encode(np.ones(1, np.float32), weight)[0])
     if options.by_whitepaper:
@@ -229,7 +231,7 @@ def _refuse_filter(graph: Graph, node: Node) -> str:
 
 LAYERS = {
     "batch_norm": _linear("BatchNorm"),
-    "bias_add": Layer("BiasAdd", always, emitted=(Factors(LINEAR),), constants=_biases),
+    "bias_add": Layer("BiasAdd", always, emitted=(Factors(LINEAR),), constants=_biases, has_width=True),
     "conv_transpose": _linear("ConvTranspose"),
     "convolution": _linear("Convolution"),
     "convolution_3d": _linear("Convolution3D"),

@@ -14,6 +14,7 @@ from tflq.converters.aipu.ranges import type_of_range
 from tflq.converters.aipu.weights import quantise_biases, quantise_weights
 from tflq.graph import Affine, Array, DType, Node, Operands, Tensor
 from tflq.graph.attributes import Attribute
+from tflq.interpreter.kernels.aipu.imported import multiplier_bits
 from tflq.interpreter.kernels.aipu.multiplier import type_of_multiplier
 from tflq.interpreter.kernels.aipu.normalization import ROOT_TABLE
 from tflq.interpreter.kernels.aipu.norms import NORMALISED_SCALE, NormParams, adjustment, count_of
@@ -62,7 +63,8 @@ def _channels_last(constant: Tensor) -> Tensor:
 def _emit(layer: ir.Lowered) -> ir.Emitted:
     params = layer.node.params
     assert isinstance(params, NormParams)
-    kind = type_of_multiplier(bits_of(layer.operands.output()))
+    output = layer.operands.output()
+    kind, last = (type_of_multiplier(bits) for bits in (bits_of(output), multiplier_bits(layer.node, output)))
     keys: dict[str, Value] = {
         "var_shift_value": params.variance_shift,
         "var_shift_type": "uint8",
@@ -73,9 +75,9 @@ def _emit(layer: ir.Lowered) -> ir.Emitted:
     }
     constants: dict[str, Array] = {}
     if params.rescale.m.size == 1 and not required_constant(layer.operands, "weights").affine.is_per_axis:
-        keys |= ir.factor_keys(ir.LINEAR, params.rescale, kind)
+        keys |= ir.factor_keys(ir.LINEAR, params.rescale, last)
     else:
-        narrow = kind if layer.node.operator != "group_norm" else "uint16"
+        narrow = last if layer.node.operator != "group_norm" else "uint16"
         constants = {"scale": params.rescale.m.astype(np.dtype(narrow)), "shift": params.rescale.n.astype(np.int8)}
     return ir.Emitted({**constants, "lut": ROOT_TABLE.astype(np.int16)}, keys)
 
@@ -89,7 +91,9 @@ def _read(file: ir.FromFile) -> ir.Params:
 
 
 LAYERS = {
-    operator: Layer(name, always, emitted=(ir.Computed(_emit, _read),), constants=_constants, requested=_requested)
+    operator: Layer(
+        name, always, emitted=(ir.Computed(_emit, _read),), constants=_constants, requested=_requested, has_width=True
+    )
     for operator, name in (
         ("group_norm", "GroupNorm"),
         ("instance_norm", "InstanceNorm"),

@@ -16,7 +16,6 @@ from tflq.converters.aipu.descriptor import (
     all_values,
     by_range,
     follows_input,
-    like,
     plain,
     with_all_values,
 )
@@ -29,6 +28,8 @@ from tflq.interpreter.kernels.aipu.multiplier import Multiplier, type_of_multipl
 from tflq.interpreter.kernels.aipu.scales import bits_of, is_signed
 from tflq.schemas.aipu import Value
 
+_TWELVE = 12
+
 
 def _concat(node: Node, operands: Operands, options: LayerOptions) -> tuple[OutputType, ...]:
     """Branches of one type pass it with all quantized values; others take the output's range, as wide as the widest."""
@@ -40,10 +41,11 @@ def _concat(node: Node, operands: Operands, options: LayerOptions) -> tuple[Outp
 
 
 def _emit_scatter(layer: ir.Lowered) -> ir.Emitted:
-    """As a pair, k of the output's width; MUL has M_0 and M_1, N_0 at the end and N_1 at each update."""
-    (found,), kind = layer.multipliers("rescale"), type_of_multiplier(bits_of(layer.operands.output()))
+    """As a pair, k in the output's unsigned type; MUL has M_0 and M_1, N_0 at the end and N_1 at each update."""
+    (found,), bits = layer.multipliers("rescale"), bits_of(layer.operands.output())
     factors = factors_of(layer)
     if layer.param("method") == "MUL":
+        kind = type_of_multiplier(bits)
         keys: dict[str, Value] = {
             "scale_value": (1, *factors),
             "shift_value": (found.first_n, 0, layer.number("step_shift")),
@@ -51,6 +53,7 @@ def _emit_scatter(layer: ir.Lowered) -> ir.Emitted:
             "scale_type": (kind,) * 3,
         }
         return ir.Emitted(keys=keys)
+    kind = "aligned_uint12" if bits == _TWELVE else type_of_multiplier(bits)
     keys = ir.factor_keys(ir.ADDITIVE, found, kind)
     keys |= {"scale_value": (found.first_m, *factors), "scale_type": ("uint16", kind, kind)}
     return ir.Emitted(keys=keys)
@@ -74,8 +77,8 @@ def _scattered(_node: Node, operands: Operands) -> bool:
 
 
 def _filter(_node: Node, operands: Operands, _options: LayerOptions) -> tuple[OutputType, ...]:
-    """What is kept passes; the count is whole."""
-    return (*(like(t) for t in operands.inputs[:-1] if t is not None), plain(16))
+    """What is kept passes, with all quantized values; the count is whole."""
+    return (*(with_all_values(t) for t in operands.inputs[:-1] if t is not None), plain(16))
 
 
 def _emit_filter(layer: ir.Lowered) -> ir.Emitted:
@@ -155,8 +158,8 @@ LAYERS = {
     "gather_nd": Layer("GatherND", types=all_values),
     "repeat": Layer("Repeat", types=all_values),
     "reverse_sequence": Layer("ReverseSequence"),
-    "scatter_elements": Layer("ScatterElements", _scattered, emitted=_scatter, keeps_whole=True),
-    "scatter_nd": Layer("ScatterND", _scattered, emitted=_scatter, keeps_whole=True),
+    "scatter_elements": Layer("ScatterElements", _scattered, emitted=_scatter, keeps_whole=True, has_width=True),
+    "scatter_nd": Layer("ScatterND", _scattered, emitted=_scatter, keeps_whole=True, has_width=True),
 }
 
 SOURCES = {

@@ -180,7 +180,7 @@ def clip_limits(node: Node, output: Tensor) -> tuple[int, int]:
         return node.attributes.integer("clip_min"), node.attributes.integer("clip_max")
     given = [np.float32(node.attributes.real(key)) for key in ("clip_min", "clip_max")]
     fine = np.float32(scale_of(output) * np.float32(1 << _extra_bits(output)))
-    low, high = (int(np.clip(np.rint(np.float32(fine * limit)), INT32_MIN, INT32_MAX)) for limit in given)
+    low, high = (int(np.clip(float(np.rint(fine * limit)), INT32_MIN, INT32_MAX)) for limit in given)
     return low, high
 
 

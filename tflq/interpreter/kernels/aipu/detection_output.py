@@ -145,8 +145,9 @@ def _boxes(params: DetectionParams, deltas: Array, proposals: Integers) -> Array
         half = _scaled(entry, params.grow, params.early[0], size) >> 1
         moved = _scaled(params.moves[axis].lookup(deltas[..., place]), params.move, params.early[1], size)
         centre = moved + np.clip(params.place.apply(middle), *INT16).astype(np.int64)
-        near.append(np.clip(centre - half, 0, params.window[axis]))
-        far.append(np.clip(centre + half, 0, params.window[axis]))
+        end = min(params.window[axis], INT16[1])
+        near.append(np.clip(centre - half, 0, end))
+        far.append(np.clip(centre + half, 0, end))
     return np.stack([*near, *far], axis=-1)
 
 

@@ -83,6 +83,6 @@ def _factors(a: Tensor, b: Tensor) -> tuple[int, int]:
     larger = max(s_a, s_b) if not any(plain) else (s_a if plain[0] else s_b)
     other = min(s_a, s_b) if not any(plain) else (s_b if plain[0] else s_a)
     ratio = np.float32(larger / other)
-    factor = np.float32(BASE) if BASE * ratio <= LARGEST else np.float32(LARGEST / ratio)
+    factor = np.float32(BASE) if BASE * ratio <= LARGEST else np.float32(LARGEST) * (np.float32(1) / ratio)
     k_a, k_b = (max(1, int(np.float32(np.float32(larger / s) * factor))) for s in (s_a, s_b))
     return k_a, k_b

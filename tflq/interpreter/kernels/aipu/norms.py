@@ -20,7 +20,7 @@ import numpy as np
 from tflq.arrays import Doubles, Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
-from tflq.interpreter.kernels.aipu.imported import imported_multiplier, number_of
+from tflq.interpreter.kernels.aipu.imported import imported_multiplier, multiplier_bits, number_of
 from tflq.interpreter.kernels.aipu.multiplier import (
     Multiplier,
     OutputCodes,
@@ -30,7 +30,7 @@ from tflq.interpreter.kernels.aipu.multiplier import (
     unify_shifts,
 )
 from tflq.interpreter.kernels.aipu.normalization import reciprocal_root
-from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, reciprocal, required_constant, scale_of
+from tflq.interpreter.kernels.aipu.scales import bits_of, reciprocal, required_constant, scale_of
 from tflq.interpreter.registry import Kernel
 
 NORMALISED_SCALE = "normalised_scale"
@@ -51,26 +51,22 @@ class NormParams:
         axes: behind the sample axis, the channels of a group being the last.
         variance_shift: v.
         norm: M_n and N_n; 1 and N at 8 bits.
-        limits: of the input's quantized values.
         weights: int64, shaped for the input.
         biases: likewise.
         rescale: M and N, one for all or one a channel.
         codes: how the output is stored.
-        is_wide: whether quantized values have more than 8 bits.
-        rounds: whether w * u and the sum are float32.
+        is_wide: whether quantized values have more than 8 bits; then w * u and the sum are float32.
     """
 
     groups: int
     axes: tuple[int, ...]
     variance_shift: int
     norm: Multiplier
-    limits: tuple[int, int]
     weights: Integers
     biases: Integers
     rescale: Multiplier
     codes: OutputCodes
     is_wide: bool
-    rounds: bool
 
 
 def normalised_axes(node: Node, x: Tensor) -> tuple[int, ...]:
@@ -118,12 +114,10 @@ def lower(node: Node, operands: Operands) -> NormParams:
         tuple(a + 1 for a in axes),
         shift,
         norm,
-        code_limits(x),
         values,
         offsets,
         rescale,
         codes_of(output),
-        is_wide,
         is_wide,
     )
 
@@ -143,7 +137,7 @@ def weight_shape(node: Node, x: Tensor, weights: Tensor) -> tuple[int, ...]:
 
 def _rescale(node: Node, weights: Tensor, output: Tensor, s_n: np.float32) -> Multiplier:
     ratios = scale_of(output) / (s_n * reciprocal(weights.affine)).astype(np.float32)
-    found = find_multipliers(ratios.astype(np.float32), bits_of(output))
+    found = find_multipliers(ratios.astype(np.float32), multiplier_bits(node, output))
     return unify_shifts(found) if node.operator == "group_norm" and found.m.size > 1 else found
 
 
@@ -165,9 +159,7 @@ def run(params: NormParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
     """Run the norm: quantized [S, ..., C] -> quantized [S, ..., C]."""
     q = x.astype(np.int64)
     parts, axes = grouped(q, params.groups, params.axes)
-    mean = np.clip(np.rint(parts.mean(axis=axes, keepdims=True, dtype=np.float64)), *params.limits).astype(np.int64)
-    if params.is_wide:
-        mean = np.rint(parts.mean(axis=axes, keepdims=True, dtype=np.float64)).astype(np.int64)
+    mean = np.rint(parts.mean(axis=axes, keepdims=True, dtype=np.float64)).astype(np.int64)
     apart = parts - mean
     squares = np.square(apart)
     if params.is_wide:
@@ -177,7 +169,7 @@ def run(params: NormParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
     root = (reciprocal_root(variance) + (1 << 15)) >> 16
     normalised = _normalised(params, apart, root).reshape(q.shape)
     limited = np.clip(normalised, params.codes.minimum, params.codes.maximum).astype(np.int64)
-    if params.rounds:
+    if params.is_wide:
         product = (params.weights.astype(np.float32) * limited.astype(np.float32)).astype(np.float32)
         total = (product + params.biases.astype(np.float32)).astype(np.float32).astype(np.int64)
     else:

@@ -12,6 +12,7 @@ import numpy as np
 from tflq.arrays import Integers
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.boxes import (
+    INT16,
     delta_table,
     exponential,
     first_rows,
@@ -98,6 +99,7 @@ def _boxes(params: ProposalParams, deltas: Array) -> Array:
         size, shift = params.sizes[axis], params.shift
         length = (params.growths[axis].lookup(deltas[..., 2 + axis]) * size) >> shift
         centre = ((params.moves[axis].lookup(deltas[..., axis]) * size) >> shift) + params.centres[axis]
-        near.append(np.rint(np.clip(centre - length / 2, 0, params.window[axis])))
-        far.append(np.rint(np.clip(centre + length / 2, 0, params.window[axis])))
+        end = min(params.window[axis], INT16[1])
+        near.append(np.rint(np.clip(centre - length / 2, 0, end)))
+        far.append(np.rint(np.clip(centre + length / 2, 0, end)))
     return np.stack([*near, *far], axis=-1)

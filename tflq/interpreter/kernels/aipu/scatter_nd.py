@@ -22,7 +22,7 @@ import numpy as np
 from tflq.arrays import Doubles, Integers
 from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.aipu.eltwise import common_scale, imported_pair
-from tflq.interpreter.kernels.aipu.imported import imported_numbers
+from tflq.interpreter.kernels.aipu.imported import imported_numbers, multiplier_bits
 from tflq.interpreter.kernels.aipu.multiplier import LARGEST, Multiplier, OutputCodes, codes_of, find_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, is_signed, offset_of, scale_of
 from tflq.interpreter.operands.checks import require_choice
@@ -155,7 +155,7 @@ def _common(node: Node, data: Tensor, updates: Tensor, output: Tensor) -> _Decis
         wide = 16 in (bits_of(data), bits_of(updates))
         limit = (1 << (NARROW_BITS if wide else USUAL_BITS)) - 1 if node.operator == "scatter_nd" else LARGEST
         method = node.attributes.text("reduction", "NONE")
-        factors, found = common_scale(method, data, updates, output, limit)
+        factors, found = common_scale(method, data, updates, output, limit, multiplier_bits(node, output))
         factors, found = _halved(factors, found, bits)
     return factors, 0, found
 

@@ -24,7 +24,6 @@ from tflq.interpreter.kernels.aipu.float_sums import float_products, sums_of
 from tflq.interpreter.kernels.aipu.imported import multiplier_bits, multiplier_of
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, OutputCodes, codes_of
 from tflq.interpreter.kernels.aipu.scales import (
-    bits_of,
     constant_codes,
     magnitude_of,
     offset_of,
@@ -117,8 +116,7 @@ def lower_bias_add(node: Node, operands: Operands) -> BiasAddParams:
     axis = node.attributes.integer("axis", -1) % len(x.shape)
     if biases.shape != (x.shape[axis],):
         raise UnsupportedError(f"biases {biases.shape} on an axis of {x.shape[axis]}; allowed is one for each place")
-    bits = bits_of(output)
-    found = multiplier_of(node, scale_of(output) / scale_of(constant), bits)
+    found = multiplier_of(node, scale_of(output) / scale_of(constant), multiplier_bits(node, output))
     shaped = biases.reshape(-1, *(1,) * (len(x.shape) - 1 - axis))
     return BiasAddParams(shaped, found, codes_of(output))
 
