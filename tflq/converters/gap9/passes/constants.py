@@ -9,7 +9,7 @@ import numpy as np
 
 from tflq.arrays import Integers, Reals
 from tflq.converters.gap9.affine_types import data_range, file_range, repaired, symmetric
-from tflq.converters.gap9.operators import FILTERS, layer_of
+from tflq.converters.gap9.operators import FILTERS, departing, layer_of
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.choose_engines import NE16
 from tflq.converters.passes.rewrite import channel_maxima, constant, with_attributes, with_input
@@ -21,6 +21,7 @@ _SMALLEST_SCALE = 1e-6
 _SMALLEST_WEIGHT = 1e-8
 _LARGEST_BIAS = (1 << 31) - 1
 EXPRESSION = "expression"
+_KEPT_BIAS = "NNTool keeps the file's bias at another scale, which it takes for the same (17.28)"
 _ELEMENTWISE = ("add", "sub", "mul", EXPRESSION)
 
 _JOINING = ("concatenation", "pack")
@@ -112,6 +113,33 @@ def requantise_constants(graph: Graph, options: Mapping[str, LayerOptions]) -> G
     return result
 
 
+def keeps_bias(graph: Graph, node: Node, made: FilterConstants, types: tuple[Affine, Affine]) -> bool:
+    """Whether NNTool takes the bias that the file holds for the one that a filter needs, and leaves it as it is.
+
+    It does on SQ8 where no zero point folds and same_scales(S_x S_w, the file's S_b). Example: S_b = 1.20018e-5 in the
+    file, 1.19956e-5 here: the bias stays 40496, where 40517 is right (docs/gap9.md, 17.28).
+
+    Args:
+        graph: with the file's constants.
+        node: the filter.
+        made: its constants.
+        types: of its input and of what it writes itself.
+    """
+    bias = graph.tensors[node.inputs[2]] if len(node.inputs) > 2 and node.inputs[2] != ABSENT else None
+    folds = node.attributes.text("engine") == NE16 or any(affine.zero_point[0] for affine in types)
+    return bias is not None and not folds and same_scales(made.bias_scale, bias.quantisation)
+
+
+def same_scales(scale: Reals, stated: object) -> bool:
+    """Whether NNTool takes scales as the same in all channels: |S - S'| <= 1e-8 + 1e-5 S', S' the file's, [O] or [1].
+
+    The first term is absolute: of scales below 1e-8 any two are the same.
+    """
+    if not isinstance(stated, Affine):
+        return False
+    return bool(np.all(np.abs(scale - stated.scale) <= 1e-8 + 1e-5 * np.abs(stated.scale)))
+
+
 def weight_axis(node: Node) -> int:
     """Return the axis of the output channels in TFLite's layout of a filter's weights."""
     return 3 if node.operator == "depthwise_conv_2d" else 0
@@ -132,8 +160,11 @@ def quantise_layer(graph: Graph, node: Node, input_scale: Reals, options: LayerO
     bias = real_constant(graph.tensors[node.inputs[2]]) if has_bias else None
     on_ne16 = node.attributes.text("engine") == NE16
     bits = _weight_bits(weights, options, on_ne16)
+    real = real_constant(weights)
+    if options.numerics == "nntool" and tiny_channels(weights, weight_axis(node)).size:
+        real = np.zeros_like(real)
     return quantise_filter(
-        *(_real_weights(weights), bias, input_scale, weight_axis(node), bits, on_ne16),
+        *(real, bias, input_scale, weight_axis(node), bits, on_ne16),
         is_full=on_ne16 and options.weight_range == "full",
     )
 
@@ -146,15 +177,24 @@ def _weight_bits(weights: Tensor, options: LayerOptions, on_ne16: bool) -> int:
     return options.weight_bits if options.weight_bits_requested else min(stored, options.weight_bits)
 
 
-def _real_weights(weights: Tensor) -> Reals:
-    """Return real weights; channels of scale below 1e-6 are 0 where the file's weights are asymmetric or per tensor."""
-    real = real_constant(weights)
-    if isinstance(weights.quantisation, Affine) and weights.dtype.is_integer:
-        q = weights.quantisation
-        if not q.is_per_axis or q.zero_point.any():
-            scale, _ = q.along(real.ndim)
-            real = np.where(scale < _SMALLEST_SCALE, real.dtype.type(0), real)
-    return real
+def tiny_channels(weights: Tensor, axis: int) -> Integers:
+    """Return the channels on which NNTool's loader stumbles: 0 < max|w_c| / 127 < 1e-6 (docs/gap9.md, 17.29).
+
+    It looks at them where it gives each channel a scale of its own: of asymmetric weights, and of several channels with
+    one scale. Example: 8-bit weights of scale 1e-4, a channel of which holds 1 at most.
+    """
+    q = weights.quantisation
+    if not isinstance(q, Affine) or not weights.dtype.is_integer:
+        return np.zeros(0, np.int64)
+    largest = channel_maxima(real_constant(weights), axis)
+    looks = bool(q.zero_point.any()) or (q.scale.size == 1 and largest.size > 1)
+    return np.flatnonzero((largest > 0) & (largest / 127 < _SMALLEST_SCALE) & looks)
+
+
+def tiny_words(tiny: Integers, channels: int) -> str:
+    """Say what NNTool does with tiny channels: it takes the only one for zeros, and fails on one of several."""
+    does = "takes the filter's only channel for zeros" if channels == 1 else f"fails on channel {tiny[0]}"
+    return f"NNTool {does}, whose weights are all below 1.27e-4 (17.29)"
 
 
 def _refuse_narrow_weights(graph: Graph, options: Mapping[str, LayerOptions]) -> None:
@@ -173,7 +213,16 @@ def _refuse_narrow_weights(graph: Graph, options: Mapping[str, LayerOptions]) ->
 
 def _filter(graph: Graph, index: int, options: LayerOptions) -> None:
     node = graph.nodes[index]
-    made = quantise_layer(graph, node, graph.tensors[node.inputs[0]].affine.scale, options)
+    x, y = (graph.tensors[t].affine for t in (node.inputs[0], node.outputs[0]))
+    made = quantise_layer(graph, node, x.scale, options)
+    if (tiny := tiny_channels(graph.tensors[node.inputs[1]], weight_axis(node))).size:
+        node = departing(node, tiny_words(tiny, len(made.weights.scale)))
+    if keeps_bias(graph, node, made, (x, y)):
+        stored = graph.tensors[node.inputs[2]].data
+        assert stored is not None
+        if np.any(stored != made.bias):
+            node = departing(node, _KEPT_BIAS)
+            made = replace(made, bias=stored.astype(np.int64)) if options.numerics == "nntool" else made
     w = graph.add_tensor(constant(graph.tensors[node.inputs[1]].name, made.codes, made.weights))
     b = graph.add_tensor(_bias_tensor(graph, node, made))
     graph.nodes[index] = replace(with_attributes(node, guarded_channels=made.guarded), inputs=(node.inputs[0], w, b))

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from tflq.arrays import Reals
 from tflq.converters.gap9.operators import FILTERS, GLOBAL_POOLS, POOLS, RECTIFIERS, layer_of
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.choose_engines import SQ8
-from tflq.converters.gap9.passes.constants import quantise_layer
+from tflq.converters.gap9.passes.constants import keeps_bias, quantise_layer, same_scales
 from tflq.converters.gap9.passes.slices import UNUSED
 from tflq.converters.gap9.types.choice import INT8, UINT16, Choice
 from tflq.converters.gap9.types.network import GRAPH_INPUT, GRAPH_OUTPUT, Edge, Network
@@ -20,7 +17,7 @@ from tflq.converters.gap9.types.resolve import Resolved, range_of, resolver_of
 from tflq.converters.gap9.units import JOINED, Unit, units_of
 from tflq.converters.passes.patterns import only_reader
 from tflq.errors import UnsupportedError
-from tflq.graph import ABSENT, Affine, Graph, Node
+from tflq.graph import Affine, Graph, Node
 
 InputPlace = tuple[int, int]
 """(node, input position), or (GRAPH_OUTPUT, number)."""
@@ -396,14 +393,5 @@ def _open_constants(graph: Graph, unit: Unit, found: Resolved, options: Mapping[
     x, y = decision.inputs[0].affine, decision.outputs[0].affine
     made = quantise_layer(graph, node, x.scale, options[layer_of(node)])
     weights = graph.tensors[node.inputs[1]]
-    count = int(unit.on_ne16 or not _same_scales(made.weights.scale, weights.quantisation))
-    bias = graph.tensors[node.inputs[2]] if len(node.inputs) > 2 and node.inputs[2] != ABSENT else None
-    folds = bool(x.zero_point[0] or y.zero_point[0])
-    agrees = bias is not None and _same_scales(made.bias_scale, bias.quantisation) and not folds
-    return count + (not agrees)
-
-
-def _same_scales(scale: Reals, stated: object) -> bool:
-    if not isinstance(stated, Affine) or stated.scale.size != scale.size:
-        return False
-    return bool(np.all(np.abs(scale - stated.scale) <= 1e-8 + 1e-5 * np.abs(stated.scale)))
+    count = int(unit.on_ne16 or not same_scales(made.weights.scale, weights.quantisation))
+    return count + (not keeps_bias(graph, node, made, (x, y)))
