@@ -161,8 +161,8 @@ def select(e: Emitter) -> None:
 def where(e: Emitter) -> None:
     """WHERE with one operand: NonZero, [rank, count] -> [count, rank]."""
     x = e.plain(0)
-    count = e.output().shape[0] if e.output().shape else 0
-    found = e.add("NonZero", [x], (x.rank, count), np.dtype(np.int64), first=False)
+    most = math.prod(x.shape)  # so many as the values say
+    found = e.add("NonZero", [x], (x.rank, most), np.dtype(np.int64), first=False)
     e.result(e.transposed(found, (1, 0)))
 
 

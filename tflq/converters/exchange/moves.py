@@ -48,9 +48,9 @@ def strided_slice(e: Emitter) -> None:
     """STRIDED_SLICE: Slice, and a Reshape where axes come or go."""
     params = lower_strided_slice(e.node, e.operands)
     x = e.at(0)
-    taken = [p for p in params.picks if p is not None]
-    parts = [(p, p + 1, 1) if isinstance(p, int) else p for p in taken]
-    value = sliced(e, x, {x.axis(a): part for a, part in enumerate(parts)})
+    taken = (p for p in params.picks if p is not None)
+    parts = enumerate(slice(p, p + 1) if isinstance(p, int) else slice(*p) for p in taken)
+    value = sliced(e, x, {x.axis(a): part for a, part in parts})
     if any(p is None or isinstance(p, int) for p in params.picks):
         value = e.reshaped(turned(e, value, False), e.output().shape)
     e.result(value)
@@ -61,19 +61,19 @@ def slice_(e: Emitter) -> None:
     x = e.at(0)
     begin, size = ([int(v) for v in e.constant_at(p).reshape(-1)] for p in (1, 2))
     parts = enumerate(zip(begin, size, strict=True))
-    e.result(sliced(e, x, {x.axis(a): (b, b + s if s >= 0 else None, 1) for a, (b, s) in parts}))
+    e.result(sliced(e, x, {x.axis(a): slice(b, b + s if s >= 0 else None) for a, (b, s) in parts}))
 
 
-def sliced(e: Emitter, x: Value, parts: Mapping[int, tuple[int, int | None, int]]) -> Value:
-    """Return part of a value: axis -> start, stop, step, stop None for the edge; whole axes need no entry."""
-    ranges = {a: range(x.shape[a])[slice(*part)] for a, part in sorted(parts.items())}
-    cut = {a: (r, parts[a]) for a, r in ranges.items() if r != range(x.shape[a])}
+def sliced(e: Emitter, x: Value, parts: Mapping[int, slice]) -> Value:
+    """Return part of a value; whole axes need no entry."""
+    ranges = {a: range(x.shape[a])[part] for a, part in sorted(parts.items())}
+    cut = {a: r for a, r in ranges.items() if r != range(x.shape[a])}
     if not cut:
         return x
-    starts = [r.start for r, _ in cut.values()]
-    stops = [_BEFORE_START if r.step < 0 and r.stop < 0 else r.stop for r, _ in cut.values()]
-    shape = [len(cut[a][0]) if a in cut else size for a, size in enumerate(x.shape)]
-    numbers = (("starts", starts), ("ends", stops), ("axes", list(cut)), ("steps", [r.step for r, _ in cut.values()]))
+    starts = [r.start for r in cut.values()]
+    stops = [_BEFORE_START if r.stop < 0 else r.stop for r in cut.values()]
+    shape = [len(cut[a]) if a in cut else size for a, size in enumerate(x.shape)]
+    numbers = (("starts", starts), ("ends", stops), ("axes", list(cut)), ("steps", [r.step for r in cut.values()]))
     return e.add("Slice", [x, *(e.whole(name, values) for name, values in numbers)], shape)
 
 
@@ -206,7 +206,7 @@ def reverse(e: Emitter) -> None:
     """REVERSE_V2: Slice with steps of -1."""
     x = e.at(0)
     axes = {x.axis(int(a)) for a in e.constant_at(1).reshape(-1)}
-    e.result(sliced(e, x, {a: (x.shape[a] - 1, None, -1) for a in axes}))
+    e.result(sliced(e, x, dict.fromkeys(axes, slice(None, None, -1))))
 
 
 def reverse_sequence(e: Emitter) -> None:
@@ -288,7 +288,7 @@ def batch_to_space(e: Emitter) -> None:
     moved = e.transposed(split_up, (*order, *range(2 * count + 1, split_up.rank)))
     sizes = [size * block for size, block in zip(x.shape[1:], blocks, strict=False)]
     whole = e.reshaped(moved, (batch, *sizes, *x.shape[count + 1 :]))
-    cut = {i + 1: (int(low), sizes[i] - int(high), 1) for i, (low, high) in enumerate(crops)}
+    cut = {i + 1: slice(int(low), sizes[i] - int(high)) for i, (low, high) in enumerate(crops)}
     e.result(sliced(e, whole, cut))
 
 

@@ -142,7 +142,7 @@ def suppression(e: Emitter) -> None:
 def _filled(e: Emitter, found: Value, most: int) -> Value:
     """Return up to `most` entries with zeros behind them."""
     zeros = e.number("zeros", np.zeros(most, found.dtype))
-    return sliced(e, e.add("Concat", [found, zeros], (2 * most,), axis=0), {0: (0, most, 1)})
+    return sliced(e, e.add("Concat", [found, zeros], (2 * most,), axis=0), {0: slice(most)})
 
 
 RULES: dict[str, Rule] = {

@@ -222,8 +222,9 @@ class Writer(Emitter):
     def _port(self, t: int, name: str) -> OnnxValue:
         tensor = self.tensor(t)
         shape: tuple[int | str, ...] = written_shape(tensor.shape, self.options.channels_first)
-        if any(node.operator == "where" and t in node.outputs for node in self.graph.nodes):
-            shape = (f"{name}_count", *shape[1:])  # as many places as the values say
+        for node in self.graph.nodes:
+            if node.operator == "where" and t in node.outputs:  # as many places as the values say
+                shape = (f"{name}_count", len(self.tensor(node.inputs[0]).shape))
         return OnnxValue(name, shape, tensor.dtype.storage.name)
 
     def _require_opset(self, name: str, dtype: DType, block_size: int = 0) -> None:
