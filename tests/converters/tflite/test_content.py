@@ -85,17 +85,19 @@ def test_of_metadata_with_equal_names_the_last_counts_and_all_survive() -> None:
 
 
 @pytest.mark.parametrize("dtype", [d for d in DType if d.bits])
-def test_constants_of_every_type(dtype: DType) -> None:
+@pytest.mark.parametrize("shape", [(), (1,), (2,), (3, 5)])
+def test_constants_of_every_type(dtype: DType, shape: tuple[int, ...]) -> None:
     random = np.random.default_rng(1)
     if dtype.is_integer:
-        data = random.integers(dtype.minimum, dtype.maximum, (3, 5), dtype.storage, endpoint=True)
+        data = random.integers(dtype.minimum, dtype.maximum, shape, dtype.storage, endpoint=True)
     else:
-        data = random.integers(0, 2 if dtype is DType.BOOL else 99, (3, 5)).astype(dtype.storage)
+        data = random.integers(0, 2 if dtype is DType.BOOL else 99, shape).astype(dtype.storage)
+    data = np.asarray(data)
     read = constant(reread(with_constant(data, dtype=dtype)))
     assert read.dtype is dtype
     assert_same_bits(read.data, data, "the constant")
     with pytest.raises(ValueError, match="read-only"):
-        read.data[0, 0] = 0
+        read.data[...] = 0
 
 
 @pytest.mark.parametrize(("dtype", "bytes_"), [(DType.INT4, 8), (DType.UINT4, 8), (DType.INT2, 4), (DType.INT8, 15)])

@@ -20,7 +20,7 @@ from tests.support.draw import (
 from tests.support.single_op import check_against_oracle, random_inputs
 from tests.support.types import EIGHT_BITS, FLOAT32, INT8, INT16
 from tflq.errors import GraphError, UnsupportedError
-from tflq.graph import DType
+from tflq.graph import Affine, Attribute, DType, Graph
 from tflq.interpreter import Engine, lower
 
 INT32, INT64 = DType.INT32, DType.INT64
@@ -38,7 +38,16 @@ POWERS_OF_TWO = [
 ]
 
 
-def pair(operator, sizes, dtype, x, y, out, out_dtype=None, **options):
+def pair(
+    operator: str,
+    sizes: tuple[tuple[int, ...], tuple[int, ...]],
+    dtype: DType,
+    x: Affine | None,
+    y: Affine | None,
+    out: Affine | None,
+    out_dtype: DType | None = None,
+    **options: Attribute,
+) -> Graph:
     """A graph of one operator with inputs of equal type."""
     return two_inputs(operator, sizes, ((dtype, x), (dtype, y)), (out_dtype or dtype, out), **options)
 

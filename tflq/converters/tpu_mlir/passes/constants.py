@@ -102,7 +102,7 @@ def _quantised(
 ) -> FilterConstants:
     """q_w = round half away(w / s_w), clamped; bias = round half away(b / (s_w * Sx) - Zx * sum(q_w))."""
     shape = [1] * weights.ndim
-    shape[axis] = -1
+    shape[axis] = scale.size
     real = weights.astype(np.float64) / scale.reshape(shape)
     codes = np.clip(round_half_away(real), dtype.minimum, dtype.maximum).astype(np.int64)
     sums = np.moveaxis(codes, axis, 0).reshape(codes.shape[axis], -1).sum(axis=1)

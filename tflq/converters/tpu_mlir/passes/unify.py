@@ -95,7 +95,7 @@ def _is_by_threshold(graph: Graph, node: Node) -> bool:
 
 
 class _Unification:
-    """The steps; each returns whether a node changed a range."""
+    """The steps, each for one node."""
 
     def __init__(self, graph: Graph, lines: Mapping[int, CalibrationLine], asymmetric: bool, moves: Moves) -> None:
         self.graph = graph
@@ -104,38 +104,33 @@ class _Unification:
         self._readers = graph.consumers()
         self._writers = graph.producers()
 
-    def repeat(self, step: Callable[[Node], bool]) -> None:
-        """Take a step for all nodes until nothing changes."""
-        for _ in range(len(self.graph.nodes) + 1):
-            changes = [step(node) for node in self.graph.nodes]
-            if not any(changes):
+    def repeat(self, step: Callable[[Node], None]) -> None:
+        """Take a step for all nodes until nothing changes; each time takes it at least a node further."""
+        for _ in self.graph.nodes:
+            before = dict(self.spans)
+            for node in self.graph.nodes:
+                step(node)
+            if self.spans == before:
                 return
 
-    def _set(self, t: int, span: Span | None) -> bool:
-        if span is None or t not in self.spans or self.spans[t] == span:
-            return False
-        self.spans[t] = span
-        return True
+    def _set(self, t: int, span: Span) -> None:
+        if t in self.spans:
+            self.spans[t] = span
 
-    def _set_all(self, tensors: list[int], span: Span) -> bool:
-        changes = [self._set(t, span) for t in tensors]
-        return any(changes)
-
-    def _take_back(self, t: int, span: Span) -> bool:
+    def _take_back(self, t: int, span: Span) -> None:
         """As `_set`, also for what TPU-MLIR's one layer in front moves, whoever reads that."""
-        changed, writer = self._set(t, span), self._writers.get(t)
-        if changed:
-            self._set_all(list(self._moves.get(t, ())), span)
-        if changed and writer is not None and self.graph.nodes[writer].operator == "depth_to_space":
+        writer = self._writers.get(t)
+        if self.spans[t] == span:
+            return
+        for moved in (t, *self._moves.get(t, ())):
+            self._set(moved, span)
+        if writer is not None and self.graph.nodes[writer].operator == "depth_to_space":
             self._set(self._data(self.graph.nodes[writer]), span)
-        return changed
 
-    def _give(self, t: int, span: Span | None) -> bool:
+    def _give(self, t: int, span: Span | None) -> None:
         """As `_set`, also for tensors without a line."""
-        if span is None or self.spans.get(t) == span:
-            return False
-        self.spans[t] = span
-        return True
+        if span is not None:
+            self.spans[t] = span
 
     def _alone(self, t: int, ignored: str = "") -> bool:
         readers = [i for i in self._readers.get(t, ()) if self.graph.nodes[i].operator != ignored]
@@ -149,98 +144,99 @@ class _Unification:
         found = self._computed(node)
         return found[0] if found else ABSENT
 
-    def reshape(self, node: Node) -> bool:
+    def reshape(self, node: Node) -> None:
         """Step 1: what is reshaped or permuted has the range of the input."""
-        return node.operator in RESHAPES and self._give(node.outputs[0], self.spans.get(self._data(node)))
+        if node.operator in RESHAPES:
+            self._give(node.outputs[0], self.spans.get(self._data(node)))
 
-    def keep_sign(self, node: Node) -> bool:
+    def keep_sign(self, node: Node) -> None:
         """Steps 2 and 11: pools and absolute values have the sign of their input."""
         x, y = self.spans.get(self._data(node)), self.spans.get(node.outputs[0])
         if not (node.operator in POOLS or is_pool(self.graph, node)) or x is None or y is None:
-            return False
+            return
         if not x.is_unsigned and y.is_unsigned:
             # an absolute value is made signed before it counts as symmetric, a pool after that
-            return self._set(node.outputs[0], Span(-y.maximum, y.maximum) if node.operator == "abs" else _signed(y))
-        if x.is_unsigned and not y.is_unsigned:
-            return self._set(node.outputs[0], Span(0.0, y.maximum))
-        return False
+            self._set(node.outputs[0], Span(-y.maximum, y.maximum) if node.operator == "abs" else _signed(y))
+        elif x.is_unsigned and not y.is_unsigned:
+            self._set(node.outputs[0], Span(0.0, y.maximum))
 
-    def product(self, node: Node) -> bool:
+    def product(self, node: Node) -> None:
         """Step 3: a product of two signed tensors is signed."""
         spans = [self.spans.get(t) for t in self._computed(node)]
         y = self.spans.get(node.outputs[0])
-        if node.operator != "mul" or form_of(self.graph, node) is not Form.TWO or y is None:
-            return False
-        signed = all(x is not None and not x.is_unsigned for x in spans)
-        return signed and y.is_unsigned and self._set(node.outputs[0], _signed(y))
+        if node.operator != "mul" or form_of(self.graph, node) is not Form.TWO or y is None or not y.is_unsigned:
+            return
+        if all(x is not None and not x.is_unsigned for x in spans):
+            self._set(node.outputs[0], _signed(y))
 
-    def difference(self, node: Node) -> bool:
+    def difference(self, node: Node) -> None:
         """Step 4: c - x and x - y are signed."""
         y = self.spans.get(node.outputs[0])
         if node.operator != "sub" or y is None or not y.is_unsigned:
-            return False
-        if form_of(self.graph, node) is not Form.TWO and not is_constant_first(self.graph, node):
-            return False
-        return self._set(node.outputs[0], _signed(y))
+            return
+        if form_of(self.graph, node) is Form.TWO or is_constant_first(self.graph, node):
+            self._set(node.outputs[0], _signed(y))
 
-    def join(self, node: Node) -> bool:
+    def join(self, node: Node) -> None:
         """Step 5: what is joined, and maxima and minima of two, have one range."""
         inputs, t = self._computed(node), node.outputs[0]
-        if node.operator not in JOINED or len(inputs) < len(node.inputs) or not all(x in self.spans for x in inputs):
-            return False
+        if node.operator not in JOINED or len(inputs) < len(node.inputs) or t not in self.spans:
+            return
+        if not all(x in self.spans for x in inputs):
+            return
         found = [self.spans[x] for x in inputs]
-        if t not in self.spans:
-            return False
         if len(inputs) == 2 and inputs[0] == inputs[1] and len(set(self._readers[inputs[0]])) == 1:
-            return inputs[0] not in self.graph.outputs and self._set(t, found[0])  # joined to itself counts as alone
-        if not all(self._alone(x, "max_pool_2d") for x in inputs):
-            return False
-        if len(set(found)) == 1 and len(inputs) > 1:
-            return self._set(t, found[0])
-        if node.operator == "concatenation" and len({s.is_unsigned for s in (*found, self.spans[t])}) > 1:
-            return False
-        changes = [self._take_back(x, self.spans[t]) for x in inputs]
-        return any(changes)
+            if inputs[0] not in self.graph.outputs:  # joined to itself counts as alone
+                self._set(t, found[0])
+        elif not all(self._alone(x, "max_pool_2d") for x in inputs):
+            return
+        elif len(set(found)) == 1 and len(inputs) > 1:
+            self._set(t, found[0])
+        elif node.operator != "concatenation" or len({s.is_unsigned for s in (*found, self.spans[t])}) == 1:
+            for x in inputs:
+                self._take_back(x, self.spans[t])
 
-    def take_output(self, node: Node) -> bool:
+    def take_output(self, node: Node) -> None:
         """Step 6: the only input of a rectifier, a maximum over windows and the like has the output's range."""
         if not (node.operator in (*FROM_OUTPUT, *KEEPS_MINIMUM) or _is_maximum(self.graph, node)):
-            return False
+            return
         x, y = self._data(node), self.spans.get(node.outputs[0])
-        if y is None or x not in self.spans or not self._alone(x):
-            return False
-        return self._take_back(x, Span(self.spans[x].minimum, y.maximum) if node.operator in KEEPS_MINIMUM else y)
+        if y is not None and x in self.spans and self._alone(x):
+            keeps = node.operator in KEEPS_MINIMUM
+            self._take_back(x, Span(self.spans[x].minimum, y.maximum) if keeps else y)
 
-    def sum_of_products(self, node: Node) -> bool:
+    def sum_of_products(self, node: Node) -> None:
         """Step 7: two products that are added, each alone, have the range of the sum."""
         inputs, y = self._computed(node), self.spans.get(node.outputs[0])
         if node.operator != "add" or len(inputs) != 2 or y is None:
-            return False
-        if not all(self._alone(x) and self._is_product(x) for x in inputs):
-            return False
-        return self._set_all(inputs, y)
+            return
+        if all(self._alone(x) and self._is_product(x) for x in inputs):
+            for x in inputs:
+                self._set(x, y)
 
-    def compare(self, node: Node) -> bool:
+    def compare(self, node: Node) -> None:
         """Step 8: two tensors that are compared have the range of both."""
         inputs = self._computed(node)
         if node.operator not in COMPARISONS or len(inputs) != 2 or not all(x in self.spans for x in inputs):
-            return False
+            return
         low, high = (choose(self.spans[x][i] for x in inputs) for i, choose in enumerate((min, max)))
-        return self._set_all(inputs, Span(low, high))
+        for x in inputs:
+            self._set(x, Span(low, high))
 
-    def take_input(self, node: Node) -> bool:
+    def take_input(self, node: Node) -> None:
         """Step 9: what does not change values has the range of the input; times a number, the range times it."""
         x, t = self.spans.get(self._data(node)), node.outputs[0]
         if node.operator in ("mul", "div", "neg"):
             factor = factor_of(self.graph, node)
-            source = self.spans.get(self._computed(node)[0]) if factor is not None else None
-            return factor is not None and source is not None and self._give(t, _times(source, factor))
-        if node.operator in ("maximum", "minimum") and form_of(self.graph, node) is Form.SCALAR:
-            return self._give(t, self.spans.get(self._computed(node)[0]))
-        takes = node.operator in FROM_INPUT or _is_maximum(self.graph, node) or is_upsampled(self.graph, node)
-        takes = takes or (node.operator == "gather" and is_one_index(self.graph, node))
-        changes = [self._give(output, x) for output in node.outputs] if takes else []
-        return any(changes)
+            if factor is not None and x is not None:
+                self._give(t, _times(x, factor))
+        elif node.operator in ("maximum", "minimum") and form_of(self.graph, node) is Form.SCALAR:
+            self._give(t, x)
+        elif node.operator in FROM_INPUT or _is_maximum(self.graph, node) or is_upsampled(self.graph, node):
+            for output in node.outputs:
+                self._give(output, x)
+        elif node.operator == "gather" and is_one_index(self.graph, node):
+            self._give(t, x)
 
     def _is_product(self, t: int) -> bool:
         writer = self._writers.get(t)

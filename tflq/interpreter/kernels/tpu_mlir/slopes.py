@@ -58,10 +58,8 @@ def lower_leaky_relu(node: Node, operands: Operands) -> LeakyReluParams:
     if alpha == 0:
         return LeakyReluParams(alpha, None, table_of(lambda q: np.maximum(q, 0), operands))
     found = find_multiplier(float(alpha), MULTIPLIER_BITS)
-    table = table_of(
-        lambda q: np.where(q >= 0, q, shift_half_up(q * found.multiplier[0], found.shift[0])),
-        operands,
-    )
+    m, s = found.multiplier[0], found.shift[0]
+    table = table_of(lambda q: np.maximum(q, 0) + shift_half_up(np.minimum(q, 0) * m, s), operands)
     return LeakyReluParams(alpha, found, table)
 
 
@@ -120,8 +118,8 @@ def run_prelu(params: PReluParams, x: Array, _alpha: Array) -> tuple[Array, ...]
         with np.errstate(over="ignore"):
             return (np.where(real < 0, real * slope.astype(np.float16, copy=False), real),)
     codes = aligned.astype(np.int64)
-    scaled = shift_half_up(codes * slope.astype(np.int64, copy=False), params.shift)
-    return (saturate(np.where(codes < 0, scaled, codes), params.dtype),)
+    scaled = shift_half_up(np.minimum(codes, 0) * slope.astype(np.int64, copy=False), params.shift)
+    return (saturate(np.maximum(codes, 0) + scaled, params.dtype),)
 
 
 KERNELS = {
