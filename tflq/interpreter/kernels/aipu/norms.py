@@ -55,7 +55,9 @@ class NormParams:
         biases: likewise.
         rescale: M and N, one for all or one a channel.
         codes: how the output is stored.
-        is_wide: whether quantized values have more than 8 bits; then w * u and the sum are float32.
+        is_wide: whether quantized values have more than 8 bits.
+        rounds: whether w * u and the sum are float32: with more than 8 bits, but not where the Optimizer reads its own
+            file, whose constants are integers (`scripts/peer compass --forward` sets it).
     """
 
     groups: int
@@ -67,6 +69,7 @@ class NormParams:
     rescale: Multiplier
     codes: OutputCodes
     is_wide: bool
+    rounds: bool
 
 
 def normalised_axes(node: Node, x: Tensor) -> tuple[int, ...]:
@@ -119,6 +122,7 @@ def lower(node: Node, operands: Operands) -> NormParams:
         rescale,
         codes_of(output),
         is_wide,
+        is_wide,
     )
 
 
@@ -169,7 +173,7 @@ def run(params: NormParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
     root = (reciprocal_root(variance) + (1 << 15)) >> 16
     normalised = _normalised(params, apart, root).reshape(q.shape)
     limited = np.clip(normalised, params.codes.minimum, params.codes.maximum).astype(np.int64)
-    if params.is_wide:
+    if params.rounds:
         product = (params.weights.astype(np.float32) * limited.astype(np.float32)).astype(np.float32)
         total = (product + params.biases.astype(np.float32)).astype(np.float32).astype(np.int64)
     else:
