@@ -108,8 +108,13 @@ def test_convolutions(tmp_path: Path, pad: str, stride: tuple[int, int], dilatio
         both(tmp_path, make)
 
 
-@pytest.mark.parametrize(("groups", "each", "depth"), [(1, 3, 4), (2, 3, 2), (4, 1, 1), (4, 2, 1), (2, 1, 2)])
+@pytest.mark.parametrize(
+    ("groups", "each", "depth"),
+    [(1, 3, 4), (2, 3, 2), (4, 1, 1), (4, 2, 1), (2, 1, 2), (2, 1, 1), (2, 3, 1), (1, 2, 1)],
+)
 def test_groups(tmp_path: Path, groups: int, each: int, depth: int) -> None:
+    """A group for each channel is a depthwise filter, but for images of one channel."""
+    shape = (1, groups * depth, 6, 5)
     for kernel in ((1, 1), (3, 2)):
 
         def make(op: Any, x: Any, kernel: Any = kernel) -> Any:
@@ -117,7 +122,9 @@ def test_groups(tmp_path: Path, groups: int, each: int, depth: int) -> None:
             return op.group_convolution(x, w, [1, 2], [1, 1], [1, 1], [1, 1])
 
         # written without groups, zeros between two filters of one pixel are lost in the plug-in
-        both(tmp_path, make, again=groups > 1)
+        both(tmp_path, make, shape, again=groups > 1)
+        (filters,) = [n.operator for n in read(files_of(tmp_path, make, shape, False)).nodes if "conv" in n.operator]
+        assert filters == ("depthwise_conv_2d" if depth == 1 and groups > 1 else "conv_2d")
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (3, 1, 1), (1, 3, 1, 1), (1, 1, 1, 1), (1, 3, 6, 5), (1, 1, 6, 1), (5,)])

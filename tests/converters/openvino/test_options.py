@@ -7,11 +7,12 @@ import json
 import numpy as np
 import pytest
 
-from tests.converters.openvino.networks import image_network
+from tests.converters.openvino.networks import image_network, with_ranges
 from tflq.converters.openvino import OPENVINO
 from tflq.converters.settings import parse_settings
+from tflq.converters.settled import settled_graph
 from tflq.errors import OptionError
-from tflq.graph import Affine, Graph, Model
+from tflq.graph import Affine, DType, Graph, GraphBuilder, Model
 
 ALLOWED = sorted({n for bits in range(1, 17) for n in (2**bits - 1, 2**bits)} - {1})
 
@@ -89,3 +90,34 @@ def test_bytes_at_one_end(name: str) -> None:
     graph = quantised(f"{name}=int8")
     kinds = {end: graph.tensors[t].dtype.value for end, (t,) in (("input", graph.inputs), ("output", graph.outputs))}
     assert kinds == {"input": "float32", "output": "float32", name: "int8"}
+
+
+MOVES: dict[str, tuple[tuple[int, ...], list[object], dict[str, object]]] = {
+    "max_pool_2d": ((1, 6, 6, 4), [], {"filter_height": 2, "filter_width": 2, "stride_h": 1, "stride_w": 1,
+                                        "padding": "same"}),
+    "pad": ((1, 6, 6, 4), [((0, 0), (0, 0), (0, 0), (0, 0))], {}),
+    "reshape": ((1, 4, 9, 4), [(1, 4, 9, 4)], {"new_shape": (1, 4, 9, 4)}),
+    "transpose": ((1, 6, 6, 4), [(0, 2, 1, 3)], {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("operator", MOVES)
+@pytest.mark.parametrize("source", ["input", "tanh", "softmax"])
+@pytest.mark.parametrize("count", [1, 2])
+def test_levels_go_through_what_moves_them(operator: str, source: str, count: int) -> None:
+    """The levels of a real value stand where it is made, and the filter behind the moves reads integers."""
+    b = GraphBuilder("moved")
+    x = b.input("x", (1, 6, 6, 4), DType.FLOAT32)
+    y = x if source == "input" else b.add(source, [x], (1, 6, 6, 4), DType.FLOAT32)
+    shape, numbers, options = MOVES[operator]
+    for _ in range(count):
+        given = [b.constant("c", np.array(n, np.int32)) for n in numbers]
+        y = b.add(operator, [y, *given], shape, DType.FLOAT32, **options)  # type: ignore[arg-type]
+    w = b.constant("w", np.ones((5, 1, 1, 4), np.float32))
+    window = {"padding": "same", "stride_h": 1, "stride_w": 1}
+    y = b.add("conv_2d", [y, w], (*shape[:3], 5), DType.FLOAT32, **window)  # type: ignore[arg-type]
+    made = OPENVINO.quantise(settled_graph(with_ranges(b.build([y]))), parse_settings(OPENVINO.settings))
+    moves = [n for n in made.nodes if n.operator == operator]
+    assert [made.tensors[n.outputs[0]].dtype for n in moves] == [DType.INT8] * count
+    (layer,) = [n for n in made.nodes if n.operator == "conv_2d"]
+    assert layer.attributes.text("engine") == "u8/i8"

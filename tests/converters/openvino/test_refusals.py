@@ -64,6 +64,19 @@ def test_scales_of_zero() -> None:
         OPENVINO.quantise(product_of_scales(1, 0), SETTINGS)
 
 
+@pytest.mark.parametrize("has_bias", [False, True])
+def test_every_filter_with_wrong_weights_is_listed(has_bias: bool) -> None:
+    b, scale = GraphBuilder(), Affine.per_tensor(np.float32(1))
+    x = b.input("x", (1, 4), DType.INT8, scale)
+    more = [b.constant("b", np.zeros(4, np.int32))] if has_bias else []
+    for name, step in (("first", 0), ("second", 1), ("third", np.inf)):
+        w = b.constant(name, np.ones((4, 4), np.int8), Affine.per_tensor(np.float32(step)))
+        x = b.add("fully_connected", [x, w, *more], (1, 4), DType.INT8, scale, keep_num_dims=False)
+    lines = OPENVINO.check(b.build([x]), SETTINGS)
+    assert [line.split(" (")[0] for line in lines] == ["operator 0", "operator 2"]
+    assert ["'first' have scale 0.0" in lines[0], "'third' have scale inf in channel 0" in lines[1]] == [True, True]
+
+
 def test_missing_ranges() -> None:
     graph = image_network()
     graph.tensors = [replace(t, range=None) for t in graph.tensors]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support import c_compiler
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import ABSENT, Affine, Array, DType, Graph, GraphBuilder
 from tflq.interpreter import Engine, lower
@@ -53,8 +54,14 @@ def stored(real: Array, kind: Affine | None, fused: str) -> Array:
 
 
 def run(graph: Graph, *inputs: Array) -> Array:
-    found: Array = Engine(graph, "openvino").run([x[None] for x in inputs])[graph.outputs[0]][0]
-    return found
+    """Return what numpy computes; compiled C gives the same."""
+    c_compiler.compiler()
+    given = [x[None] for x in inputs]
+    found, compiled = (
+        Engine(graph, "openvino", backend=backend).run(given)[graph.outputs[0]][0] for backend in ("numpy", "c")
+    )
+    assert np.array_equal(found, compiled)
+    return np.asarray(found)
 
 
 def codes(shape: Sequence[int], kind: Affine, seed: int = 0) -> Array:
