@@ -15,6 +15,7 @@ from tests.support.float_networks import (
     Stride,
     built,
     image,
+    measured,
     normalised,
     normalised_by_keras,
 )  # fmt: skip
@@ -105,3 +106,17 @@ def test_forms_that_are_one_layer(name: str, operator: str) -> None:
 @pytest.mark.parametrize("name", ["normalised, read inside"])
 def test_forms_that_are_read_inside_stay(name: str) -> None:
     assert "pow" in [n.operator for n in quantised(built(name)[0]).nodes]
+
+
+def test_an_axis_that_is_not_stated_is_the_first() -> None:
+    """As in the operator's own kernel."""
+    found = []
+    for options in ({}, {"axis": 0}):
+
+        def make(b: Network, options: dict[str, int] = options) -> int:
+            return b.do("pack", b.real("x", (3, 4)), b.real("y", (3, 4)), shape=(2, 3, 4), **options)
+
+        graph, inputs, _ = measured(make)
+        engine = Engine(quantised(graph), "tpu_mlir")
+        found.append(engine.run([x[:2] for x in inputs])[engine.graph.outputs[0]])
+    assert np.array_equal(*found)

@@ -126,6 +126,15 @@ def test_a_long_sum(oracle):
         check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(1), graph, 3))
 
 
+@pytest.mark.parametrize("depth", [33020, 33040])
+def test_a_sum_of_int8_wraps_int32(oracle, depth):
+    """255 * 255 * 33026 is the first product of ends beyond 2^31."""
+    shapes = ((2, depth), (depth, 2), (2, 2), {"adj_x": False, "adj_y": False})
+    graph = batch_matmul(shapes, *[(INT8, affine(INT8, 0.5, 127))] * 2, (INT8, affine(INT8, 2.0**23, -3)))
+    ours = check_against_oracle(oracle, graph, [np.full((1, *shape), -128, np.int8) for shape in shapes[:2]])
+    assert {int(y) for y in ours[graph.outputs[0]].reshape(-1)} == {61 if depth < 33026 else -67}
+
+
 def test_refusals():
     plain = (FLOAT32, None)
     with pytest.raises(GraphError, match="do not multiply"):

@@ -89,8 +89,8 @@ def run_hybrid(params: HybridBatchMatmul, x: Array, y: Array) -> tuple[Array, ..
         if params.asymmetric:
             sums = _by_sum(right.sum(axis=-2, dtype=np.int64), total.shape[1:4]).astype(np.float32)
             offset = _by_sum(rows.zero_point, total.shape[1:4]).astype(np.float32)
-            total = np.trunc(total - sums[..., None, :] * offset[..., None])
-        result = scale * total + np.float32(0)
+            total = total - sums[..., None, :] * offset[..., None]
+        result = scale * total
     return (np.asarray(result.reshape(result.shape[0], *shape), np.float32),)
 
 

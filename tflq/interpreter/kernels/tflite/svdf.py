@@ -91,7 +91,7 @@ def _lower_hybrid(node: Node, operands: Operands) -> HybridSvdf:
 def _run_hybrid(layer: HybridSvdf, x: Array, bias: Array | None, state: Array) -> tuple[Array, ...]:
     """Run it: float32[S, B, I], state [S, B, M * F] -> float32[S, B, U] and the new state."""
     rows = quantize_rows(cast(Singles, x), layer.asymmetric)
-    newest = hybrid_product(layer.product, rows) * (rows.scale * layer.scale)[..., None] + np.float32(0)
+    newest = hybrid_product(layer.product, rows) * (rows.scale * layer.scale)[..., None]
     return finish(layer.shapes, layer.activation, newest, layer.time, cast(Singles | None, bias), state)
 
 
