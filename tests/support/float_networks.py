@@ -121,8 +121,8 @@ def normalised(gamma: bool, beta: bool, swapped: bool = False, extra: bool = Fal
     return make
 
 
-def normalised_by_keras(gamma: bool, negated: bool) -> Make:
-    """X * s + (beta - m * s), s = gamma / sqrt(v + eps)."""
+def normalised_by_keras(gamma: bool, negated: bool, last: str = "add") -> Make:
+    """X * s + (beta - m * s), s = gamma / sqrt(v + eps); with another last operator it is no normalisation."""
 
     def make(b: Network) -> int:
         x, axes, single = b.real("x", ROWS), b.whole(2), (1, 5, 1)
@@ -136,7 +136,7 @@ def normalised_by_keras(gamma: bool, negated: bool) -> Make:
             shift = b.do("add", b.do("mul", b.do("neg", mean), s, shape=wide), beta, shape=ROWS)
         else:
             shift = b.do("sub", beta, b.do("mul", mean, s, shape=wide), shape=ROWS)
-        return b.do("relu", b.do("add", scaled, shift))
+        return b.do("relu", b.do(last, scaled, shift))
 
     return make
 

@@ -120,3 +120,10 @@ def test_an_axis_that_is_not_stated_is_the_first() -> None:
         engine = Engine(quantised(graph), "tpu_mlir")
         found.append(engine.run([x[:2] for x in inputs])[engine.graph.outputs[0]])
     assert np.array_equal(*found)
+
+
+@pytest.mark.parametrize("negated", [False, True])
+@pytest.mark.parametrize("last", ["add", "sub", "mul", "maximum"])
+def test_only_a_sum_ends_a_normalisation(last: str, negated: bool) -> None:
+    graph, _, _ = measured(normalised_by_keras(True, negated, last))
+    assert (NORM in {node.operator for node in quantised(graph).nodes}) == (last == "add")

@@ -108,7 +108,7 @@ def lower_power_of_two_sum(sign: int, node: Node, operands: Operands) -> PowerOf
         raise UnsupportedError(
             f"int16 with scales that are powers of two: they differ by 2^{max(shifts)}, at most 2^31"
         )
-    if sign > 0 and first.shape != second.shape:
+    if sign == 1 and first.shape != second.shape:
         raise UnsupportedError(
             f"int16 ADD with scales that are powers of two takes equal shapes, found {first.shape} and {second.shape}; "
             f"TFLite reads beyond its inputs there"
@@ -146,7 +146,7 @@ def _lower(node: Node, operands: Operands, sign: int, plain_types: Collection[DT
     dtype = require_type(first, (*EIGHT_BITS, DType.INT16, *plain_types))
     has_scales = any(map(is_quantised, (first, second, output)))
     if dtype not in EIGHT_BITS and not (dtype is DType.INT16 and has_scales):
-        return lower_plain("add" if sign > 0 else "sub", node, operands, plain_types)
+        return lower_plain("add" if sign == 1 else "sub", node, operands, plain_types)
     require_same_type(first, second, output)
     require_broadcast(first, second)
     if dtype is DType.INT16:
