@@ -1,6 +1,6 @@
 """What the live Compass tools make of single layers and small networks, recorded for tests/converters/aipu.
 
-    scripts/peer compass-recorded [--kind KIND] [--only WORDS] [--write] [--work DIR] [--jobs N]
+    scripts/peer compass-recorded [--kind KIND] [--only WORDS] [--mode LETTERS] [--write] [--work DIR] [--jobs N]
 
 The Parser and Optimizer (peers/compass) run the layers of tests/converters/aipu/single_layers.py and the networks of
 tests/support/float_forms.py, each in one of seven modes in turn, and the layers of drawn_layers.py, each in its own
@@ -26,7 +26,15 @@ from peers.campaign import Peer, Row, Verdict, find, parser, report
 from peers.compass import _environment, ranges_of
 from tests.converters.aipu import test_recorded
 from tests.converters.aipu.drawn_layers import MODE_OF
-from tests.converters.aipu.recording import CALIBRATED, MODES, digest_of_files, digest_of_tensor, settings_of
+from tests.converters.aipu.recording import (
+    CALIBRATED,
+    FAST,
+    MODES,
+    UNIFIED,
+    digest_of_files,
+    digest_of_tensor,
+    settings_of,
+)
 from tests.converters.aipu.single_layers import LAYERS
 from tests.support.float_forms import FORMS, built
 from tflq.converters.aipu import AIPU
@@ -46,6 +54,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parser(__doc__)
     options.add_argument("--only", default="", help="cases whose names hold these words (all)")
     options.add_argument("--kind", choices=("layers", "networks", "drawn"), help="those of one kind (all)")
+    options.add_argument("--mode", default="", help="modes whose names hold these letters (all)")
     options.add_argument("--write", action="store_true", help="record what is equal")
     options.add_argument("--work", type=Path, help="folder that keeps the tools' files")
     chosen = options.parse_args(arguments)
@@ -55,7 +64,7 @@ def main(arguments: Sequence[str]) -> int:
         plan = [
             case
             for case in _plan(chosen.work or Path(scratch))
-            if chosen.only in case["name"] and case["kind"] in kinds
+            if chosen.only in case["name"] and chosen.mode in case["mode"] and case["kind"] in kinds
         ]
         _run(peer, plan, chosen.work or Path(scratch), chosen.jobs)
         return report(_rows(plan, chosen.write), chosen.json)
@@ -65,6 +74,9 @@ def _plan(work: Path) -> list[Case]:
     names = [("layers", name) for name in LAYERS] + [("networks", name) for name in FORMS]
     modes = [(kind, name, IN_TURN[k % len(IN_TURN)]) for k, (kind, name) in enumerate(names)]
     modes += [("drawn", name, mode) for name, mode in MODE_OF.items()]
+    joined = [name for name in FORMS if {"concatenation", "pack"} & {n.operator for n in built(name)[0].nodes}]
+    modes += [("networks", name, mode) for name in joined for mode in UNIFIED]
+    modes += [("drawn", f"softmax {k}", mode) for k, mode in enumerate(FAST)]
     return [
         {
             "kind": kind,
@@ -90,7 +102,9 @@ def _of_compass(mode: str) -> dict[str, str]:
         "calibration_strategy_for_activation",
         "calibration_batch_size",
     )
-    return {key: value for key, value in found.items() if key not in others}
+    found = {key: value for key, value in found.items() if key not in others}
+    fast = mode.partition("_f")[2]
+    return {**found, "enable_pass_tune_op_softmax": f"[1,{fast}][0]"} if fast else found
 
 
 def _run(peer: Peer, plan: list[Case], work: Path, jobs: int) -> None:
@@ -105,9 +119,12 @@ def _run(peer: Peer, plan: list[Case], work: Path, jobs: int) -> None:
             write_model(built(case["name"])[0], case["model"])
         else:
             case["text"] = str(folder / "ir" / "layer.txt")
-            text, binary = write_network(test_recorded.float_network(case["kind"], case["name"]))
-            Path(case["text"]).write_text(text, encoding="utf-8")
-            Path(case["text"]).with_suffix(".bin").write_bytes(binary)
+        text, binary = write_network(test_recorded.float_network(case["kind"], case["name"]))
+        known = test_recorded.RECORDED["networks"].get(case["name"], {}).get("float")
+        if case["kind"] != "networks" or known == digest_of_files(text.encode(), binary):
+            written = folder / "ir" / ("model.txt" if case["kind"] == "networks" else "layer.txt")
+            written.write_text(text, encoding="utf-8")
+            written.with_suffix(".bin").write_bytes(binary)
     environment = _environment(peer)
     environment["PYTHONPATH"] += f":{peer.scripts}"
     worker = Path(__file__).with_name("compass_recorded_worker.py")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -921,6 +923,34 @@ FAMILIES: dict[str, tuple[int, Callable[[Rng], OneLayer]]] = {
 """What is drawn -> how many, and how."""
 
 
+OPTIONAL = re.findall(
+    r"\w+",
+    """
+trans_a trans_b axis coordinate_order direction group discrete exclusive reverse count_include_pad flatten_dim
+storage_order ceil_mode nearest_mode antialias batch_dims align_corners reduction with_activation select_last_index
+select_index largest merge_repeated mode constant_value proposal_normalized method max_output_size approximate alpha
+gamma forget_bias score_threshold dilation_y dilation_x
+""",
+)
+"""Keys that a file may leave out."""
+OF_SHAPES: Keys = {"ceil_mode": False, "dilation_y": 1, "dilation_x": 1, "group": 1, "mode": "DCR", "axis": None}
+"""Keys that change a shape: the values at which it stays, None for that of the last axis."""
+
+
+def _without_keys(layers: Mapping[str, OneLayer]) -> dict[str, OneLayer]:
+    """Of each operator the first layer that may do without a key, without it."""
+    found: dict[tuple[str, str], tuple[str, OneLayer]] = {}
+    for name, layer in layers.items():
+        for key in OPTIONAL:
+            if key not in layer.keys or (layer.operator, key) in found:
+                continue
+            stays = OF_SHAPES.get(key, layer.keys[key]) if key != "axis" else len(layer.inputs[0]) - 1
+            if layer.keys[key] == stays or (key == "mode" and layer.operator in ("pad", "resize")):
+                keys = {k: value for k, value in layer.keys.items() if k != key}
+                found[layer.operator, key] = (f"{name} without {key}", replace(layer, keys=keys))
+    return dict(found.values())
+
+
 def _drawn() -> tuple[dict[str, OneLayer], dict[str, str]]:
     layers, modes = {}, {}
     for family, (count, make) in FAMILIES.items():
@@ -928,6 +958,8 @@ def _drawn() -> tuple[dict[str, OneLayer], dict[str, str]]:
             draw = np.random.default_rng([zlib.crc32(family.encode()), k])
             modes[f"{family} {k}"] = one_of(draw, MODES)
             layers[f"{family} {k}"] = make(draw)
+    for k, (name, layer) in enumerate(_without_keys(layers).items()):
+        modes[name], layers[name] = MODES[k % 7], layer
     return layers, modes
 
 

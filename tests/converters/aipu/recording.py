@@ -31,6 +31,11 @@ MODES = (
 )
 """Activations (r: restricted), weights (f: full range), widths, and one more setting."""
 
+UNIFIED = ("sym_pt_8_u", "asym_pt_16_u")
+"""For networks with a Concat."""
+FAST = ("sym_pt_8_f8", "asym_pc_8_f0", "sym_pt_16_f12", "sym_pc_8_f1", "asym_pt_8_f15", "symr_pc_8_f9")
+"""For a Softmax by powers of two."""
+
 _ACTIVATIONS = {"sym": "symmetric", "symr": "symmetric", "asym": "asymmetric"}
 _WEIGHTS = {"pt": "per_tensor", "pc": "per_channel"}
 _WIDTHS = {
@@ -55,6 +60,8 @@ def settings_of(mode: str) -> list[str]:
     for one in more:
         if one == "u":
             found.append("unify_concat=true")
+        elif one[0] == "f":
+            found += ["softmax=fast_exp", f"softmax_adjust_q={one[1:]}"]
         elif one[0] in _MORE:
             found.append(f"{_MORE[one[0]]}={one[1:]}")
         else:

@@ -359,6 +359,12 @@ LAYERS: dict[str, OneLayer] = {
     "layer_norm": OneLayer(
         "layer_norm", (ROWS,), (ROWS,), {"axis": (2,), "epsilon": 0.01}, {"weights": (8,), "biases": (8,)}
     ),
+    **{
+        f"layer_norm of {n}": OneLayer(
+            "layer_norm", ((1, n),), ((1, n),), {"axis": (1,), "epsilon": 0.01}, {"weights": (n,), "biases": (n,)}
+        )
+        for n in (5, 16129, 16400)
+    },
     "layer_norm of two": OneLayer(
         "layer_norm", (IMAGE,), (IMAGE,), {"axis": (2, 3), "epsilon": 0.001}, {"weights": (6, 4), "biases": (6, 4)}
     ),

@@ -24,7 +24,7 @@ from tflq.interpreter.kernels.aipu.exponentials import exponential_of_library, g
 from tflq.interpreter.kernels.aipu.float_sums import library_of
 from tflq.interpreter.kernels.aipu.imported import imported_numbers, multiplier_of
 from tflq.interpreter.kernels.aipu.multiplier import WIDEST, Multiplier
-from tflq.interpreter.kernels.aipu.scales import bits_of, encode, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.scales import bits_of, encode, is_wide, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.tables import Table, even_steps, table_bits, table_of
 from tflq.interpreter.numerics.transcendental import erf
 from tflq.interpreter.registry import Kernel
@@ -184,7 +184,7 @@ def lower_periodic(node: Node, operands: Operands) -> PeriodicParams | CurvePara
         UnsupportedError: an input of another width.
     """
     x, output = operands.input(0), operands.output()
-    if max(bits_of(x), bits_of(output)) <= 8:
+    if not is_wide(x) and not is_wide(output):
         return lower(node, operands)
     if bits_of(x) != bits_of(output):
         raise UnsupportedError(

@@ -28,7 +28,7 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.imported import imported_multiplier, imported_numbers, is_imported
 from tflq.interpreter.kernels.aipu.multiplier import WIDEST, Multiplier, find_multipliers
-from tflq.interpreter.kernels.aipu.scales import bits_of, is_signed, offset_of, scale_of, type_limits
+from tflq.interpreter.kernels.aipu.scales import is_signed, is_wide, offset_of, scale_of, type_limits
 from tflq.interpreter.operands.checks import require_choice
 from tflq.interpreter.registry import Kernel
 
@@ -80,7 +80,7 @@ def lower(node: Node, operands: Operands) -> GridSampleParams:
     x, grid, output = operands.input(0), operands.input(1), operands.output()
     is_nearest = require_choice(node, "method", METHODS) == "NEAREST"
     has_border = require_choice(node, "padding_mode", PADDINGS) == "BORDER"
-    aligned = node.attributes.boolean("align_corners", False)
+    aligned = node.attributes.boolean("align_corners")
     sizes = tuple(x.shape[-2:0:-1])
     low, high = type_limits(grid)
     codes = np.arange(low, high + 1).astype(np.float32)
@@ -88,7 +88,7 @@ def lower(node: Node, operands: Operands) -> GridSampleParams:
     places = [denormalised(real, n, aligned) for n in sizes]
     pixels: tuple[Integers, ...] = ()
     parts, found = pixels, None
-    if bits_of(grid) <= 8:
+    if not is_wide(grid):
         if not is_signed(grid) or len(sizes) > 2:
             raise UnsupportedError("a grid of 8 bits must be signed, of images; give it activation_bits=16")
         pixels, parts = _tables(node, places, sizes, (is_nearest, has_border, aligned))

@@ -150,7 +150,7 @@ def lower_ctc_greedy_decoder(node: Node, operands: Operands) -> CtcParams:
     Inputs: logits [N, T, C], lengths int32[N], 0 or less for all T. Output uint16[N, M, 1, 1].
     """
     output = operands.output()
-    merges = node.attributes.boolean("merge_repeated", True)
+    merges = node.attributes.boolean("merge_repeated")
     return CtcParams(merges, output.shape, output.dtype.storage, output.dtype.maximum)
 
 

@@ -48,7 +48,7 @@ from tflq.interpreter.kernels.aipu.multiplier import (
     unify_shifts,
 )
 from tflq.interpreter.kernels.aipu.pooling import window_of
-from tflq.interpreter.kernels.aipu.scales import constant_named, magnitude_of, offset_of, reciprocal, scale_of
+from tflq.interpreter.kernels.aipu.scales import constant_named, is_wide, magnitude_of, offset_of, reciprocal, scale_of
 from tflq.interpreter.layers.linear import (
     ConvolutionLayer,
     Linear,
@@ -187,8 +187,7 @@ def lower_filter(node: Node, operands: Operands) -> FilterParams:
     values, bias = (np.asarray(t.data, np.int64) for t in (weights, biases))
     rescale, codes = _rescale(node, x, weights, output), codes_of(output)
     # Sums of 8-bit products fit 32 bits: the hardware keeps them whole.
-    is_wide = weights.dtype.bits > 8 or x.dtype.bits > 8
-    shift = requested_shift(node) if is_wide else None
+    shift = requested_shift(node) if is_wide(weights) or is_wide(x) else None
     found = FilterParams(values, bias, rescale, fused, -offset_of(x), codes, codes.dtype, shift)
     if shift is not None or not fused.is_monotone_line:
         return found
@@ -320,7 +319,7 @@ def lower_batch_norm(node: Node, operands: Operands) -> BatchNormParams:
         UnsupportedError: another axis than the last.
     """
     rank = len(operands.input(0).shape)
-    axis = node.attributes.integer("axis", -1)
+    axis = node.attributes.integer("axis")
     if axis % rank != rank - 1:
         raise UnsupportedError(f"axis={axis}; allowed is the last, {rank - 1}")
     found, x = lower_filter(node, operands), operands.input(0)

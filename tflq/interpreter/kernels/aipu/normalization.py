@@ -26,7 +26,7 @@ from tflq.arrays import Integers
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.aipu.imported import imported_numbers, multiplier_of
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, OutputCodes, codes_of
-from tflq.interpreter.kernels.aipu.scales import bits_of, offset_of, scale_of, signed_width
+from tflq.interpreter.kernels.aipu.scales import bits_of, is_wide, offset_of, scale_of, signed_width
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN
 from tflq.interpreter.operands.checks import require_choice
 from tflq.interpreter.registry import Kernel
@@ -152,7 +152,7 @@ def lower_moments(node: Node, operands: Operands) -> MomentsParams:
         axes,
         (mean.shape, variance.shape),
         found,
-        bits_of(x) > 8,
+        is_wide(x),
         mean.dtype.storage,
         codes_of(variance),
     )

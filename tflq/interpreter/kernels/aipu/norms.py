@@ -30,7 +30,7 @@ from tflq.interpreter.kernels.aipu.multiplier import (
     unify_shifts,
 )
 from tflq.interpreter.kernels.aipu.normalization import reciprocal_root
-from tflq.interpreter.kernels.aipu.scales import bits_of, reciprocal, required_constant, scale_of
+from tflq.interpreter.kernels.aipu.scales import bits_of, is_wide, reciprocal, required_constant, scale_of
 from tflq.interpreter.registry import Kernel
 
 NORMALISED_SCALE = "normalised_scale"
@@ -104,13 +104,13 @@ def lower(node: Node, operands: Operands) -> NormParams:
     """
     x, output = operands.input(0), operands.output()
     weights, biases = (required_constant(operands, key) for key in ("weights", "biases"))
-    count, is_wide, axes = count_of(node, x), bits_of(x) > 8, normalised_axes(node, x)
-    if count < _SMALLEST_COUNT and not is_wide:
+    count, wide, axes = count_of(node, x), is_wide(x), normalised_axes(node, x)
+    if count < _SMALLEST_COUNT and not wide:
         raise UnsupportedError(f"{count} elements are normalised together; allowed at 8 bits are {_SMALLEST_COUNT}")
     s_n = np.float32(node.attributes.real(NORMALISED_SCALE, 1.0))
     shape = weight_shape(node, x, weights)
     rescale = imported_multiplier(node) or _rescale(node, weights, output, s_n)
-    shift, norm = (0, _wide_norm(node, s_n, output)) if is_wide else _norm(node, count, bits_of(x))
+    shift, norm = (0, _wide_norm(node, s_n, output)) if wide else _norm(node, count, bits_of(x))
     values, offsets = (np.asarray(t.data, np.int64).reshape(shape) for t in (weights, biases))
     return NormParams(
         group_of(node),
@@ -121,8 +121,8 @@ def lower(node: Node, operands: Operands) -> NormParams:
         offsets,
         rescale,
         codes_of(output),
-        is_wide,
-        is_wide,
+        wide,
+        wide,
     )
 
 

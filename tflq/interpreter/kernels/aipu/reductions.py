@@ -250,13 +250,13 @@ def lower_cumulate(node: Node, operands: Operands) -> CumulateParams:
     x, output = operands.input(0), operands.output()
     method = require_choice(node, "method", CUMULATE_METHODS)
     axis = node.attributes.integer("axis") % len(x.shape)
-    is_exclusive = node.attributes.boolean("exclusive", False)
+    is_exclusive = node.attributes.boolean("exclusive")
     if method == "SUM":
         found = multiplier_of(node, scale_of(output) / scale_of(x), WIDEST)
     else:
         found = imported_multiplier(node) or product_multipliers(operands, x.shape[axis], 0 if is_exclusive else 1)
     limits = product_limits(is_signed(x))
-    is_reversed = node.attributes.boolean("reverse", False)
+    is_reversed = node.attributes.boolean("reverse")
     return CumulateParams(method, axis + 1, is_exclusive, is_reversed, offset_of(x), limits, found, codes_of(output))
 
 

@@ -50,7 +50,7 @@ def lower_gather(node: Node, operands: Operands) -> GatherParams:
         return GatherParams(ReverseSequence(*axes), (shape[axes[0]],))
     batches = value("batch_dims", 0)
     if node.operator == "gather":
-        axis = value("axis", 0) % len(shape)
+        axis = value("axis") % len(shape)
         return GatherParams(Gather(axis, batches % (len(indices) + 1)), (shape[axis],))
     if batches != 0:
         raise UnsupportedError(f"GatherND with batch_dims={batches}; allowed is 0")

@@ -43,6 +43,11 @@ def bits_of(tensor: Tensor) -> int:
     return tensor.affine.bits if isinstance(tensor.quantisation, Affine) else tensor.dtype.bits
 
 
+def is_wide(tensor: Tensor) -> bool:
+    """Whether a tensor's quantized values have more than 8 bits: 12 or 16, or 32 of whole numbers."""
+    return bits_of(tensor) > 8
+
+
 def is_signed(tensor: Tensor) -> bool:
     """Whether a tensor's quantized values are signed."""
     return tensor.affine.signed if isinstance(tensor.quantisation, Affine) else tensor.dtype.is_signed

@@ -24,7 +24,7 @@ from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.aipu.eltwise import common_scale, imported_pair
 from tflq.interpreter.kernels.aipu.imported import imported_numbers, multiplier_bits
 from tflq.interpreter.kernels.aipu.multiplier import LARGEST, Multiplier, OutputCodes, codes_of, find_multiplier
-from tflq.interpreter.kernels.aipu.scales import bits_of, is_signed, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.scales import bits_of, is_signed, is_wide, offset_of, scale_of
 from tflq.interpreter.operands.checks import require_choice
 from tflq.interpreter.operands.movable import equal_samples
 from tflq.interpreter.registry import Kernel
@@ -88,7 +88,7 @@ def lower(node: Node, operands: Operands) -> ScatterParams:
     factors, step_shift, found = decide(node, data, updates, output)
     limits = (-(1 << 31), (1 << 31) - 1) if is_signed(output) else (0, (1 << 32) - 1)
     offsets = (offset_of(data), offset_of(updates))
-    rounds_down = bits_of(output) > 8
+    rounds_down = is_wide(output)
     return ScatterParams(method, offsets, factors, step_shift, found, limits, rounds_down, codes_of(output))
 
 

@@ -118,7 +118,7 @@ def lower_fast(node: Node, operands: Operands) -> FastSoftmaxParams:
         UnsupportedError: another adjust_q; a multiplier that would shift to the left.
     """
     x, output = operands.input(0), operands.output()
-    axis = node.attributes.integer("axis", -1) % max(len(x.shape), 1)
+    axis = node.attributes.integer("axis") % len(x.shape)
     adjust = number_of(node, "adjust", lambda: node.attributes.integer(ADJUST, 1))
     if adjust not in ADJUSTMENTS:
         raise UnsupportedError(f"adjust_q={adjust}; allowed is {', '.join(map(str, ADJUSTMENTS))}")

@@ -62,7 +62,7 @@ class MatMulParams:
 def lower_mat_mul(node: Node, operands: Operands) -> MatMulParams:
     """Decide M and N."""
     a, b, output = operands.input(0), operands.input(1), operands.output()
-    transposed = (node.attributes.boolean("trans_a", False), node.attributes.boolean("trans_b", False))
+    transposed = (node.attributes.boolean("trans_a"), node.attributes.boolean("trans_b"))
     bits = multiplier_bits(node, output)
     number = np.float32(node.attributes.real(FUSED_MULTIPLIER, 1.0))
     found = multiplier_of(node, np.float32(scale_of(output) * number) / np.float32(scale_of(a) * scale_of(b)), bits)

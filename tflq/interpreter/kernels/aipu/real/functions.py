@@ -71,7 +71,7 @@ def exponentials(x: Array, axis: int) -> tuple[Doubles, Doubles]:
 
 
 def _softmax(node: Node, operands: Operands) -> Compute:
-    axis = node.attributes.integer("axis", -1) % len(operands.input(0).shape) + 1
+    axis = node.attributes.integer("axis") % len(operands.input(0).shape) + 1
 
     def compute(x: Array) -> Array:
         powers = exponentials(x, axis)[1]
@@ -82,7 +82,7 @@ def _softmax(node: Node, operands: Operands) -> Compute:
 
 
 def _log_softmax(node: Node, operands: Operands) -> Compute:
-    axis = node.attributes.integer("axis", -1) % len(operands.input(0).shape) + 1
+    axis = node.attributes.integer("axis") % len(operands.input(0).shape) + 1
 
     def compute(x: Array) -> Array:
         below, powers = exponentials(x, axis)

@@ -91,7 +91,7 @@ def _mat_mul(node: Node, _operands: Operands) -> Compute:
 
 def _batch_norm(node: Node, operands: Operands) -> Compute:
     rank, then = len(operands.input(0).shape), fused(node, operands)
-    behind = (1,) * (rank - 1 - node.attributes.integer("axis", -1) % rank)
+    behind = (1,) * (rank - 1 - node.attributes.integer("axis") % rank)
     weights, biases = (c.reshape(-1, *behind) for c in _constants(operands))
     return lambda x: then(x * weights + biases)
 

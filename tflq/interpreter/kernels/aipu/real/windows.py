@@ -57,7 +57,7 @@ def _grid_sample(node: Node, operands: Operands) -> Compute:
     """Places in float32, pixels mixed along x, y, z."""
     is_nearest = require_choice(node, "method", METHODS) == "NEAREST"
     has_border = require_choice(node, "padding_mode", PADDINGS) == "BORDER"
-    sizes, aligned = operands.input(0).shape[-2:0:-1], node.attributes.boolean("align_corners", False)
+    sizes, aligned = operands.input(0).shape[-2:0:-1], node.attributes.boolean("align_corners")
 
     def of_image(image: Singles, grid: Singles) -> Array:
         places = [denormalised(grid[..., axis], n, aligned) for axis, n in enumerate(sizes)]

@@ -42,7 +42,7 @@ from tflq.interpreter.kernels.aipu.activation import (
     lower_fused,
 )
 from tflq.interpreter.kernels.aipu.multiplier import WIDEST, Multiplier, OutputCodes, codes_of, find_multiplier, scaled
-from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, encode, is_plain, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, encode, is_plain, is_wide, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.softmax import exponentials, require_short_axis
 from tflq.interpreter.kernels.aipu.tables import Table
 from tflq.interpreter.kernels.aipu.whitepaper.mirrored import MirroredParams, lower_mirrored
@@ -122,7 +122,7 @@ def lower_cast(_node: Node, operands: Operands) -> CastParams:
     x, codes = operands.input(0), codes_of(operands.output())
     if is_plain(x):
         return CastParams(None, 0, codes)
-    if bits_of(x) > 8:
+    if is_wide(x):
         raise UnsupportedError(f"Cast of {bits_of(x)} bits by a table; allowed are 8")
     low, high = code_limits(x)
     real = np.float32(np.arange(low, high + 1) + offset_of(x)) / scale_of(x)

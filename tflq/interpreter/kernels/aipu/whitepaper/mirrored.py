@@ -15,7 +15,7 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.curve import function_of
 from tflq.interpreter.kernels.aipu.multiplier import OutputCodes, codes_of
-from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, is_wide, offset_of, scale_of
 from tflq.interpreter.registry import Kernel
 
 EVEN, ODD, ABOUT_HALF = "even", "odd", "about a half"
@@ -65,7 +65,7 @@ def lower_mirrored(node: Node, operands: Operands) -> MirroredParams:
         UnsupportedError: quantized values wider than 8 bits, whose table is sampled.
     """
     x, output = operands.input(0), operands.output()
-    if bits_of(x) > 8:
+    if is_wide(x):
         raise UnsupportedError(f"half a table of {bits_of(x)} bits; allowed are 8")
     zp = offset_of(x)
     largest = max(abs(code + zp) for code in code_limits(x))
