@@ -52,6 +52,13 @@ def test_plain_integers_that_are_moved() -> None:
     assert "reads 'x', plain int32" in message
 
 
+def test_truth_values_that_are_moved() -> None:
+    b = GraphBuilder("moved")
+    x, shape = b.input("x", (1, 2, 3), DType.BOOL), b.constant("shape", np.array([1, 6], np.int32))
+    message = refused(b.build([b.add("reshape", [x, shape], (1, 6), DType.BOOL)]))
+    assert "it reads 'x', truth values; only LOGICAL_AND of two does" in message
+
+
 def test_products_that_cannot_be_negative() -> None:
     """A range below 0 on such a product is not written into the table; one that a sum gives it ends TPU-MLIR."""
     ranges = {"a": (0.0, 1.0), "b": (0.0, 2.0), "y": (-1.5, 1.0)}

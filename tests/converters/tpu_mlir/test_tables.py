@@ -13,6 +13,7 @@ from tflq.converters.tpu_mlir.quantise import TableOrigin
 from tflq.converters.tpu_mlir.tables import (
     CalibrationLine,
     CalibrationTable,
+    few,
     format_calibration_table,
     format_quantisation_table,
     parse_calibration_table,
@@ -90,3 +91,11 @@ def test_what_is_rescaled_for_a_concatenation_is_called_as_it_arrives() -> None:
     graph = quantised(ranged(b.build([y]), ranges))
     rescaled = [graph.tensors[node.outputs[0]].name for node in graph.nodes if node.operator == "quantize"]
     assert "y_transpose_Transpose_to_y_Concat" in rescaled
+
+
+@pytest.mark.parametrize(
+    ("count", "words"), [(0, ""), (1, "0"), (5, "0, 1, 2, 3, 4"), (6, "0, 1, 2, 3, 4 and 1 more"),
+                         (8, "0, 1, 2, 3, 4 and 3 more")]
+)  # fmt: skip
+def test_of_many_names_five_are_said(count: int, words: str) -> None:
+    assert few(str(i) for i in range(count)) == words

@@ -262,3 +262,10 @@ def test_reals_and_quantized_values(y: Type) -> None:
 def test_scales_that_have_no_multiplier() -> None:
     with pytest.raises(UnsupportedError, match="no multiplier of 8 bits"):
         lower(graph_of("add", (S8, kind(S8, 130.0)), S8), "tpu_mlir")
+
+
+@pytest.mark.parametrize("operator", COMPARED)
+def test_raw_values_of_other_types_are_not_compared(operator: str) -> None:
+    for other in (kind(S8, 2.0), kind(S8, 1.0, 3)):
+        with pytest.raises(UnsupportedError, match="'x0' and 'x1' have different scales"):
+            lower(graph_of(operator, (S8, other), TRUTH), "tpu_mlir")
