@@ -182,3 +182,24 @@ def test_fused_activations_without_mapping() -> None:
         graph.nodes[0].name,
     )
     assert "fused activation relu_n1_to_1" in refused(graph, "gap9-ne16", UnsupportedError)
+
+
+@pytest.mark.parametrize("target", BOTH)
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("place", [1, 2])
+@pytest.mark.parametrize("operator", ["fully_connected", "conv_2d"])
+def test_filters_take_constants(operator: str, place: int, first: bool, target: str) -> None:
+    """Weights or bias come in from outside, as the first tensor of the file or as a later one."""
+    image = (1,) if operator == "fully_connected" else (1, 1, 1)
+    shapes = {0: (*image, 4), 1: (3, *image[1:], 4), 2: (3,)}
+    b, inputs = GraphBuilder("computed"), dict[int, int]()
+    for position in sorted(shapes, key=lambda p: (p != place) == first):
+        if position in (0, place):
+            inputs[position] = b.input(f"x{position}", shapes[position], DType.FLOAT32)
+        else:
+            inputs[position] = b.constant(f"x{position}", np.ones(shapes[position], np.float32))
+    assert (inputs[place] == 0) == first
+    y = b.add(operator, [inputs[p] for p in range(3)], (*image, 3), DType.FLOAT32, padding="valid", stride_h=1,
+              stride_w=1, fused_activation_function="none")  # fmt: skip
+    (line,) = find_target(target).check(b.build([y]), parse_settings(find_target(target).settings))
+    assert "weights or bias are computed at run time; GAP9 takes constants" in line

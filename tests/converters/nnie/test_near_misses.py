@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from tests.converters.nnie.networks import SeededBuilder, constant, start
-from tests.converters.nnie.test_borders import NONE, SETTINGS, agrees, ints, one
+from tests.converters.nnie.test_borders import NONE, SETTINGS, agrees, data_of, ints, one
+from tests.converters.nnie.test_layers import causal
+from tests.support.nnie import package
 from tflq.converters.nnie import NNIE
 from tflq.graph import ABSENT, DType, Graph, GraphBuilder
 
@@ -270,3 +272,9 @@ def test_patterns_without_their_constant_are_refused(operator: str, given: tuple
 def test_steps_beside_a_part_without_rows_are_refused() -> None:
     graph = one("strided_slice", (1, 4, 5, 6), (1, 0, 3, 6), ints(0, 2, 0, 0), ints(1, 2, 5, 6), ints(1, 1, 2, 1))
     refused(graph, "a step of 2; Caffe's Slice")
+
+
+def test_the_dilation_of_a_sequence_is_one_of_columns() -> None:
+    graph = causal()
+    text = package(graph, data_of(graph))["net.prototxt"].decode()
+    assert "    dilation: 1\n    dilation: 2\n" in text

@@ -38,12 +38,9 @@ def rejoin(graph: Graph) -> Graph:
     """Return the graph with these rewrites; a pattern that does not fit stays, and is refused by its operator."""
     result = graph.copy()
     for rewrite in (_view_first, _view_last, _dilated, _enlarged, _dealt, _one_hot, _stepped, _spread):
-        nodes, there = result.nodes, set(map(id, result.nodes))
-        for node in reversed(graph.nodes) if rewrite is _view_first else tuple(nodes):
-            if id(node) in there:
+        for node in reversed(graph.nodes) if rewrite is _view_first else tuple(result.nodes):
+            if any(node is there for there in result.nodes):  # else it was rewritten with another one
                 rewrite(result, node)
-            if result.nodes is not nodes:  # rewritten: some nodes have gone
-                nodes, there = result.nodes, set(map(id, result.nodes))
     if all(new is old for new, old in zip(result.nodes, graph.nodes, strict=False)):
         return graph
     known = {t for t, tensor in enumerate(result.tensors) if tensor.is_constant}.union(result.inputs)
