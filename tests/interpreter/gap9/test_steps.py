@@ -96,6 +96,32 @@ def test_functions_stay_within_their_bounds(operation: str) -> None:
             assert (least, largest) == (0, found[-1] + found[-1] // 64 + 16)
 
 
+@pytest.mark.parametrize("numbers", [(16384,), (3000,), (32767,), (1,), (16384, -100000), (3000, -50000)])
+def test_powers_stay_within_their_bounds(numbers: tuple[int, ...]) -> None:
+    """Negative numbers have the least logarithm: near 1 for a small exponent."""
+    for low, high in ((0, 0), (0, 1), (-5, 0), (-9, -2), (-70000, 1), (1, 5), (-5, 40000), (0, 200000)):
+        found = run("pow", numbers, np.array(between((low, high))))
+        (largest,) = run("pow", numbers, np.array([max(high, 1)]))
+        assert unwrapped_bounds("pow", numbers, ((low, high),)) == (0, largest + largest // 64 + 16)
+        assert min(found) >= 0
+        assert max(found) <= largest + largest // 64 + 16
+
+
+def test_roots_of_small_numbers_are_large() -> None:
+    for low, high in ((1, 1), (1, 90), (7, 7000), (0, 5), (-4, 9)):
+        found = run("rsqrt", (), np.array(between((low, high))))
+        (largest,) = run("rsqrt", (), np.array([max(low, 0)]))
+        margin = min(largest + largest // 64 + 16, INT32_MAX)
+        assert unwrapped_bounds("rsqrt", (), ((low, high),)) == (0, margin)
+        assert max(found) <= margin
+
+
+def test_bounds_of_a_type_and_of_a_shift_by_less_than_nothing() -> None:
+    assert unwrapped_bounds("abs_of_type", (4,), ((-8, 3),)) == (-8, 8)
+    assert unwrapped_bounds("abs_of_type", (8,), ((-3, 100),)) == (-128, 100)
+    assert unwrapped_bounds("norm", (-1,), ((-9, 9),)) == (-1, 0)
+
+
 def test_leaves() -> None:
     assert unwrapped_bounds("input", (0, -7, 9), ()) == (-7, 9)
     assert unwrapped_bounds("constant", (5,), ()) == (5, 5)

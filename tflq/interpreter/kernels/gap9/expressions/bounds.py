@@ -51,12 +51,11 @@ def _ends(operate: Callable[[int, int], int]) -> Callable[..., Bounds]:
 
 
 def _abs(_numbers: Sequence[int], x: Bounds) -> Bounds:
-    least = 0 if x[0] <= 0 <= x[1] else min(abs(x[0]), abs(x[1]))
-    return least, max(abs(x[0]), abs(x[1]))
+    return max(x[0], -x[1], 0), max(-x[0], x[1])
 
 
 def _abs_of_type(numbers: Sequence[int], x: Bounds) -> Bounds:
-    return -(1 << (numbers[0] - 1)), max(abs(x[0]), abs(x[1]))
+    return -(1 << (numbers[0] - 1)), max(-x[0], x[1])
 
 
 def _div(_numbers: Sequence[int], a: Bounds, b: Bounds) -> Bounds:
@@ -85,7 +84,8 @@ def _rising(rule: Callable[[int], object]) -> Callable[..., Bounds]:
 
 
 def _pow(numbers: Sequence[int], x: Bounds) -> Bounds:
-    return 0, max(_with_margin(q15.pow_q15(x[1], *numbers)), _with_margin(q15.pow_q15(min(x[1], 1), *numbers)))
+    """Negative numbers give what the least logarithm does, which is not more than that of 1 does."""
+    return 0, _with_margin(q15.pow_q15(max(x[1], 1), *numbers))
 
 
 def _rsqrt(_numbers: Sequence[int], x: Bounds) -> Bounds:
