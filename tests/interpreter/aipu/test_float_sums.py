@@ -107,7 +107,8 @@ def _product(in_float: bool) -> Graph:
     x = builder.input("x", (1, 12, 16), DType.INT16, kind)
     y = builder.input("y", (1, 16, 12), DType.INT16, kind)
     wide = affine_of(np.float32(2**-8), 0, 16, True)
-    out = builder.add("mat_mul", (x, y), (1, 12, 12), DType.INT16, wide, **{FLOAT_SUMS: in_float})
+    keys = {"trans_a": False, "trans_b": False, FLOAT_SUMS: in_float}
+    out = builder.add("mat_mul", (x, y), (1, 12, 12), DType.INT16, wide, **keys)
     return builder.build((out,))
 
 
