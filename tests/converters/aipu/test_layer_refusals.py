@@ -67,7 +67,8 @@ def images(operator: str, *shapes: tuple[int, ...], new: tuple[int, ...], **keys
 
 
 NORM = OneLayer("layer_norm", ((2, 5),), ((2, 5),), {"axis": (1,), "epsilon": 0.01}, {"weights": (5,), "biases": (5,)})
-GRID = images("grid_sample", (1, 5, 6, 3), (1, 4, 3, 2), new=(1, 4, 3, 3), method="NEAREST", padding_mode="ZEROS")
+GRID = images("grid_sample", (1, 5, 6, 3), (1, 4, 3, 2), new=(1, 4, 3, 3), method="NEAREST", padding_mode="ZEROS",
+              align_corners=False)  # fmt: skip
 LONG = images("grid_sample", (1, 16383, 1, 1), (1, 2, 1, 2), new=(1, 2, 1, 1), method="NEAREST", padding_mode="ZEROS",
               align_corners=False)  # fmt: skip
 CUBES = OneLayer(
@@ -273,7 +274,9 @@ BORDERS = {
         one("reduce", IMAGE, (1, 5, 6, 1), axis=(3,), method="SUM"), {"method": "MODE"}, "method=MODE; allowed is"
     ),
     "cumulate": Border(
-        one("cumulate", IMAGE, axis=3, method="SUM"), {"method": "MAX"}, "method=MAX; allowed is SUM, PROD"
+        one("cumulate", IMAGE, axis=3, method="SUM", exclusive=False, reverse=False),
+        {"method": "MAX"},
+        "method=MAX; allowed is SUM, PROD",
     ),
     "segments": Border(
         OneLayer("segment_reduce", ((4, 3), (4,)), ((4, 3),), {"method": "SUM"}, {}, (real(), *WHOLE)),

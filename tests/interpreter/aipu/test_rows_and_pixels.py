@@ -16,7 +16,8 @@ from tflq.interpreter.kernels.aipu.resize import coordinates
 def test_softmax_of_short_rows() -> None:
     b = GraphBuilder()
     x = b.input("x", (128, 3), INT8, Affine.per_tensor(0.06, 0, 8))
-    graph = lower(b.build([b.add("softmax", [x], (128, 3), INT8, Affine.per_tensor(1 / 127, 0, 8))]), "aipu")
+    y = b.add("softmax", [x], (128, 3), INT8, Affine.per_tensor(1 / 127, 0, 8), axis=1)
+    graph = lower(b.build([y]), "aipu")
     params = graph.nodes[0].params
     assert params.is_small
     codes = np.random.default_rng(3).integers(-128, 128, (1, 128, 3)).astype(np.int8)
