@@ -22,6 +22,14 @@ def align(*arrays: Array) -> tuple[Array, ...]:
     return tuple(a.reshape(a.shape[:1] + (1,) * (rank - a.ndim) + a.shape[1:]) for a in arrays)
 
 
+def with_rank(array: Array, rank: int) -> Array:
+    """Take axes of length 1 from behind the sample axis until `rank` others are left: what `align` put there.
+
+    [S, 1, 1, C] with rank 1 becomes [S, C].
+    """
+    return array.reshape(array.shape[:1] + array.shape[array.ndim - rank :])
+
+
 def each_sample(x: Array, weights: Array, bias: Array | None) -> Iterator[tuple[Array, Array, Array | None]]:
     """Yield what each sample has of a layer's operands [S or 1, *shape], each as [1, *shape]."""
 

@@ -23,6 +23,7 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Affine, DType, Graph, GraphBuilder, Model, Range
 from tflq.graph.equality import same
 from tflq.interpreter import Engine, lower
+from tflq.interpreter.kernels.gap9.rounding import code_type, dequantise, quantise
 from tflq.schemas.gap9 import quantization_schema
 
 SHAPE = (1, 3, 2, 4)
@@ -126,3 +127,29 @@ def beside_a_hard_swish(form: str) -> Model:
         return net.model(net.add("minimum", [curve, x], net.shapes[x], (0.0, 1.7)))
     other = net.builder.constant("c", np.full(net.shapes[x], 40, np.int8), Affine.per_tensor(np.float32(0.01), 0))
     return net.model(*above, net.add("minimum", [x, other], net.shapes[x], (0.0, 0.5)), curve)
+
+
+def test_results_of_different_ranks() -> None:
+    """An expression's result that only inputs of a low rank reach has that rank, as what reads it expects."""
+    b = GraphBuilder("ranks")
+    scale = Affine.per_tensor(np.float32(0.02), -128)
+    x = b.input("x", (1, 1, 1, 4), DType.INT8, scale)
+    shape = b.constant("shape", np.array([1, 4], np.int32))
+    flat = b.add("reshape", [x, shape], (1, 4), DType.INT8, scale)
+    small = b.add("abs", [flat], (1, 4), DType.INT8, scale)
+    large = b.add("maximum", [small, x], (1, 1, 1, 4), DType.INT8, scale)
+    joined = b.add("concatenation", [small, flat], (1, 8), DType.INT8, scale, axis=1)
+    outputs = [small, large, joined]
+    codes = np.random.default_rng(3).integers(-128, 128, (5, 1, 1, 1, 4)).astype(np.int8)
+    for target in ("gap9-ne16", "gap9-sq8"):
+        lowered = lower(quantised(Model([b.build(outputs)]), target), "gap9")
+        assert [n.operator for n in lowered.nodes].count("expression") == 1
+        into = lowered.tensors[lowered.inputs[0]].affine
+        feed = quantise(dequantise(codes, scale), into).astype(code_type(into).storage)
+        found = Engine(lowered).run([feed])
+        real = [dequantise(found[t], lowered.tensors[t].affine) for t in lowered.outputs]
+        values = dequantise(codes, scale).reshape(5, 1, 4)
+        assert [r.shape for r in real] == [(5, 1, 4), (5, 1, 1, 1, 4), (5, 1, 8)]
+        assert np.abs(real[0] - values).max() <= 0.02
+        assert np.abs(real[1].reshape(5, 1, 4) - values).max() <= 0.02
+        assert np.array_equal(real[2], np.concatenate([real[0], real[2][..., 4:]], axis=-1))

@@ -20,7 +20,7 @@ from tflq.interpreter.kernels.gap9.expressions.tree import CONSTANT, INPUT, Symb
 from tflq.interpreter.kernels.gap9.expressions.values import Value, rescaled
 from tflq.interpreter.numerics.lookup_tables import make_pairs, run_pairs
 from tflq.interpreter.operands.checks import EIGHT_BITS
-from tflq.interpreter.samples import align
+from tflq.interpreter.samples import align, with_rank
 
 _FRACTION_BITS = {(8, True): 7, (8, False): 8, (16, True): 15, (16, False): 16}
 
@@ -34,6 +34,7 @@ class ExpressionParams:
         results: positions of the outputs among them.
         shared: positions of the values that are computed once and read several times.
         dtypes: of the outputs.
+        ranks: of the outputs; one that no input of the highest rank reaches has a lower one.
         flaws: where NNTool's integers are not the right ones.
         table: of all quantized values, or of all pairs of two 8-bit inputs; None otherwise.
     """
@@ -42,6 +43,7 @@ class ExpressionParams:
     results: tuple[int, ...]
     shared: tuple[int, ...]
     dtypes: tuple[np.dtype[np.generic], ...]
+    ranks: tuple[int, ...]
     flaws: tuple[str, ...]
     table: Array | None = None
 
@@ -67,9 +69,8 @@ def lower(node: Node, operands: Operands) -> ExpressionParams:
     found = vendor if as_nntool else _formulas(tree, inputs, operands.outputs, Lowering(False))
     steps, places = steps_of(found, as_nntool)
     count = len(operands.outputs)
-    params = ExpressionParams(
-        steps, places[-count:], places[:-count], tuple(t.dtype.storage for t in operands.outputs), tuple(flaws.flaws)
-    )
+    dtypes, ranks = tuple(t.dtype.storage for t in operands.outputs), tuple(len(t.shape) for t in operands.outputs)
+    params = ExpressionParams(steps, places[-count:], places[:-count], dtypes, ranks, tuple(flaws.flaws))
     return replace(params, table=_table(params, inputs, operands.outputs))
 
 
@@ -80,7 +81,8 @@ def run(params: ExpressionParams, *inputs: Array) -> tuple[Array, ...]:
     if params.table is not None:
         return (run_pairs(params.table, inputs[0], inputs[1]),)
     found = run_steps(params.steps, align(*inputs))
-    return tuple(found[p].astype(dtype) for p, dtype in zip(params.results, params.dtypes, strict=True))
+    results = zip(params.results, params.dtypes, params.ranks, strict=True)
+    return tuple(with_rank(found[place], rank).astype(dtype) for place, dtype, rank in results)
 
 
 def _formulas(
