@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType, FrameType
 
@@ -34,24 +35,31 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    start = time.perf_counter()
+    names: set[str] = set()
+    try:
+        with recorded(names):
+            return (yield)
+    finally:
+        item.config.stash[_found][item.nodeid] = {"seconds": time.perf_counter() - start, "functions": sorted(names)}
+
+
+@contextmanager
+def recorded(names: set[str]) -> Iterator[None]:
+    """Add the package's functions that are called meanwhile, as "tflq/FILE.py:line", when it is over."""
     called: set[CodeType] = set()
 
     def record(frame: FrameType, event: str, _: object) -> None:
         if event == "call":
             called.add(frame.f_code)
 
-    start = time.perf_counter()
     sys.setprofile(record)
     try:
-        return (yield)
+        yield
     finally:
         sys.setprofile(None)
-        names = {f"{Path(c.co_filename).relative_to(_ROOT)}:{c.co_firstlineno}" for c in called if _is_ours(c)}
-        item.config.stash[_found][item.nodeid] = {"seconds": time.perf_counter() - start, "functions": sorted(names)}
-
-
-def _is_ours(code: CodeType) -> bool:
-    return code.co_filename.startswith(_PACKAGE)
+        ours = (c for c in called if c.co_filename.startswith(_PACKAGE))
+        names |= {f"{Path(c.co_filename).relative_to(_ROOT)}:{c.co_firstlineno}" for c in ours}
 
 
 _found = pytest.StashKey[Calls]()

@@ -13,16 +13,17 @@ import gc
 import importlib
 import json
 import os
-import sys
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FunctionType
 
 import pytest
 
+from tests.support.called import recorded
+
 ROOT = Path(__file__).resolve().parent.parent.parent
-AT_IMPORT = pytest.StashKey[set[str]]()
+AT_IMPORT, _CHILD = pytest.StashKey[set[str]](), pytest.StashKey[bool]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -33,25 +34,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Iterator[None]:
     """Remember which functions run while modules are imported and tests are collected."""
-    called: set[CodeType] = set()
-
-    def record(frame: FrameType, event: str, _: object) -> None:
-        if event == "call":
-            called.add(frame.f_code)
-
-    sys.setprofile(record)
-    try:
+    session.config.stash[AT_IMPORT] = set()
+    with recorded(session.config.stash[AT_IMPORT]):
         found = yield
         load(mutant["path"] for mutant in _todo(session))
         return found
-    finally:
-        sys.setprofile(None)
-        package = str(ROOT / "tflq")
-        session.config.stash[AT_IMPORT] = {
-            f"{Path(c.co_filename).relative_to(ROOT)}:{c.co_firstlineno}"
-            for c in called
-            if c.co_filename.startswith(package)
-        }
 
 
 def _todo(session: pytest.Session) -> list[dict]:
@@ -77,6 +64,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         while len(running) >= session.config.getoption("--mutant-jobs"):
             _wait(running)
         if (child := os.fork()) == 0:
+            session.config.stash[_CHILD] = True
             _silent()
             change(ROOT / mutant["path"], mutant["source"])
             session.items[:] = [items[name] for name in mutant["tests"]]
@@ -91,15 +79,6 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """End a child at once: nothing of what its parent holds is its own to close."""
     if session.config.stash.get(_CHILD, False):
         os._exit(int(exitstatus))
-
-
-_CHILD = pytest.StashKey[bool]()
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    item.config.stash[_CHILD] = True
-    return (yield)
 
 
 def _wait(running: dict[int, tuple[dict, float]]) -> None:

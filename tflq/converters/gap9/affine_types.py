@@ -107,9 +107,17 @@ def is_symmetric(affine: Affine) -> bool:
 
 
 def nearly_equal(a: Affine, b: Affine) -> bool:
-    """Whether NNTool takes two types as the same: |S_a - S_b| <= 1e-8 + 1e-5 S_b, all else equal."""
+    """Whether NNTool takes two types as the same: same_scales, all else equal."""
     same_codes = (a.bits, a.signed) == (b.bits, b.signed) and np.array_equal(a.zero_point, b.zero_point)
-    return bool(same_codes and np.allclose(a.scale, b.scale))
+    return same_codes and same_scales(a.scale, b.scale)
+
+
+def same_scales(a: Reals, b: Reals) -> bool:
+    """Whether NNTool takes scales, [O] or [1], as the same: |S_a - S_b| <= 1e-8 + 1e-5 S_b in all channels.
+
+    The first term is absolute: of scales below 1e-8 any two are the same.
+    """
+    return np.allclose(a, b, rtol=1e-5, atol=1e-8)
 
 
 def _distance(z: Reals) -> float:

@@ -9,7 +9,7 @@ from tflq.converters.gap9.expressions.operators import NEEDING, expression_probl
 from tflq.converters.gap9.operators import GLOBAL_POOLS, MOVES
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.constants import tiny_channels, tiny_words, weight_axis
-from tflq.converters.passes.patterns import computed_inputs, fused_activation, only_reader
+from tflq.converters.passes.patterns import bias_of, computed_inputs, fused_activation, only_reader
 from tflq.converters.passes.requirements import collect_problems, no_mapping
 from tflq.converters.passes.take_in import foldable_padding
 from tflq.graph import ABSENT, Affine, Graph, Node, Tensor
@@ -48,7 +48,7 @@ def _reason(graph: Graph, index: int, node: Node, options: LayerOptions) -> str:
 
 def _filter(graph: Graph, _index: int, node: Node, options: LayerOptions) -> str:
     weights = graph.tensors[node.inputs[1]]
-    bias = graph.tensors[node.inputs[2]] if len(node.inputs) > 2 and node.inputs[2] >= 0 else None
+    bias = bias_of(graph, node)
     if not weights.is_constant or (bias is not None and not bias.is_constant):
         return "weights or bias are computed at run time; GAP9 takes constants"
     if isinstance(weights.quantisation, Affine) is False and weights.quantisation is not None:

@@ -11,9 +11,9 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.converters.nnie.caffe.elementwise import affine_of
-from tflq.converters.passes.patterns import constant_operand, fused_activation, only_reader
+from tflq.converters.passes.patterns import bias_of, constant_operand, fused_activation, only_reader
 from tflq.converters.passes.rewrite import constant, with_attributes, without_nodes
-from tflq.graph import ABSENT, Graph, Node
+from tflq.graph import Graph, Node
 
 _FILTERS = {"conv_2d": 0, "depthwise_conv_2d": 3, "fully_connected": 0}
 """Axis of the output channels of the weights."""
@@ -50,7 +50,7 @@ def _folded(graph: Graph, node: Node, scaling: Node) -> Node | None:
     channels = weights.shape[_FILTERS[node.operator]]
     if value.size not in (1, channels) or (value.size > 1 and value.shape[-1] != channels):
         return None
-    given = graph.tensors[node.inputs[2]] if len(node.inputs) > 2 and node.inputs[2] != ABSENT else None
+    given = bias_of(graph, node)
     if given is not None and given.data is None:
         return None
     factor, addend = affine_of(scaling.operator, np.broadcast_to(value.reshape(-1), channels), position == 0)

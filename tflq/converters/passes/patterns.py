@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from tflq.graph import ABSENT, Graph, Node
+from tflq.graph import ABSENT, Graph, Node, Tensor
 
 Readers = Mapping[int, Sequence[int]]
 """Tensor -> the nodes that read it, as `Graph.consumers` gives it."""
@@ -16,6 +16,12 @@ Readers = Mapping[int, Sequence[int]]
 def fused_activation(node: Node) -> str:
     """Return the name of the activation that a node ends in; "none" where it has none."""
     return node.attributes.text("fused_activation_function", "none")
+
+
+def bias_of(graph: Graph, filter_: Node) -> Tensor | None:
+    """Return the bias of a convolution or fully connected layer, its input 2; None where it has none."""
+    given = len(filter_.inputs) > 2 and filter_.inputs[2] != ABSENT
+    return graph.tensors[filter_.inputs[2]] if given else None
 
 
 def only_reader(graph: Graph, tensor: int, readers: Readers | None = None) -> int | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tflq.converters.passes.patterns import bias_of
 from tflq.converters.passes.take_in import foldable_padding
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import ABSENT, Array, Graph, Node
@@ -97,7 +98,7 @@ def filter_of(graph: Graph, index: int) -> Filter | str:
     if node.operator not in FILTERS:
         return f"recovery knows no weights of {node.operator}"
     x, weights = (graph.tensors[t] for t in node.inputs[:2])
-    bias = graph.tensors[node.inputs[2]] if len(node.inputs) > 2 and node.inputs[2] != ABSENT else None
+    bias = bias_of(graph, node)
     if weights.data is None or weights.data.dtype != np.float32 or (bias is not None and bias.data is None):
         return "its weights or its bias are computed, or no real numbers"
     if sum(weights_read(graph, other, node.inputs[1]) for other in graph.nodes) > 1:

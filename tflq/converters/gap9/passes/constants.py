@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tflq.arrays import Integers, Reals
-from tflq.converters.gap9.affine_types import data_range, file_range, repaired, symmetric
+from tflq.converters.gap9.affine_types import data_range, file_range, repaired, same_scales, symmetric
 from tflq.converters.gap9.operators import FILTERS, departing, layer_of
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.choose_engines import NE16
+from tflq.converters.passes.patterns import bias_of
 from tflq.converters.passes.rewrite import channel_maxima, constant, with_attributes, with_input
 from tflq.errors import OptionError
-from tflq.graph import ABSENT, Affine, Array, Graph, Node, Tensor
+from tflq.graph import Affine, Array, Graph, Node, Tensor
 from tflq.interpreter.kernels.gap9.rounding import dequantise, quantise, round_half_up
 
 _SMALLEST_SCALE = 1e-6
@@ -116,8 +117,8 @@ def requantise_constants(graph: Graph, options: Mapping[str, LayerOptions]) -> G
 def keeps_bias(graph: Graph, node: Node, made: FilterConstants, types: tuple[Affine, Affine]) -> bool:
     """Whether NNTool takes the bias that the file holds for the one that a filter needs, and leaves it as it is.
 
-    It does on SQ8 where no zero point folds and same_scales(S_x S_w, the file's S_b). Example: S_b = 1.20018e-5 in the
-    file, 1.19956e-5 here: the bias stays 40496, where 40517 is right (docs/gap9.md, 17.28).
+    It does on SQ8 where no zero point folds and the file's S_b is S_x S_w to it (same_scales). Example: S_b is
+    1.20018e-5 in the file, 1.19956e-5 here: the bias stays 40496, where 40517 is right (docs/gap9.md, 17.28).
 
     Args:
         graph: with the file's constants.
@@ -125,19 +126,14 @@ def keeps_bias(graph: Graph, node: Node, made: FilterConstants, types: tuple[Aff
         made: its constants.
         types: of its input and of what it writes itself.
     """
-    bias = graph.tensors[node.inputs[2]] if len(node.inputs) > 2 and node.inputs[2] != ABSENT else None
+    bias = bias_of(graph, node)
     folds = node.attributes.text("engine") == NE16 or any(affine.zero_point[0] for affine in types)
-    return bias is not None and not folds and same_scales(made.bias_scale, bias.quantisation)
+    return bias is not None and not folds and has_scales(bias, made.bias_scale)
 
 
-def same_scales(scale: Reals, stated: object) -> bool:
-    """Whether NNTool takes scales as the same in all channels: |S - S'| <= 1e-8 + 1e-5 S', S' the file's, [O] or [1].
-
-    The first term is absolute: of scales below 1e-8 any two are the same.
-    """
-    if not isinstance(stated, Affine):
-        return False
-    return bool(np.all(np.abs(scale - stated.scale) <= 1e-8 + 1e-5 * np.abs(stated.scale)))
+def has_scales(stated: Tensor, scale: Reals) -> bool:
+    """Whether NNTool takes a file's constant to have these scales, [O], in all channels."""
+    return isinstance(stated.quantisation, Affine) and same_scales(scale, stated.quantisation.scale)
 
 
 def weight_axis(node: Node) -> int:
@@ -156,8 +152,8 @@ def real_constant(tensor: Tensor) -> Reals:
 def quantise_layer(graph: Graph, node: Node, input_scale: Reals, options: LayerOptions) -> FilterConstants:
     """Return the constants of a filter for a scale of its input."""
     weights = graph.tensors[node.inputs[1]]
-    has_bias = len(node.inputs) > 2 and node.inputs[2] != ABSENT
-    bias = real_constant(graph.tensors[node.inputs[2]]) if has_bias else None
+    given = bias_of(graph, node)
+    bias = real_constant(given) if given is not None else None
     on_ne16 = node.attributes.text("engine") == NE16
     bits = _weight_bits(weights, options, on_ne16)
     real = real_constant(weights)
@@ -186,9 +182,10 @@ def tiny_channels(weights: Tensor, axis: int) -> Integers:
     q = weights.quantisation
     if not isinstance(q, Affine) or not weights.dtype.is_integer:
         return np.zeros(0, np.int64)
+    if not q.zero_point.any() and (q.scale.size > 1 or weights.shape[axis] == 1):
+        return np.zeros(0, np.int64)
     largest = channel_maxima(real_constant(weights), axis)
-    looks = bool(q.zero_point.any()) or (q.scale.size == 1 and largest.size > 1)
-    return np.flatnonzero((largest > 0) & (largest / 127 < _SMALLEST_SCALE) & looks)
+    return np.flatnonzero((largest > 0) & (largest / 127 < _SMALLEST_SCALE))
 
 
 def tiny_words(tiny: Integers, channels: int) -> str:
@@ -229,8 +226,8 @@ def _filter(graph: Graph, index: int, options: LayerOptions) -> None:
 
 
 def _bias_tensor(graph: Graph, node: Node, made: FilterConstants) -> Tensor:
-    given = len(node.inputs) > 2 and node.inputs[2] != ABSENT
-    name = graph.tensors[node.inputs[2]].name if given else f"{node.name}_bias"
+    given = bias_of(graph, node)
+    name = given.name if given is not None else f"{node.name}_bias"
     affine = Affine(made.bias_scale, np.zeros(1, np.int64), 0, 32, True)
     return constant(name, made.bias.astype(np.int32), affine)
 

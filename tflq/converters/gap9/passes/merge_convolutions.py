@@ -9,8 +9,9 @@ import numpy as np
 
 from tflq.converters.gap9.operators import layer_of
 from tflq.converters.gap9.options import LayerOptions
+from tflq.converters.passes.patterns import bias_of
 from tflq.converters.passes.rewrite import constant, sorted_nodes, with_attributes
-from tflq.graph import ABSENT, Affine, Array, Attributes, Graph, Node, Range, Tensor
+from tflq.graph import Affine, Array, Attributes, Graph, Node, Range, Tensor
 
 _SAME = ("padding", "explicit_padding", "stride_h", "stride_w", "dilation_h_factor", "dilation_w_factor")
 
@@ -75,8 +76,9 @@ def _union(tensors: list[Tensor]) -> Range | None:
 
 
 def _bias(graph: Graph, node: Node) -> Tensor:
-    if len(node.inputs) > 2 and node.inputs[2] != ABSENT:
-        return graph.tensors[node.inputs[2]]
+    given = bias_of(graph, node)
+    if given is not None:
+        return given
     outputs = graph.tensors[node.inputs[1]].shape[0]
     one = Affine(np.ones(1, np.float32), np.zeros(1, np.int64), 0, 32, True)
     return constant(f"{node.name}_bias", np.zeros(outputs, np.int32), one)

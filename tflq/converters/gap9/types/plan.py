@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from tflq.converters.gap9.operators import FILTERS, GLOBAL_POOLS, POOLS, RECTIFIERS, layer_of
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.choose_engines import SQ8
-from tflq.converters.gap9.passes.constants import keeps_bias, quantise_layer, same_scales
+from tflq.converters.gap9.passes.constants import has_scales, keeps_bias, quantise_layer
 from tflq.converters.gap9.passes.slices import UNUSED
 from tflq.converters.gap9.types.choice import INT8, UINT16, Choice
 from tflq.converters.gap9.types.network import GRAPH_INPUT, GRAPH_OUTPUT, Edge, Network
@@ -393,5 +393,5 @@ def _open_constants(graph: Graph, unit: Unit, found: Resolved, options: Mapping[
     x, y = decision.inputs[0].affine, decision.outputs[0].affine
     made = quantise_layer(graph, node, x.scale, options[layer_of(node)])
     weights = graph.tensors[node.inputs[1]]
-    count = int(unit.on_ne16 or not same_scales(made.weights.scale, weights.quantisation))
+    count = int(unit.on_ne16 or not has_scales(weights, made.weights.scale))
     return count + (not keeps_bias(graph, node, made, (x, y)))

@@ -122,9 +122,10 @@ def run_hybrid(
     """Run it: float32[S, N, H, W, C], weights, bias [O] -> float32[S, N, OH, OW, O]."""
     if layer.prepared is not None:
         return (_convolve(layer, layer.prepared, x, bias),)
+    made = [_prepare(layer, _as_grouped(w, depthwise)) for w in weights]
     each = [
-        _convolve(layer, _prepare(layer, _as_grouped(own[0], depthwise)), image, added)
-        for image, own, added in each_sample(x, weights, bias)
+        _convolve(layer, made[s % len(made)], image, added)
+        for s, (image, _, added) in enumerate(each_sample(x, weights, bias))
     ]
     return (np.concatenate(each),)
 

@@ -168,9 +168,10 @@ def run_hybrid(layer: HybridFullyConnected, x: Array, weights: Array, bias: Arra
     if layer.product is not None:
         result = _multiply(layer, layer.product, rows, start)
     else:
+        made = [prepare_hybrid(signed_weights(w)) for w in weights]
         each = [
-            _multiply(layer, prepare_hybrid(signed_weights(own[0])), cast(Singles, row), cast(Singles | None, added))
-            for row, own, added in each_sample(rows, weights, start)
+            _multiply(layer, made[s % len(made)], cast(Singles, row), cast(Singles | None, added))
+            for s, (row, _, added) in enumerate(each_sample(rows, weights, start))
         ]
         result = np.concatenate(each)
     return (result.reshape(len(result), *shape[1:]),)
