@@ -43,8 +43,9 @@ def is_running(pid):
         return False
 
 
-def ends(pid, within_s=6.0):
-    limit = time.monotonic() + within_s
+def ends(pid):
+    """Whether a process ends by itself; a loaded machine may take its time."""
+    limit = time.monotonic() + 120
     while is_running(pid) and time.monotonic() < limit:
         time.sleep(0.05)
     return not is_running(pid)
@@ -165,9 +166,10 @@ def test_forgotten_oracle_ends_its_worker():
 
 
 PARENT = """
-    import sys, threading, numpy as np
+    import signal, sys, threading, numpy as np
     from tests.analysis import small_models
     from tflq.analysis.oracle import Oracle
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
     oracle = Oracle()
     one = np.ones((1, 1, 3), np.int8)
     oracle.identity
@@ -194,5 +196,5 @@ def test_worker_ends_with_its_parent(what, how):
     assert is_running(pid)
     time.sleep(0.5)
     parent.send_signal(how)
-    parent.communicate(timeout=10)
+    parent.communicate(timeout=120)
     assert ends(pid)
