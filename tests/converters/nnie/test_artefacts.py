@@ -139,14 +139,14 @@ def test_pairs_compute_with_what_the_codes_of_both_stand_for(operator: str, func
 def test_the_lowered_graph_holds_the_codes() -> None:
     graph = uneven_padding()
     made = lower(quantised(graph, samples(graph)), "nnie")
-    layer = made.nodes[0].params.layer
+    layer = made.nodes[0].params.weights
     sign, codes = from_true_form(layer.stored)
     assert layer.stored.dtype == np.uint8
     assert np.array_equal(sign, layer.sign)
     assert np.array_equal(codes, layer.codes)
     assert isinstance(made.tensors[made.nodes[0].inputs[1]].quantisation, Logarithmic)
     sixteen = lower(quantised(graph, samples(graph), ["bits=16"]), "nnie")
-    assert sixteen.nodes[0].params.layer.stored is None
+    assert sixteen.nodes[0].params.weights.stored is None
 
 
 def test_the_specification_states_the_schemes_that_run() -> None:

@@ -10,8 +10,9 @@ from tflq.interpreter.registry import Arithmetic, places
 
 _OWN = places(
     __name__,
-    inputs="add average_pool_2d concatenation div hard_swish maximum mean minimum mul neg pow rsqrt sqrt square "
-    "squared_difference sub sum",
-    weighted="conv_2d depthwise_conv_2d fully_connected transpose_conv",
+    layers="""
+    add average_pool_2d concatenation conv_2d depthwise_conv_2d div fully_connected hard_swish maximum mean minimum mul
+    neg pow rsqrt sqrt square squared_difference sub sum transpose_conv
+    """,
 )
 ARITHMETIC = Arithmetic("nnie", {**MOVERS, **_OWN}, "float")

@@ -1,0 +1,165 @@
+"""Layers on logarithmic quantized values: inputs get one z, then the float kernel runs (docs/nnie.md, 5).
+
+What every quantising layer does first: its computed inputs become logarithmic quantized values with one z for all of
+them; constant weights become such with one z for all channels. Then the float kernel runs on what the quantized values
+stand for, with sums of float32 in TFLite's order and a float bias.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.arrays import Singles
+from tflq.errors import GraphError, InputError, UnsupportedError
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.kernels.float.products import FloatFullyConnected
+from tflq.interpreter.kernels.nnie.logarithm import (
+    Scheme,
+    dequantise,
+    fake_quantise,
+    quantise,
+    scheme_of,
+    true_form,
+    z_of,
+)
+from tflq.interpreter.registry import Kernel, kernel
+
+
+@dataclass(frozen=True)
+class InputQuantiser:
+    """How a layer sees its inputs.
+
+    Attributes:
+        scheme: 8 or 16 bits.
+        z: z_a.
+        formula: "library", "page" or "mqbench".
+        where: the layer, for messages.
+    """
+
+    scheme: Scheme
+    z: int
+    formula: str
+    where: str
+
+    def apply(self, x: Singles) -> Singles:
+        """Return what the quantized values of an input stand for.
+
+        Raises:
+            InputError: infinity.
+        """
+        try:
+            return fake_quantise(x, self.z, self.scheme, self.formula)
+        except InputError as error:
+            raise InputError(f"{self.where}: {error}") from None
+
+
+@dataclass(frozen=True, eq=False)
+class QuantisedWeights:
+    """The weights of a layer.
+
+    Attributes:
+        z: z_w, from the layer's largest |w|.
+        sign: int8[*shape of the weights].
+        codes: int16[*shape], q.
+        stored: uint8[*shape] in true form for 8 bits; None for 16, whose packing is unpublished.
+        values: float32[*shape], what the quantized values stand for.
+    """
+
+    z: int
+    sign: NDArray[np.int8]
+    codes: NDArray[np.int16]
+    stored: NDArray[np.uint8] | None
+    values: Singles
+
+
+@dataclass(frozen=True, eq=False)
+class Quantised:
+    """A layer: quantised inputs, then the float kernel.
+
+    Attributes:
+        inputs: how it sees its inputs.
+        inner: what the float kernel decided.
+        quantised: for each input whether the layer quantises it.
+        weights: that stand in place of input 1; None in layers without.
+    """
+
+    inputs: InputQuantiser
+    inner: object
+    quantised: tuple[bool, ...]
+    weights: QuantisedWeights | None = None
+
+
+def _inputs(node: Node, where: str) -> InputQuantiser:
+    """Read bits, clipping value and formula from the node.
+
+    Raises:
+        GraphError: an attribute is missing: the graph was not quantised for NNIE.
+        UnsupportedError: another width.
+    """
+    scheme = scheme_of(node.attributes.integer("bits"))
+    formula = node.attributes.text("formula", "library")
+    return InputQuantiser(scheme, z_of(node.attributes.real("activation_clipping"), scheme, formula), formula, where)
+
+
+def _lower(node: Node, operands: Operands) -> Quantised:
+    """Quantise all computed float inputs; raises as the float kernel."""
+    computed = [t is not None and not t.is_constant and t.dtype is DType.FLOAT32 for t in operands.inputs]
+    inner = kernel("float", node.operator).lower(node, operands)
+    return Quantised(_inputs(node, operands.where), inner, tuple(computed))
+
+
+def _lower_weighted(node: Node, operands: Operands, position: int) -> Quantised:
+    """Quantise the weights, input 1, which must be constant, and the data at a position; raises as the float kernel.
+
+    Raises:
+        GraphError: weights computed at run time, or infinite.
+        UnsupportedError: as `z_of`.
+    """
+    inner, inputs = kernel("float", node.operator).lower(node, operands), _inputs(node, operands.where)
+    found = np.asarray(operands.constant(1), np.float32)
+    if found.size == 0:
+        raise GraphError(f"{operands.where}: weights of shape {found.shape} hold nothing")
+    try:
+        z = z_of(np.abs(found).max(), inputs.scheme, inputs.formula)
+        sign, codes = quantise(found, z, inputs.scheme, inputs.formula)
+    except (InputError, UnsupportedError) as error:
+        raise GraphError(f"weights '{operands.input(1).name}': {error}") from None
+    stored = true_form(sign, codes) if inputs.scheme.bits == 8 else None
+    weights = QuantisedWeights(z, sign, codes, stored, dequantise(sign, codes, z, inputs.scheme))
+    if isinstance(inner, FloatFullyConnected):
+        inner = replace(inner, constant=weights.values)
+    return Quantised(inputs, inner, tuple(p == position for p in range(len(operands.inputs))), weights)
+
+
+def _row(operator: str, position: int | None = None) -> Kernel:
+    """Return a row; `position` is that of the data in layers with weights."""
+
+    def run(params: Quantised, *arrays: Array) -> tuple[Array, ...]:
+        pairs = zip(arrays, params.quantised, strict=True)
+        seen = [params.inputs.apply(cast(Singles, x)) if own else x for x, own in pairs]
+        if params.weights is not None:
+            seen[1] = params.weights.values[None]
+        return kernel("float", operator).run(params.inner, *seen)
+
+    if position is None:
+        rule = f"{operator} of what logarithmic values with one z stand for, in float32"
+        return Kernel(_lower, run, rule, "docs/nnie.md, 5")
+    rule = "float32 sums of products of what logarithmic quantized values stand for"
+    return Kernel(partial(_lower_weighted, position=position), run, rule, "docs/nnie.md, 5")
+
+
+OPERATORS = """
+    add average_pool_2d concatenation div hard_swish maximum mean minimum mul neg pow rsqrt sqrt square
+    squared_difference sub sum
+    """
+WEIGHTED = {"conv_2d": 0, "depthwise_conv_2d": 0, "fully_connected": 0, "transpose_conv": 2}
+"""Operator -> position of the data."""
+KERNELS = {
+    **{operator: _row(operator) for operator in OPERATORS.split()},
+    **{operator: _row(operator, position) for operator, position in WEIGHTED.items()},
+}
