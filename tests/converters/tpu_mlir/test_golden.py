@@ -10,10 +10,8 @@ import pytest
 from tests.support.tpu_mlir_golden import CASES, Golden, golden, golden_constants, golden_json, our_name
 from tflq.converters.tpu_mlir.emit import integers_of
 from tflq.graph import Affine, Array
-from tflq.interpreter.kernels.tpu_mlir.curves import TableParams
+from tflq.interpreter.kernels.tpu_mlir.activations import PReluParams, SoftmaxParams, TableParams
 from tflq.interpreter.kernels.tpu_mlir.linear import FilterParams
-from tflq.interpreter.kernels.tpu_mlir.slopes import PReluParams
-from tflq.interpreter.kernels.tpu_mlir.softmax import SoftmaxParams
 from tflq.interpreter.layers.linear import ConvolutionLayer, ProductLayer
 
 TYPES = {"i8": "int8", "u8": "uint8"}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, DType, GraphBuilder
 from tflq.interpreter import Engine, lower
-from tflq.interpreter.kernels.tpu_mlir.curves import by_c_library
+from tflq.interpreter.kernels.tpu_mlir.activations import by_c_library
 from tflq.interpreter.kernels.tpu_mlir.linear import FilterParams
 from tflq.interpreter.kernels.tpu_mlir.multiplier import (
     find_multiplier,

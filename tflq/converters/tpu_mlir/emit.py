@@ -12,12 +12,12 @@ from tflq.converters.tpu_mlir.tables import format_calibration_table, format_qua
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Graph, Model, Node, Tensor
 from tflq.interpreter import lower
+from tflq.interpreter.kernels.tpu_mlir.activations import LeakyReluParams, PReluParams
 from tflq.interpreter.kernels.tpu_mlir.conversions import QuantizeParams
 from tflq.interpreter.kernels.tpu_mlir.elementwise import MulParams, SumParams
 from tflq.interpreter.kernels.tpu_mlir.linear import FilterParams
 from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier
 from tflq.interpreter.kernels.tpu_mlir.pooling import AverageParams
-from tflq.interpreter.kernels.tpu_mlir.slopes import LeakyReluParams, PReluParams
 from tflq.interpreter.layers.linear import ConvolutionLayer, ProductLayer
 from tflq.interpreter.layers.pooling import AveragePool, Mean
 from tflq.quoting import json_text, shell_word

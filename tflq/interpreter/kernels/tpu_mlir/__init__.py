@@ -7,18 +7,15 @@ from tflq.interpreter.registry import Arithmetic, places
 
 _OWN = places(
     __name__,
-    "resize_bilinear",
-    comparisons="equal greater greater_equal less less_equal logical_and",
     conversions="quantize dequantize",
-    curves="""
-    abs ceil cos elu exp floor gelu hard_swish log logistic relu relu6 relu_0_to_1 round sign silu sin softsign sqrt
-    tanh
+    activations="""
+    abs ceil cos elu exp floor gelu hard_swish leaky_relu log logistic prelu relu relu6 relu_0_to_1 round sign silu sin
+    softmax softsign sqrt tanh
     """,
-    elementwise="add maximum minimum mul sub",
+    elementwise="add equal greater greater_equal less less_equal logical_and maximum minimum mul sub",
     linear="batch_matmul conv_2d depthwise_conv_2d fully_connected transpose_conv",
     scalars="div neg pow",
     pooling="average_pool_2d max_pool_2d mean reduce_max",
-    softmax="layer_normalization softmax",
-    slopes="leaky_relu prelu",
+    reals="layer_normalization resize_bilinear",
 )
 ARITHMETIC = Arithmetic("tpu_mlir", {**MOVERS, **_OWN})

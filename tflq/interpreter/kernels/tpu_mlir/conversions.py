@@ -20,7 +20,7 @@ import numpy as np
 
 from tflq.arrays import Integers
 from tflq.graph import Affine, Array, DType, Node, Operands
-from tflq.interpreter.kernels.tpu_mlir.curves import TableParams, run_curve, table_of
+from tflq.interpreter.kernels.tpu_mlir.activations import TableParams, run_curve, table_of
 from tflq.interpreter.kernels.tpu_mlir.multiplier import (
     Multiplier,
     find_multiplier,

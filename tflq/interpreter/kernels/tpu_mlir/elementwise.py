@@ -1,11 +1,12 @@
-"""ADD, SUB, MUL, MAXIMUM and MINIMUM of two tensors of 8 bits, executed as tables of all pairs (docs/tpu_mlir.md, 5).
+"""Operators of two tensors of 8 bits, executed as tables of all pairs, and comparisons (docs/tpu_mlir.md, 5).
 
 A sum gives each input its own 8-bit multiplier and its own rounding:
 y = sat(up((qa - Za) * ma, sa) +- up((qb - Zb) * mb, sb) + Zy). In float16 y = f16(f32(a) +- f32(b)).
 The manual's formulas: symmetric y = sat(up(qa * ma +- qb * mb, s)) with one shift; asymmetric in float32.
 A product: y = sat(up((qa - Za) * (qb - Zb) * m, s) + Zy), 8-bit m, s may be negative.
 A fused rectifier clamps at Zy. Maxima and minima compare raw quantized values. One operand may be one number
-(scalars.py).
+(scalars.py). Comparisons give 0 or 1 in uint8, S = 1: two activations have one range, and their raw quantized values
+are compared; a number c is compared as rha(c / S) + Z.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from functools import partial
 import numpy as np
 
 from tflq.arrays import Integers, Reals
+from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multiplier, is_manual, saturate, shift_half_up
 from tflq.interpreter.kernels.tpu_mlir.scalars import (
@@ -25,6 +27,7 @@ from tflq.interpreter.kernels.tpu_mlir.scalars import (
     is_scalar,
     lower_added_number,
     lower_bound,
+    lower_compared_number,
     lower_factor,
     run_scalar,
 )
@@ -118,8 +121,8 @@ class MulParams:
 
 
 @dataclass(frozen=True, eq=False)
-class ExtremeParams:
-    """The params of one maximum or minimum of raw quantized values.
+class RawParams:
+    """The params of what takes raw quantized values: a maximum, a minimum, a comparison.
 
     Attributes:
         table: all pairs of quantized values.
@@ -166,16 +169,31 @@ def lower_product(node: Node, operands: Operands) -> MulParams | ScalarParams:
     return replace(params, table=_table(params.exact, operands))
 
 
-def lower_extreme(node: Node, operands: Operands, choose: np.ufunc) -> ExtremeParams | ScalarParams:
+def lower_extreme(node: Node, operands: Operands, choose: np.ufunc) -> RawParams | ScalarParams:
     """Decide the params of MAXIMUM or MINIMUM; raises as `lower_product`."""
     if is_scalar(operands):
         return lower_bound(operands, choose, node.attributes.boolean("asymmetric"))
     dtype = operands.output().dtype
-    return ExtremeParams(_table(lambda a, b: saturate(choose(a, b), dtype), operands))
+    return RawParams(_table(lambda a, b: saturate(choose(a, b), dtype), operands))
+
+
+def lower_comparison(node: Node, operands: Operands, compare: np.ufunc) -> RawParams | ScalarParams:
+    """Decide the params of a comparison or LOGICAL_AND.
+
+    Raises:
+        UnsupportedError: two activations of other scales, or types other than 8 bits.
+        GraphError: shapes that do not broadcast.
+    """
+    if is_scalar(operands):
+        return lower_compared_number(operands, compare)
+    first, second = operands.input(0), operands.input(1)
+    if first.quantisation != second.quantisation and node.operator != "logical_and":
+        raise UnsupportedError(f"'{first.name}' and '{second.name}' have different scales; raw values are compared")
+    return RawParams(_table(compare, operands))
 
 
 def run_pair(
-    params: SumParams | MulParams | ExtremeParams | ScalarParams, first: Array, second: Array
+    params: SumParams | MulParams | RawParams | ScalarParams, first: Array, second: Array
 ) -> tuple[Array, ...]:
     """Run it: quantized values or reals [S or 1, *shape] twice, shapes broadcast -> [S, *shape]."""
     if isinstance(params, ScalarParams):
@@ -216,6 +234,14 @@ def _one_shift(ratios: list[float]) -> Multiplier:
     return Multiplier(round_half_away(scales * np.exp2(shift)).astype(np.int64), shift, scales)
 
 
+_COMPARISONS = {
+    "equal": "x = y of raw quantized values",
+    "greater": "x > y of raw quantized values",
+    "greater_equal": "x >= y of raw quantized values",
+    "less": "x < y of raw quantized values",
+    "less_equal": "x <= y of raw quantized values",
+    "logical_and": "x and y",
+}
 _SUM, _SOURCE = "y = sat(up((qa - Za) * ma, sa) {} up((qb - Zb) * mb, sb) + Zy)", "docs/tpu_mlir.md, 5"
 KERNELS = {
     "add": Kernel(partial(lower_sum, sign=1), run_pair, _SUM.format("+"), _SOURCE),
@@ -223,4 +249,8 @@ KERNELS = {
     "mul": Kernel(lower_product, run_pair, "y = sat(up((qa - Za) * (qb - Zb) * m, s) + Zy)", _SOURCE),
     "maximum": Kernel(partial(lower_extreme, choose=np.maximum), run_pair, "max(qa, qb)", _SOURCE),
     "minimum": Kernel(partial(lower_extreme, choose=np.minimum), run_pair, "min(qa, qb)", _SOURCE),
+    **{
+        name: Kernel(partial(lower_comparison, compare=getattr(np, name)), run_pair, rule, _SOURCE)
+        for name, rule in _COMPARISONS.items()
+    },
 }

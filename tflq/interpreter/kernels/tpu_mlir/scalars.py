@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.tpu_mlir.curves import TableParams, lower_curve, run_curve, table_of
+from tflq.interpreter.kernels.tpu_mlir.activations import TableParams, lower_curve, run_curve, table_of
 from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multiplier, shift_half_up
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, round_half_away
 from tflq.interpreter.registry import Kernel
@@ -101,6 +101,15 @@ def lower_bound(operands: Operands, choose: np.ufunc, asymmetric: bool) -> Scala
     steps = steps if INT32_MIN <= steps <= INT32_MAX else INT32_MIN  # as the tool's conversion overflows
     table = table_of(lambda q: choose(q - zero_point, steps), operands, position)
     return ScalarParams(table, position, None, steps)
+
+
+def lower_compared_number(operands: Operands, compare: np.ufunc) -> ScalarParams:
+    """Decide the params of a comparison with c, in either order."""
+    position, number = _operand(operands)
+    x = operands.input(position).affine
+    steps = float(round_half_away(number / float(x.scale[0]))) + int(x.zero_point[0])
+    table = table_of(lambda q: np.asarray(compare(*((q, steps), (steps, q))[position]), np.int64), operands, position)
+    return ScalarParams(table, position)
 
 
 def lower_quotient(node: Node, operands: Operands) -> ScalarParams:
