@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tflq.converters.settings_file import SettingsFile, read_settings, settings_bytes
+from tflq.converters.settings import SettingsFile, read_settings, settings_bytes
 from tflq.errors import FormatError, InputError
 
 SETTINGS = SettingsFile("gap9-ne16", ("feature_bits=8",), ("conv:weight_bits=3", "ü:weight_bits=4,use_ne16=true"))

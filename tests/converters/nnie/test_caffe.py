@@ -12,10 +12,10 @@ import pytest
 from tests.converters.nnie.networks import NETWORKS, flattened_map, shortcut
 from tests.support.data import data_path
 from tests.support.nnie import package, run_in_opencv
+from tflq.converters.nnie.caffe.layer import varint
 from tflq.converters.tflite import read_model
 from tflq.graph import Array, DType, Graph, GraphBuilder, float_view
 from tflq.interpreter import Engine
-from tflq.schemas.caffe import varint
 
 
 def samples(graph: Graph, count: int = 4) -> list[Array]:

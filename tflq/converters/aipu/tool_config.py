@@ -20,8 +20,7 @@ from pathlib import Path
 
 from tflq.converters.aipu.options import GLOBAL_METHODS
 from tflq.converters.precision import GLOBAL_CALIBRATION
-from tflq.converters.settings import Settings, Value
-from tflq.converters.settings_file import SettingsFile
+from tflq.converters.settings import Settings, SettingsFile, Value
 from tflq.errors import FormatError
 from tflq.interpreter.kernels.aipu.softmax_fast import ADJUSTMENTS
 from tflq.quoting import shown

@@ -6,8 +6,7 @@ import numpy as np
 
 from tflq.converters.nnie.check import problems_of
 from tflq.converters.nnie.emit import artefacts_of
-from tflq.converters.nnie.options import LayerOptions
-from tflq.converters.nnie.quantise import ARITHMETIC, quantise_graph
+from tflq.converters.nnie.quantise import ARITHMETIC, LayerOptions, quantise_graph
 from tflq.converters.settings import settings_of
 from tflq.converters.targets import Target
 from tflq.schemas.nnie import specification

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tflq.converters.nnie.caffe.network import caffe_network
-from tflq.converters.nnie.fold_scales import fold_scales
-from tflq.converters.nnie.rejoin import origin, pad_by_filters, rejoin
+from tflq.converters.nnie.rewrites import fold_scales, origin, pad_by_filters, rejoin
 from tflq.converters.passes.patterns import computed_inputs
 from tflq.converters.passes.requirements import float_network
 from tflq.converters.passes.take_in import fold_pad

@@ -8,17 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.converters.calibration import CalibrationSamples, samples_of
-from tflq.converters.nnie.caffe.layer import prototxt
+from tflq.converters.nnie.caffe.layer import encode_net, prototxt
 from tflq.converters.nnie.caffe.network import CaffeNetwork, caffe_network
 from tflq.converters.nnie.check import ASSUMED
-from tflq.converters.nnie.options import MAPPER_KEYS, LayerOptions
+from tflq.converters.nnie.quantise import MAPPER_KEYS, LayerOptions
 from tflq.converters.targets import model_name
 from tflq.errors import UnsupportedError
 from tflq.graph import Attributes, Graph, Model
 from tflq.interpreter.kernels.nnie.logarithm import scheme_of, z_of
 from tflq.quoting import json_text, markdown_code
 from tflq.schemas import Json
-from tflq.schemas.caffe import BlobLayer, encode_net
 
 
 def artefacts_of(graph: Graph, source: Model) -> dict[str, bytes]:
@@ -41,7 +40,7 @@ def artefacts_of(graph: Graph, source: Model) -> dict[str, bytes]:
     table = clipping_table(graph, network.names)
     return {
         f"{name}.prototxt": prototxt(name, network.layers).encode(),
-        f"{name}.caffemodel": encode_net(name, _with_blobs(network)),
+        f"{name}.caffemodel": encode_net(name, network.layers),
         f"{name}.cfg": mapper_cfg(name, graph, mode).encode(),
         **lists,
         f"{name}_clipping.json": (json_text(table) + "\n").encode(),
@@ -53,14 +52,6 @@ def compile_mode(graph: Graph) -> int:
     """Return 0 where all layers have 8 bits, 1 where all have 16, 2 where they differ."""
     bits = {n.attributes.integer("bits") for n in graph.nodes if n.attributes.get("bits") is not None}
     return 2 if len(bits) > 1 else 1 if bits == {16} else 0
-
-
-def _with_blobs(network: CaffeNetwork) -> list[BlobLayer]:
-    return [
-        BlobLayer(layer.name, layer.type, layer.bottoms, layer.tops, layer.blobs)
-        for layer in network.layers
-        if layer.blobs
-    ]
 
 
 FLOAT_MAP, NO_NORM = 0, 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,18 +16,33 @@ from tflq.converters.nnie.check import (
     prepared,
     problems_of,
 )
-from tflq.converters.nnie.options import MAPPER_KEYS, LayerOptions
-from tflq.converters.nnie.rejoin import origin
+from tflq.converters.nnie.rewrites import origin
 from tflq.converters.passes.patterns import fused_activation
 from tflq.converters.passes.requirements import refuse, refuse_missing_ranges
-from tflq.converters.settings import Settings, read_options
+from tflq.converters.settings import Settings, key, read_options
 from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Graph, Logarithmic, Node, validate
-from tflq.interpreter.kernels.nnie.logarithm import clipping_of, scheme_of, z_of
+from tflq.interpreter.kernels.nnie.logarithm import FORMULAS, clipping_of, scheme_of, z_of
 
 ARITHMETIC = "nnie"
 ASSUMPTION = "assumed: inputs with one z, constants float; how NNIE quantises this layer is not published"
 DEPTHWISE_ADVICE = "depthwise: HiSilicon advises to avoid it; it runs, slowly"
+_FORMULA = "HiSilicon's library, the published page, or MQBench's code (docs/nnie.md, 4)"
+
+
+@dataclass(frozen=True)
+class LayerOptions:
+    """The target's keys, for one layer; those of the mapper only stand in its cfg."""
+
+    bits: int = key(8, "width of the logarithmic quantized values of weights and activations", choices=(8, 16))
+    formula: str = key("library", _FORMULA, choices=FORMULAS, per_layer=False)
+    internal_stride: int = key(16, "mapper: alignment of rows in the chip's memory", choices=(16, 32), per_layer=False)
+    compress_mode: int = key(0, "mapper: 1 compresses the parameters", choices=(0, 1), per_layer=False)
+    is_simulation: int = key(0, "mapper: 0 for the chip, 1 for the simulation on a PC", choices=(0, 1), per_layer=False)
+    batch_num: int = key(1, "mapper: frames of one inference", minimum=0, maximum=256, per_layer=False)
+
+
+MAPPER_KEYS = ("internal_stride", "compress_mode", "is_simulation", "batch_num")
 
 
 def quantise_graph(graph: Graph, settings: Settings) -> Graph:

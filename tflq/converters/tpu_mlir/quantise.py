@@ -14,13 +14,14 @@ from tflq.converters.settings import Options, Settings, read_options
 from tflq.converters.tpu_mlir.adapt import for_the_tool
 from tflq.converters.tpu_mlir.check import FUSING, RECTIFIERS, problems_of, rectified_by
 from tflq.converters.tpu_mlir.options import Deployment, LayerOptions
-from tflq.converters.tpu_mlir.passes.absorb import fold_bias, fold_crops
 from tflq.converters.tpu_mlir.passes.assemble import assemble
 from tflq.converters.tpu_mlir.passes.assembly import Ranges
 from tflq.converters.tpu_mlir.passes.expand import expand
 from tflq.converters.tpu_mlir.passes.forms import CHANNELS_LAST
 from tflq.converters.tpu_mlir.passes.fusions import (
+    fold_bias,
     fold_constants,
+    fold_crops,
     fold_factors,
     fuse_silu,
     fuse_softsign,

@@ -1,4 +1,7 @@
-"""One layer of a Caffe network: what a builder sees of the graph, and its text."""
+"""One layer of a Caffe network: what a builder sees of the graph, its text, and its bytes in the .caffemodel.
+
+Source: BVLC Caffe, src/caffe/proto/caffe.proto; protobuf's encoding guide.
+"""
 
 from __future__ import annotations
 
@@ -210,3 +213,46 @@ def _fields(fields: Mapping[str, Parameter], indent: str) -> Iterator[str]:
             yield from (f"{indent}{key}: {item}" for item in value)
         else:
             yield f"{indent}{key}: {str(value).lower() if isinstance(value, bool) else value}"
+
+
+_NET_NAME, _NET_LAYER = 1, 100
+_LAYER_NAME, _LAYER_TYPE, _LAYER_BOTTOM, _LAYER_TOP, _LAYER_BLOBS = 1, 2, 3, 4, 7
+_BLOB_DATA, _BLOB_SHAPE = 5, 7
+_SHAPE_DIM = 1
+_LENGTH_DELIMITED = 2
+
+
+def encode_net(name: str, layers: Sequence[CaffeLayer]) -> bytes:
+    """Return the .caffemodel, a NetParameter: its name, and the layers that have blobs."""
+    return _text(_NET_NAME, name) + b"".join(_message(_NET_LAYER, _layer(layer)) for layer in layers if layer.blobs)
+
+
+def varint(value: int) -> bytes:
+    """Return a whole number of 0 or more in base 128, low groups first, all but the last with the high bit set."""
+    groups = bytearray()
+    while value > 0x7F:
+        groups.append(value & 0x7F | 0x80)
+        value >>= 7
+    groups.append(value)
+    return bytes(groups)
+
+
+def _layer(layer: CaffeLayer) -> bytes:
+    parts = [_text(_LAYER_NAME, layer.name), _text(_LAYER_TYPE, layer.type)]
+    parts += [_text(_LAYER_BOTTOM, name) for name in layer.bottoms]
+    parts += [_text(_LAYER_TOP, name) for name in layer.tops]
+    return b"".join([*parts, *(_message(_LAYER_BLOBS, _blob(blob)) for blob in layer.blobs)])
+
+
+def _blob(data: NDArray[np.float32]) -> bytes:
+    """Return a BlobProto: packed floats, little-endian, and packed dimensions."""
+    dims = b"".join(varint(size) for size in data.shape)
+    return _message(_BLOB_DATA, data.astype("<f4").tobytes()) + _message(_BLOB_SHAPE, _message(_SHAPE_DIM, dims))
+
+
+def _text(field: int, text: str) -> bytes:
+    return _message(field, text.encode())
+
+
+def _message(field: int, content: bytes) -> bytes:
+    return varint(field << 3 | _LENGTH_DELIMITED) + varint(len(content)) + content

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from tflq.converters.nnie.caffe.layer import CaffeLayer, Image, Parameter, Site, Step
 from tflq.converters.passes.patterns import order_first
 from tflq.errors import UnsupportedError
-from tflq.interpreter.kernels.move.slices import lower_strided_slice as lower_strided_slice
+from tflq.interpreter.kernels.move.slices import lower_strided_slice
 
 TO_LAST: Step = ("Permute", {"permute_param": {"order": (0, 2, 3, 1)}}, ())
 """The one Permute that NNIE has; twice it is [0, 3, 1, 2], the way back."""

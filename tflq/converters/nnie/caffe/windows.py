@@ -87,7 +87,7 @@ def deconvolution(site: Site) -> list[CaffeLayer]:
 
     Where the cut is not even, the whole output and a Slice each way.
     """
-    weights = np.ascontiguousarray(np.moveaxis(_weights(site), 3, 0).transpose(0, 1, 2, 3))
+    weights = np.ascontiguousarray(np.moveaxis(_weights(site), 3, 0))
     height, width, _ = site.image()
     _, *wanted, channels = site.output_image()
     window = window_of(site.node.attributes, (wanted[0], wanted[1]), (weights.shape[2], weights.shape[3]))
