@@ -31,7 +31,7 @@ from peers.campaign import Peer, Row, Verdict, find, parser, report
 from peers.compass_forward import forward_row
 from tflq.converters.aipu import AIPU, graph_of, network_of
 from tflq.converters.aipu.check import problems_of
-from tflq.converters.aipu.emit_float import float_network_of
+from tflq.converters.aipu.emit import float_network_of
 from tflq.converters.aipu.translate import translate
 from tflq.converters.settings import parse_settings
 from tflq.converters.settled import settled_graph

@@ -10,15 +10,18 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.support.aipu_boxes import internal_values
 from tests.support.data import data_path
 from tflq.converters.aipu import AIPU, graph_of, network_of
-from tflq.converters.aipu.internal import internal_names, internal_values
 from tflq.converters.calibration import StatisticsOptions
 from tflq.converters.calibration.statistics import Statistics
 from tflq.converters.calibration.strategies import bounds_of
 from tflq.converters.settings import parse_settings
-from tflq.graph import Array, Graph, Range
+from tflq.graph import Array, Graph, Node, Operands, Range
 from tflq.interpreter import Engine, lower
+from tflq.interpreter.kernels.aipu.real import NAME as REAL
+from tflq.interpreter.kernels.aipu.real.rules import RealParams
+from tflq.interpreter.registry import kernel
 from tflq.schemas.aipu import Network, read_network
 
 KWS = "kws_float32"
@@ -97,7 +100,7 @@ def golden(case: str, mode: str) -> Golden:
     layers = json.loads((folder / mode / "layers.json").read_text(encoding="utf-8"))
     graph = with_ranges(graph_of(read_ir(float_folder, name)), layers)
     for index, node in enumerate(graph.nodes):
-        if internal_names(node.operator, node.attributes):
+        if node.intermediates:
             _give_internal_ranges(graph, index, _batches(folder, len(graph.inputs)))
     quantised = AIPU.quantise(graph, parse_settings(AIPU.settings, MODES[mode]))
     lowered = lower(quantised, AIPU.arithmetic)
@@ -110,13 +113,21 @@ def golden(case: str, mode: str) -> Golden:
 def _give_internal_ranges(graph: Graph, index: int, batches: list[list[Array]]) -> None:
     """Give a layer's intermediates the ranges of the vendor's calibration batches, by the Optimizer's own strategy."""
     node, operands, options = graph.nodes[index], graph.operands(index), StatisticsOptions("mean")
-    statistics = [Statistics(options) for _ in internal_names(node.operator, node.attributes)]
+    statistics = [Statistics(options) for _ in node.intermediates or ()]
     for batch in batches:
-        for one, values in zip(statistics, internal_values(node, operands, batch), strict=True):
+        for one, values in zip(statistics, _internal_values(node, operands, batch), strict=True):
             one.update(np.asarray(values, np.float32))
     for t, one in zip(node.intermediates or (), statistics, strict=True):
         limits = (np.asarray([bound], np.float32) for bound in bounds_of(one, options))
         graph.tensors[t] = replace(graph.tensors[t], range=Range(*limits))
+
+
+def _internal_values(node: Node, operands: Operands, batch: list[Array]) -> tuple[Array, ...]:
+    if node.operator in ("detection_output", "proposal"):
+        return internal_values(node, operands, batch)
+    lowered = kernel(REAL, node.operator).lower(node, operands)
+    assert isinstance(lowered, RealParams)
+    return lowered.intermediate_values(*batch)
 
 
 def _batches(folder: Path, inputs: int) -> list[list[Array]]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tests.support.aipu_layers import Output, float_layer
-from tflq.converters.aipu.emit_float import float_network_of
+from tflq.converters.aipu.emit import float_network_of
 from tflq.graph import Array
 from tflq.schemas.aipu import Network
 

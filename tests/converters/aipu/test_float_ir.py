@@ -14,7 +14,7 @@ from tests.support.refused import damaged
 from tflq.cli import main
 from tflq.converters.aipu import AIPU, graph_of, read_model
 from tflq.converters.aipu.check import problems_of
-from tflq.converters.aipu.emit_float import float_network_of
+from tflq.converters.aipu.emit import float_network_of
 from tflq.converters.aipu.operators import OPERATORS
 from tflq.converters.aipu.translate import translate
 from tflq.converters.settings import parse_settings

@@ -16,7 +16,7 @@ from tflq.analysis.executions import for_target
 from tflq.analysis.inspection import refusals
 from tflq.cli import main
 from tflq.converters.aipu import AIPU, graph_of
-from tflq.converters.aipu.emit_float import float_network_of
+from tflq.converters.aipu.emit import float_network_of
 from tflq.converters.aipu.translate import translate
 from tflq.converters.calibration import StatisticsOptions, calibrate
 from tflq.converters.settings import parse_settings

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.support.aipu_boxes import internal_values
 from tests.support.aipu_layers import MODES, Limits, Output, Ran, float_layer, limits_of, run_layer
-from tflq.converters.aipu.internal import internal_values
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array
 from tflq.graph.attributes import Attribute

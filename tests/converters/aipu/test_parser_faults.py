@@ -9,7 +9,7 @@ import pytest
 
 from tflq.cli import main
 from tflq.converters.aipu import AIPU
-from tflq.converters.aipu.emit_float import float_network_of
+from tflq.converters.aipu.emit import float_network_of
 from tflq.converters.aipu.translate import translate
 from tflq.converters.calibration import StatisticsOptions, calibrate
 from tflq.converters.settings import parse_settings

@@ -28,9 +28,9 @@ from tests.converters.aipu.recording import (
 )
 from tests.converters.aipu.single_layers import LAYERS, OneLayer
 from tests.support import float_forms as forms
+from tests.support.aipu_boxes import internal_values
 from tflq.converters.aipu import AIPU, graph_of, network_of
-from tflq.converters.aipu.emit_float import float_network_of
-from tflq.converters.aipu.internal import internal_values
+from tflq.converters.aipu.emit import float_network_of
 from tflq.converters.aipu.translate import translate
 from tflq.converters.calibration import StatisticsOptions, calibrate
 from tflq.converters.settings import parse_settings

@@ -12,7 +12,7 @@ from tflq.converters.settings import parse_settings
 from tflq.errors import UnsupportedError
 from tflq.graph import DType, Graph, GraphBuilder, Range
 from tflq.interpreter import Engine, lower
-from tflq.interpreter.kernels.aipu.softmax_fast import _power
+from tflq.interpreter.kernels.aipu.softmax import _power
 
 # Compass Optimizer, commit d7b2bb7e: ops/softmax.py with simple_log2, Log2_norm and Pow2 of utils/math_utils.py, run on
 # these quantized values at a scale of 12.7.

@@ -14,7 +14,7 @@ import tflq
 from tflq.api.options import CalibrationOptions, TargetOptions
 from tflq.api.target import calibration_of
 from tflq.converters.aipu import AIPU, graph_of
-from tflq.converters.aipu.emit_float import float_network_of
+from tflq.converters.aipu.emit import float_network_of
 from tflq.converters.aipu.tool_config import config_text, read_config
 from tflq.converters.settings import parse_settings, read_settings
 from tflq.converters.targets import find_target

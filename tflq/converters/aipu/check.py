@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.converters.aipu.descriptor import Source
+from tflq.converters.aipu.faults import LIMITS
 from tflq.converters.aipu.operators import SOURCES
-from tflq.converters.aipu.parser_faults import LIMITS
 from tflq.converters.aipu.translate import folded
 from tflq.converters.passes.requirements import no_mapping
 from tflq.graph import ABSENT, DType, Graph, Node

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +12,7 @@ from tflq.converters.aipu.emitted import Emission
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.ranges import range_of, type_of_range
 from tflq.converters.aipu.translation import Translation
-from tflq.graph import Affine, Array, DType, Graph, Node, Operands, Quantisation, Tensor
+from tflq.graph import Affine, DType, Graph, Node, Operands, Quantisation, Tensor
 from tflq.graph.attributes import Attribute
 from tflq.interpreter.kernels.aipu.scales import affine_of, is_signed
 
@@ -31,8 +31,6 @@ Constants = Callable[[Node, Operands, LayerOptions], Mapping[str, Tensor]]
 Requested = Callable[[Node, Operands, LayerOptions], dict[str, Attribute]]
 """Requested options of a layer that its operands decide."""
 
-Values = Callable[[Node, Operands, Sequence[Array]], tuple[Array, ...]]
-
 
 @dataclass(frozen=True)
 class Internal:
@@ -40,14 +38,12 @@ class Internal:
 
     Attributes:
         names: in order.
-        values: the real numbers whose ranges they get, of the inputs that are no constants, real[S, *shape] each.
         signed: whether they may be below 0.
         each_step: name of one more a time step; "" for none.
         methods: of the layer that have them; none for all.
     """
 
     names: tuple[str, ...]
-    values: Values
     signed: bool = True
     each_step: str = ""
     methods: tuple[str, ...] = ()

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tflq.converters.aipu.internal import internal_names
-from tflq.converters.aipu.operators import OPERATORS
+from tflq.converters.aipu.operators import LAYERS, OPERATORS
 from tflq.converters.aipu.origin import Origin
 from tflq.converters.aipu.quantised import attribute_of, lower_as_imported, quantised_node, quantised_tensors
 from tflq.errors import FormatError, GraphError, UnsupportedError
@@ -123,11 +122,20 @@ def _node(graph: Graph, layer: Layer, places: Mapping[str, int]) -> Node:
     operator, attributes = OPERATORS[layer.type], _attributes(layer.entries)
     internal = tuple(
         graph.add_tensor(Tensor(f"{layer.name}/{name}", (), DType.FLOAT32))
-        for name in internal_names(operator, attributes)
+        for name in _internal_names(operator, attributes)
     )
     return Node(
         operator, inputs + constants, outputs, attributes, layer.name, arithmetic=REAL, intermediates=internal or None
     )
+
+
+def _internal_names(operator: str, attributes: Attributes) -> tuple[str, ...]:
+    """Return the names of a layer's intermediates, in order: by its method, of a recurrent layer by its time steps."""
+    found = LAYERS[operator].internal
+    if found is None or (found.methods and attributes.text("method", "") not in found.methods):
+        return ()
+    steps = attributes.integer("time_steps", 0) if found.each_step else 0
+    return (*found.names, *(f"{found.each_step}_{t}" for t in range(steps)))
 
 
 def _constant(graph: Graph, layer: Layer, key: str, constant: Constant) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tflq.converters.aipu.parser_faults import PARSER_FAULTS
+from tflq.converters.aipu.faults import PARSER_FAULTS
 from tflq.converters.precision import GLOBAL_CALIBRATION, Promotion
 from tflq.converters.settings import Setting, Settings, Value
 from tflq.errors import OptionError
@@ -15,7 +15,7 @@ from tflq.interpreter.kernels.aipu.gru import SCALES, WEIGHT_SCALES
 from tflq.interpreter.kernels.aipu.imported import MULTIPLIER_BITS
 from tflq.interpreter.kernels.aipu.linear import REMAIN_SHIFT
 from tflq.interpreter.kernels.aipu.norms import NORMALISED_SCALE
-from tflq.interpreter.kernels.aipu.softmax_fast import ADJUST, ADJUSTMENTS, METHOD
+from tflq.interpreter.kernels.aipu.softmax import ADJUST, ADJUSTMENTS, METHOD
 
 SYMMETRIC, ASYMMETRIC = "symmetric", "asymmetric"
 PER_TENSOR, PER_CHANNEL = "per_tensor", "per_channel"

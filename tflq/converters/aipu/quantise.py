@@ -3,23 +3,24 @@
 Which Softmax is made of a table and which of powers of two (docs/aipu.md, 5).
 
 Source: Compass Optimizer, passes/tune_op_extra_params_s1.py, for targets below X3.
+
+One scale for all branches of a Concat (docs/aipu.md, 9).
+Source: whitepaper ACN-AWP-1002A, 4.12; Compass Optimizer, unify_scales_for_multi_inputs_operator.py, method "out".
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tflq.converters.aipu.descriptor import ARITHMETIC, Layer, OutputType, by_range, code_type, like, says, typed
-from tflq.converters.aipu.function_ranges import with_function_ranges
 from tflq.converters.aipu.operators import LAYERS
 from tflq.converters.aipu.options import AUTO, CHANNEL_WISE, LUT, TABLE_BITS, LayerOptions
 from tflq.converters.aipu.origin import Origin
-from tflq.converters.aipu.ranges import range_of, type_of_range
+from tflq.converters.aipu.ranges import range_of, type_of_range, with_function_ranges
 from tflq.converters.aipu.rewrites import MERGED, rewrite
-from tflq.converters.aipu.unify import with_unified_branches
 from tflq.converters.aipu.weights import quantise_biases, quantise_weights
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Attributes, Graph, Node, Range, Tensor, validate
@@ -27,10 +28,58 @@ from tflq.graph.attributes import Attribute
 from tflq.interpreter.kernels.aipu.float_sums import FLOAT_LIBRARY, FLOAT_SUMS
 from tflq.interpreter.kernels.aipu.imported import MULTIPLIER_BITS
 from tflq.interpreter.kernels.aipu.linear import REMAIN_SHIFT
-from tflq.interpreter.kernels.aipu.scales import affine_of, bits_of, is_plain
-from tflq.interpreter.kernels.aipu.softmax_fast import ADJUST, FAST_EXP, METHOD
+from tflq.interpreter.kernels.aipu.scales import affine_of, bits_of, code_limits, is_plain, scale_of
+from tflq.interpreter.kernels.aipu.softmax import ADJUST, FAST_EXP, METHOD
 from tflq.interpreter.kernels.aipu.whitepaper import NAME as WHITEPAPER
 from tflq.interpreter.kernels.aipu.whitepaper import covers
+
+
+def with_unified_branches(graph: Graph, quantised: Graph, names: Collection[str]) -> Graph:
+    """Return the graph with the ranges that give branches the scale of their Concat; the graph itself without any.
+
+    In each branch it is the nearest tensor with a range of its own that changes, found through layers that pass their
+    input's type. A Concat whose branches differ in their type, or one of which has no such tensor of as many bits as
+    the output, stays as it is. Symmetric activations then need no multiplier; asymmetric ones may still.
+
+    Args:
+        graph: float, with ranges.
+        quantised: made of it; its nodes stand in the same order.
+        names: of the Concat layers.
+    """
+    result = graph
+    for node in graph.nodes:
+        if node.operator != "concat" or node.name not in names:
+            continue
+        output = quantised.tensors[node.outputs[0]]
+        owners = [_owner(graph, t) for t in node.inputs]
+        found = [quantised.tensors[t] for t in owners if t is not None]
+        is_alike = len({quantised.tensors[t].dtype for t in node.inputs}) == 1
+        if len(found) < len(owners) or not is_alike or any(bits_of(t) != bits_of(output) for t in found):
+            continue
+        result = result.copy() if result is graph else result
+        for t in owners:
+            if t is not None:
+                low, high = code_limits(quantised.tensors[t])
+                width = np.float32(high - low) / scale_of(output)
+                limits = (-width / 2, width / 2) if low < 0 else (np.float32(0), width)
+                found_range = Range(*(np.array([limit], np.float32) for limit in limits))
+                result.tensors[t] = replace(graph.tensors[t], range=found_range)
+    return result
+
+
+def _owner(graph: Graph, t: int) -> int | None:
+    """Return the tensor whose range decides the scale of a tensor; None where no range does."""
+    writers = graph.producers()
+    while t in writers:
+        node = graph.nodes[writers[t]]
+        layer = LAYERS[node.operator]
+        if layer.signed is not None:
+            return t if graph.tensors[t].range is not None else None
+        if not layer.passes:
+            return None
+        t = node.inputs[0]
+    return t if t in graph.inputs and graph.tensors[t].range is not None else None
+
 
 RANKING = ("arg_min_max", "in_top_k", "nms", "sort", "top_k")
 """Layers that need more than powers of two, directly behind a Softmax or further on."""

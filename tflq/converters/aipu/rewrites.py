@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.graph import Array, Attributes, DType, Graph, Node, Tensor
-from tflq.interpreter.kernels.aipu.lrn import WITHIN
+from tflq.interpreter.kernels.aipu.norms import WITHIN
 from tflq.interpreter.kernels.aipu.pairs_by_table import EXPONENT
 from tflq.interpreter.kernels.aipu.unweighted import FUSED_MULTIPLIER
 

@@ -9,10 +9,9 @@ from functools import partial
 import numpy as np
 
 from tflq.converters.aipu.check import problems_of
-from tflq.converters.aipu.departures import departures
 from tflq.converters.aipu.descriptor import ARITHMETIC
-from tflq.converters.aipu.emit import network_of
-from tflq.converters.aipu.emit_float import float_network_of
+from tflq.converters.aipu.emit import float_network_of, network_of
+from tflq.converters.aipu.faults import PARSER_FAULTS, departures
 from tflq.converters.aipu.floating import with_float_layers
 from tflq.converters.aipu.ir_rules import apart, with_ir_rules
 from tflq.converters.aipu.options import (
@@ -24,7 +23,6 @@ from tflq.converters.aipu.options import (
     refuse_settings,
 )
 from tflq.converters.aipu.origin import Origin, uncalibrated
-from tflq.converters.aipu.parser_faults import PARSER_FAULTS
 from tflq.converters.aipu.quantise import quantise_layers
 from tflq.converters.aipu.quantised import is_quantised_graph
 from tflq.converters.aipu.tool_config import config_text

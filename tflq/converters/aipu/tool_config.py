@@ -22,7 +22,7 @@ from tflq.converters.aipu.options import GLOBAL_METHODS
 from tflq.converters.precision import GLOBAL_CALIBRATION
 from tflq.converters.settings import Settings, SettingsFile, Value
 from tflq.errors import FormatError
-from tflq.interpreter.kernels.aipu.softmax_fast import ADJUSTMENTS
+from tflq.interpreter.kernels.aipu.softmax import ADJUSTMENTS
 from tflq.quoting import shown
 
 TARGET = "aipu"

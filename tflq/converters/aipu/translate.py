@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from tflq.converters.aipu.faults import with_faults, without_unreached_limits
 from tflq.converters.aipu.operators import SOURCES
 from tflq.converters.aipu.origin import Origin
-from tflq.converters.aipu.parser_faults import with_faults, without_unreached_limits
 from tflq.converters.aipu.passes import run_parser
 from tflq.converters.aipu.translation import Translation
 from tflq.converters.passes.patterns import fused_activation
@@ -25,7 +25,7 @@ def translate(source: Graph, name: str, faults: bool = False) -> Graph:
     Args:
         source: float, with the operators that `SOURCES` names, and nothing that `check` refuses.
         name: of the model.
-        faults: whether the Parser's faults are made, too (parser_faults.py).
+        faults: whether the Parser's faults are made, too (faults.py).
     """
     wrong: dict[int, tuple[str, float]] = {}
     if faults:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from tflq.schemas import Json, read_json
 from tflq.schemas.aipu.model import STORAGE, Constant, Edge, Entry, Layer, Network, Value
-from tflq.schemas.aipu.reader import read_network
-from tflq.schemas.aipu.text import write_network
+from tflq.schemas.aipu.text import read_network, write_network
 
 
 def specification() -> dict[str, Json]:

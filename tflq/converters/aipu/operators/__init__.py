@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from tflq.converters.aipu.descriptor import Layer, Row, Source
 from tflq.converters.aipu.operators import (
     boxes,
-    detections,
     functions,
     indices,
     linear,
@@ -22,7 +21,6 @@ from tflq.converters.aipu.operators import (
 
 LAYERS: Mapping[str, Layer] = {
     **boxes.LAYERS,
-    **detections.LAYERS,
     **functions.LAYERS,
     **indices.LAYERS,
     **linear.LAYERS,

@@ -1,33 +1,46 @@
-"""Layers of boxes and regions: NMS, BoundingBox, RoiAlign, MaxRoiPool, PyramidROIAlign (docs/aipu.md, 8)."""
+"""Layers of boxes and regions: NMS, BoundingBox, Proposal, DetectionOutput, RoiAlign and its kind (docs/aipu.md, 8)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from tflq.converters.aipu import emitted as ir
-from tflq.converters.aipu.descriptor import Layer, OutputType, Row, Source, all_values, by_range, like, plain, typed
+from tflq.converters.aipu.descriptor import (
+    Internal,
+    Layer,
+    OutputType,
+    Row,
+    Source,
+    all_values,
+    by_range,
+    like,
+    plain,
+    typed,
+)
+from tflq.converters.aipu.operators.linear import encoded
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.passes.activations import as_written
 from tflq.converters.aipu.translation import Translation
 from tflq.graph import Array, Graph, Node, Operands, Tensor
 from tflq.graph.attributes import Attribute
 from tflq.interpreter.kernels.aipu.bounding_box import OUTPUT_SCALE, BoundingBoxParams
+from tflq.interpreter.kernels.aipu.boxes import internal_scale
+from tflq.interpreter.kernels.aipu.detections import ANCHORS, DetectionParams, ProposalParams
 from tflq.interpreter.kernels.aipu.multiplier import type_of_multiplier
 from tflq.interpreter.kernels.aipu.nms import OVERLAP_BITS, NmsParams
-from tflq.interpreter.kernels.aipu.pyramid_crop import PyramidCropParams, is_normalised
 from tflq.interpreter.kernels.aipu.pyramid_levels import has_own_scales
-from tflq.interpreter.kernels.aipu.pyramid_roi_align import PyramidParams
-from tflq.interpreter.kernels.aipu.roi import MaxRoiPoolParams
-from tflq.interpreter.kernels.aipu.roi_align import FRACTION, RoiAlignParams
+from tflq.interpreter.kernels.aipu.pyramid_roi_align import PyramidCropParams, PyramidParams, is_normalised
+from tflq.interpreter.kernels.aipu.roi import ALIGN_FRACTION, MaxRoiPoolParams, RoiAlignParams
 from tflq.interpreter.kernels.aipu.scales import (
     affine_of,
     bits_of,
     code_limits,
     is_signed,
     offset_of,
+    required_constant,
     scale_of,
 )
 from tflq.schemas.aipu import Value
@@ -107,7 +120,7 @@ def _emit_roi_align(layer: ir.Lowered) -> ir.Emitted:
     keys |= ir.factor_keys(ir.TYPED, params.grids, "uint16", "grid_{0}_{1}")
     keys |= {
         "spatial_scale_type": ("uint16", "uint16"),
-        "spatial_shift_value": FRACTION,
+        "spatial_shift_value": ALIGN_FRACTION,
         "spatial_shift_type": "int8",
     }
     return ir.Emitted(keys=keys, changed={"spatial_scale_value": params.spatial})
@@ -188,14 +201,90 @@ def _refuse_suppression(graph: Graph, node: Node) -> str:
     return "" if graph.tensors[node.inputs[2]].size == 1 else "its number of results is no single number"
 
 
+_MOVES = ir.Luts(("ty_lut", "tx_lut"), ("move_y", "move_x"), "moves")
+_DETECTION_ORDER = ("shift_type", "shift_value", "scale_value", "scale_type")
+
+
+def _proposal(_node: Node, operands: Operands, _options: LayerOptions) -> tuple[OutputType, ...]:
+    """Scores pass; boxes have the largest power of two below the scale of the coordinates."""
+    s = np.exp2(np.floor(np.log2(internal_scale(operands, 0))))
+    return like(operands.input(0)), typed(affine_of(np.float32(s), 0, 16)), plain(16), plain(16)
+
+
+def _anchors(_node: Node, operands: Operands, _options: LayerOptions) -> Mapping[str, Tensor]:
+    affine = affine_of(scale_of(operands.output(1)), 0, 16)
+    return {key: encoded(required_constant(operands, key), affine) for key in ANCHORS}
+
+
+def _emit_proposal(layer: ir.Lowered) -> ir.Emitted:
+    params = layer.node.params
+    assert isinstance(params, ProposalParams)
+    kind = "uint8" if bits_of(layer.operands.input(0)) <= 8 else "uint16"
+    keys: dict[str, Value] = {"score_threshold_value": params.threshold, "score_threshold_type": kind}
+    return ir.Emitted(keys=keys, changed={"height": params.window[0], "width": params.window[1]})
+
+
+def _read_threshold(file: ir.FromFile) -> ir.Params:
+    found = file.numbers("score_threshold_value")
+    return {} if found is None else {"threshold": found}
+
+
+def _detection(_node: Node, operands: Operands, _options: LayerOptions) -> tuple[OutputType, ...]:
+    """Scores pass; boxes have the scale of the coordinates."""
+    boxes = typed(affine_of(internal_scale(operands, 0), 0, 16))
+    return like(operands.input(0)), boxes, *(plain(16),) * 3
+
+
+def _emit_detection(layer: ir.Lowered) -> ir.Emitted:
+    params = layer.node.params
+    assert isinstance(params, DetectionParams)
+    factors = (params.grow, params.move, params.place)
+    keys: dict[str, Value] = {
+        "height": params.window[0],
+        "width": params.window[1],
+        **ir.factor_keys(_DETECTION_ORDER, factors, "uint16", "box_{0}_{1}"),
+        "delta_shift": params.early,
+        "score_threshold_value": params.threshold,
+    }
+    gone = ("image_height", "image_width", "score_threshold", "bbox_xform_clip")
+    return ir.Emitted(keys=keys, changed={**dict.fromkeys(gone), "variance": (1, 1, 1, 1)})
+
+
+def _read_detection(file: ir.FromFile) -> ir.Params:
+    found = file.multiplier("box_{0}_{1}")
+    numbers = {name: given for name in ("height", "width") if (given := file.numbers(name)) is not None}
+    return {**numbers, **_read_threshold(file), **({} if found is None else {"box": found})}
+
+
+_PROPOSAL: tuple[ir.Part, ...] = (
+    _MOVES,
+    GROWTHS,
+    ir.Number("box_shift_value", "shift", "box_shift_type"),
+    ir.Computed(_emit_proposal, _read_threshold),
+)
+
+
 LAYERS = {
     "bounding_box": Layer(
         "BoundingBox",
         types=lambda _, __, ___: (typed(affine_of(np.float32(OUTPUT_SCALE), 0, 16)),),
         emitted=(GROWTHS, ir.Computed(_emit_bounding_box)),
     ),
+    "detection_output": Layer(
+        "DetectionOutput",
+        types=_detection,
+        emitted=(_MOVES, GROWTHS, ir.Computed(_emit_detection, _read_detection)),
+        internal=Internal(("coords", "box", "txty")),
+    ),
     "max_roi_pool": Layer("MaxRoiPool", types=all_values, emitted=(ir.Computed(_emit_max_roi),)),
     "nms": Layer("NMS", types=_nms, emitted=(ir.Computed(_emit_nms, _read_nms), ir.Factors(_NMS_ORDER, "uint16"))),
+    "proposal": Layer(
+        "Proposal",
+        types=_proposal,
+        emitted=_PROPOSAL,
+        internal=Internal(("coords", "box")),
+        constants=_anchors,
+    ),
     "pyramid_roi_align": Layer("PyramidROIAlign", types=_pyramid, emitted=(ir.Computed(_emit_pyramid),)),
     "roi_align": Layer("RoiAlign", emitted=(ir.Computed(_emit_roi_align),)),
 }

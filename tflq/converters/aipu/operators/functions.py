@@ -32,8 +32,15 @@ from tflq.interpreter.kernels.aipu.activation import CLIP, LEAKY, RECTIFIERS, SL
 from tflq.interpreter.kernels.aipu.curve import SCALE
 from tflq.interpreter.kernels.aipu.multiplier import type_of_multiplier
 from tflq.interpreter.kernels.aipu.scales import affine_of, bits_of, is_plain, offset_of, reciprocal, scale_of
-from tflq.interpreter.kernels.aipu.softmax import LARGEST_AXIS, LOWEST, LogSoftmaxParams
-from tflq.interpreter.kernels.aipu.softmax_fast import ADJUST, FAST_EXP, METHOD, FastSoftmaxParams
+from tflq.interpreter.kernels.aipu.softmax import (
+    ADJUST,
+    FAST_EXP,
+    LARGEST_AXIS,
+    LOWEST,
+    METHOD,
+    FastSoftmaxParams,
+    LogSoftmaxParams,
+)
 from tflq.schemas.aipu import Value
 
 _LIMITED = (CLIP, "HARDSIGMOID")

@@ -17,7 +17,7 @@ from tflq.interpreter.kernels.aipu.activation import Fused
 from tflq.interpreter.kernels.aipu.eltwise import method_of
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier
 from tflq.interpreter.kernels.aipu.pairs_by_table import EXPONENT
-from tflq.interpreter.kernels.aipu.real.pairs import EPSILON, powers_of
+from tflq.interpreter.kernels.aipu.real.pairs import EPSILON
 from tflq.interpreter.kernels.aipu.scales import is_plain, is_signed
 
 _POWERS = ("log_outputs", "power_outputs", "exp_outputs")
@@ -266,7 +266,7 @@ LAYERS = {
         "Pow",
         types=_pow,
         emitted=_power,
-        internal=Internal(_POWERS, lambda node, o, x: powers_of(node, o)(x[0], x[1])),
+        internal=Internal(_POWERS),
         needs_range=True,
     ),
     "squared_difference": Layer(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -159,10 +159,6 @@ def _read(file: ir.FromFile) -> ir.Params:
     return given if hidden is None else {**given, "hidden": hidden}
 
 
-def _no_values(_node: Node, _operands: Operands, _inputs: Sequence[Array]) -> tuple[Array, ...]:
-    raise UnsupportedError("what a GRU quantises within itself is calibrated with the network: give samples to it")
-
-
 def _lstm_weights(operands: Operands, options: LayerOptions) -> Tensor:
     weights = required_constant(operands, "weights")
     groups = weights.shape[0] if options.per_channel else 0
@@ -223,7 +219,7 @@ LAYERS = {
         "BasicLSTM",
         types=_outputs,
         emitted=(ir.Computed(_emit_lstm, _read_lstm),),
-        internal=Internal(_LSTM_NAMES, _no_values, each_step="cell"),
+        internal=Internal(_LSTM_NAMES, each_step="cell"),
         constants=_lstm_constants,
         needs_range=True,
         requested=_lstm_requested,
@@ -233,7 +229,7 @@ LAYERS = {
         name,
         types=_outputs,
         emitted=(ir.Computed(_emit, _read),),
-        internal=Internal(_NAMES, _no_values),
+        internal=Internal(_NAMES),
         constants=_constants,
         needs_range=True,
         requested=_requested,

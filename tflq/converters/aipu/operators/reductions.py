@@ -24,10 +24,9 @@ from tflq.converters.aipu.descriptor import (
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.passes.activations import as_written
 from tflq.converters.aipu.translation import Translation
-from tflq.graph import Array, Attributes, Node, Operands
+from tflq.graph import Attributes, Node, Operands
 from tflq.graph.attributes import Attribute
 from tflq.interpreter.kernels.aipu.normalization import ROOT_TABLE
-from tflq.interpreter.kernels.aipu.real.spreads import mean_squares_of, square_sums_of
 from tflq.interpreter.kernels.aipu.scales import code_limits, is_signed, offset_of
 
 _PASSING, _OF_TRUTH, _UNSIGNED = ("MIN", "MAX"), ("ANY", "ALL"), ("VARIANCE", "L1", "L2")
@@ -50,10 +49,6 @@ def _paper_reduce(_node: Node, operands: Operands, _options: LayerOptions) -> tu
 
 def _reduce_needs_range(node: Node) -> bool:
     return node.attributes.text("method") not in (*_PASSING, *_OF_TRUTH)
-
-
-def _square_sums(node: Node, operands: Operands, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    return (square_sums_of(node, operands)(inputs[0]),)
 
 
 _REDUCED: dict[str, tuple[ir.Part, ...]] = {
@@ -185,7 +180,7 @@ LAYERS = {
             ir.Factors(ir.ADDITIVE, name="of_sum", names="{0}_sum_{1}"),
             ir.Factors(ir.ADDITIVE),
         ),
-        internal=Internal(("square_sum",), lambda node, o, x: (mean_squares_of(node, o)(x[0]),), signed=False),
+        internal=Internal(("square_sum",), signed=False),
     ),
     "moments": Layer(
         "Moments",
@@ -208,7 +203,7 @@ LAYERS = {
         _reduce,
         _paper_reduce,
         lambda node: _REDUCED.get(node.attributes.text("method"), ()),
-        Internal(("power2_sum",), _square_sums, signed=False, methods=("L2",)),
+        Internal(("power2_sum",), signed=False, methods=("L2",)),
         keeps_whole=True,
         needs_range=_reduce_needs_range,
     ),

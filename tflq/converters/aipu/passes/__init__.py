@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tflq.converters.aipu.passes import activations, arithmetic, linear, norms, reductions, shapes, transposes
+from tflq.converters.aipu.passes import activations, arithmetic, linear, reductions, shapes, transposes
 from tflq.converters.aipu.passes.layers import Layers
 
 
@@ -29,12 +29,12 @@ PARSER = (
     Step(reductions.lengths, "sums of sizes, and roots of sums of squares, are one layer"),
     Step(activations.normalise, "x / |x| is one layer"),
     Step(reductions.normalise_by_length, "x / |x| is one layer, however it is written"),
-    Step(norms.softmaxes, "exp / sum(exp) is one layer"),
+    Step(reductions.softmaxes, "exp / sum(exp) is one layer"),
     Step(shapes.channel_shuffles, "three moves are one layer"),
-    Step(norms.same_differences, "x - mean is written twice"),
-    Step(norms.layer_norms, "the whole norm is one layer"),
-    Step(norms.variances, "the variance is one layer"),
-    Step(norms.moments, "mean and variance are one layer"),
+    Step(reductions.same_differences, "x - mean is written twice"),
+    Step(reductions.layer_norms, "the whole norm is one layer"),
+    Step(reductions.variances, "the variance is one layer"),
+    Step(reductions.moments, "mean and variance are one layer"),
     Step(linear.connect_constants, "a product with constants is FullyConnected"),
     Step(arithmetic.scale_and_shift, "a product and a sum are BatchNorm"),
     Step(shapes.slice_single_indices, "one row is a slice"),

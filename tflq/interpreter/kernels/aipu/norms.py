@@ -1,6 +1,6 @@
-"""LayerNorm, InstanceNorm, GroupNorm: mean and spread over axes, then one weight and bias each (docs/aipu.md, 5).
+"""LayerNorm, InstanceNorm, GroupNorm, LRN: values over their spread (docs/aipu.md, 5).
 
-m = RNE(mean of quantized values), zp included. 8 bits, n elements: V = sum (q - m)^2 >> v,
+Norms: m = RNE(mean of quantized values), zp included. 8 bits, n elements: V = sum (q - m)^2 >> v,
 v = 30 + ceil(log2 n) - 34, one more where odd; g = (isqrt(V) + 2^15) >> 16;
 u = clamp(RNE((q - m) * g * 2^-(8 + v / 2 + adj))), in the output's limits, stands for the normalised value times s_n,
 whose range is +-sqrt(n) * 2^adj. 16 bits: V = trunc(mean (q - m)^2), g = clamp(RNE(g * M_n * 2^-N_n), 0..65535) with
@@ -8,19 +8,25 @@ M_n / 2^N_n of s_n / 127, u = clamp(RNE(((q - m) >> 1) * g * 2^-7)).
 y = clamp(RNE((w * u + b) * M * 2^-N) - zp_y), r = s_y / (s_n * s_w); beyond 8 bits w * u and the sum are float32
 where the Optimizer quantised the constants itself, and integers where it read them from a file.
 
-Source: Compass Optimizer, ops/groupnorm.py, layernorm.py, instancenorm.py.
+LRN: y = x / (bias + alpha * q / size)^beta, q the sum of squares over channels or pixels. Q = sum of (x + zp_x)^2; a =
+clamp(RNE(Q * M_s * 2^-N_s)) in 16 bits without sign, r_s = s_q / (s_x^2 * size); y = clamp(RNE((x + zp_x) * t(a) * M *
+2^-N) - zp_y), r = s_y / (s_x * s_t); t is a table of uint16.
+
+Source: Compass Optimizer, ops/groupnorm.py, layernorm.py, instancenorm.py, LRN.py.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tflq.arrays import Doubles, Integers
+from tflq.arrays import Doubles, Integers, Singles
 from tflq.errors import UnsupportedError
-from tflq.graph import Array, Node, Operands, Tensor
-from tflq.interpreter.kernels.aipu.imported import imported_multiplier, multiplier_bits, number_of
+from tflq.graph import Affine, Array, Node, Operands, Tensor
+from tflq.interpreter.kernels.aipu.imported import imported_multiplier, imported_numbers, multiplier_bits, number_of
 from tflq.interpreter.kernels.aipu.multiplier import (
     Multiplier,
     OutputCodes,
@@ -30,7 +36,8 @@ from tflq.interpreter.kernels.aipu.multiplier import (
     unify_shifts,
 )
 from tflq.interpreter.kernels.aipu.normalization import reciprocal_root
-from tflq.interpreter.kernels.aipu.scales import bits_of, is_wide, reciprocal, required_constant, scale_of
+from tflq.interpreter.kernels.aipu.scales import bits_of, is_wide, offset_of, reciprocal, required_constant, scale_of
+from tflq.interpreter.kernels.aipu.tables import Table, even_steps, table_bits, table_shift
 from tflq.interpreter.registry import Kernel
 
 NORMALISED_SCALE = "normalised_scale"
@@ -197,7 +204,110 @@ def _normalised(params: NormParams, apart: Integers, root: Integers) -> Doubles:
 
 
 _RULE = "RNE((w * u + b) * M * 2^-N) - zp_y, u = (q - mean) * isqrt(variance)"
+
+
+Number = TypeVar("Number", np.int64, np.float64)
+
+ACROSS, WITHIN = "ACROSS_CHANNELS", "WITHIN_CHANNEL"
+INDEX_BITS = 16
+_LARGEST_INDEX = (1 << INDEX_BITS) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class LrnParams:
+    """The params of one normalisation.
+
+    Attributes:
+        method: ACROSS_CHANNELS or WITHIN_CHANNEL.
+        size: of the window.
+        input_offset: zp_x.
+        table: of the factor, by a.
+        of_sum: M_s and N_s.
+        rescale: M and N.
+        codes: of the output.
+    """
+
+    method: str
+    size: int
+    input_offset: int
+    table: Table
+    of_sum: Multiplier
+    rescale: Multiplier
+    codes: OutputCodes
+
+
+def lower_lrn(node: Node, operands: Operands) -> LrnParams:
+    """Decide the table and both multipliers.
+
+    Raises:
+        UnsupportedError: another method, an even window within channels.
+    """
+    method, size = node.attributes.text("method"), node.attributes.integer("size")
+    if method not in (ACROSS, WITHIN) or (method == WITHIN and size % 2 == 0):
+        raise UnsupportedError(f"method={method}, size={size}; allowed are {ACROSS}, and {WITHIN} with an odd size")
+    x, output = operands.input(0), operands.output()
+    bits, s_q = bits_of(output), _scale_of_squares(operands)
+    given = imported_numbers(node)
+    entries, s_t = _lrn_table(node, operands, s_q) if given is None else (given, np.float32(1))
+    ratio = s_q / np.float32(np.float32(scale_of(x) * scale_of(x)) * np.float32(size))
+    of_sum = imported_multiplier(node, "of_sum") or find_multiplier(ratio, bits)
+    found = imported_multiplier(node) or find_multiplier(np.float32(scale_of(output) / scale_of(x)) / s_t, bits)
+    table = Table(entries, 0, table_shift(node, entries, INDEX_BITS), 0, _LARGEST_INDEX)
+    return LrnParams(method, size, offset_of(x), table, of_sum, found, codes_of(output))
+
+
+def run_lrn(params: LrnParams, x: Array) -> tuple[Array, ...]:
+    """Run LRN: quantized [S, N, H, W, C] -> quantized [S, N, H, W, C]."""
+    v = x.astype(np.int64) + params.input_offset
+    total = window_sums_of(params.method, params.size, np.square(v))
+    index = np.clip(params.of_sum.apply(total), 0, _LARGEST_INDEX).astype(np.int64)
+    return (params.codes.requantise(v * params.table.lookup(index), params.rescale),)
+
+
+def window_sums_of(method: str, size: int, squares: NDArray[Number]) -> NDArray[Number]:
+    """Return the sums over the channels or pixels around each place, [S, N, H, W, C]."""
+    if method == ACROSS:
+        return _window_sums(squares, -1, size // 2, (size - 1) // 2)
+    half = (size - 1) // 2
+    return _window_sums(_window_sums(squares, 2, half, half), 3, half, half)
+
+
+def _window_sums(values: NDArray[Number], axis: int, before: int, behind: int) -> NDArray[Number]:
+    """Return the sums over positions p - before .. p + behind of an axis, nothing outside."""
+    running: NDArray[Number] = np.cumsum(np.moveaxis(values, axis, -1), axis=-1)
+    running = np.concatenate([np.zeros_like(running[..., :1]), running], axis=-1)
+    places = np.arange(values.shape[axis])
+    last = np.minimum(places + behind + 1, places.size)
+    return np.moveaxis(running[..., last] - running[..., np.maximum(places - before, 0)], -1, axis)
+
+
+def _scale_of_squares(operands: Operands) -> np.float32:
+    """Return s_q: that of the intermediate; 1 for WITHIN_CHANNEL, of which the Optimizer keeps no statistic."""
+    internal = operands.intermediates[0] if operands.intermediates else None
+    return scale_of(internal) if internal is not None and isinstance(internal.quantisation, Affine) else np.float32(1)
+
+
+def _lrn_table(node: Node, operands: Operands, s_q: np.float32) -> tuple[Integers, np.float32]:
+    """Return clamp(RNE(s_t * g(u))), g(u) = (bias + alpha * u / s_q)^-beta, at even u in 0..65535, and s_t."""
+    bias, alpha, beta = (np.float32(node.attributes.real(key)) for key in ("bias", "alpha", "beta"))
+    count = 1 << table_bits(node, operands.input(0))
+    u: Singles = (even_steps(0, _LARGEST_INDEX, count) / s_q).astype(np.float32)
+    base: Singles = bias + alpha * u
+    power: Singles = (base.astype(np.float64) ** np.float64(beta)).astype(np.float32)
+    g: Singles = np.float32(1) / power
+    s_t = np.float32(np.float32(_LARGEST_INDEX) / g.max())
+    return np.clip(np.rint(g * s_t), 0, _LARGEST_INDEX).astype(np.int64), s_t
+
+
 KERNELS = {
-    name: Kernel(lower, run, _RULE, "Compass Optimizer, ops/groupnorm.py; docs/aipu.md, 5")
-    for name in ("group_norm", "instance_norm", "layer_norm")
+    **dict.fromkeys(
+        ("group_norm", "instance_norm", "layer_norm"),
+        Kernel(lower, run, _RULE, "Compass Optimizer, ops/groupnorm.py; docs/aipu.md, 5"),
+    ),
+    "lrn": Kernel(
+        lower_lrn,
+        run_lrn,
+        "(x + zp_x) * t(sum of squares) * M * 2^-N - zp_y, t a table of (bias + alpha * q / size)^-beta",
+        "Compass Optimizer, ops/LRN.py; docs/aipu.md, 5",
+    ),
 }

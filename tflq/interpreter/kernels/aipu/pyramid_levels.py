@@ -5,7 +5,7 @@
 
 The float layer is Mask R-CNN's PyramidROIAlign (tf.image.crop_and_resize): one bilinear point a bin, the first and the
 last on the box's edges. Height and width are each the map's own; the whitepaper's code swaps them, which shows on maps
-that are not square. Compass's layer of the kind (pyramid_crop.py) takes maps of one scale and images of 1024 x 1024.
+that are not square. Compass's layer of the kind (lower_crop) takes maps of one scale and images of 1024 x 1024.
 
 A point is the sum of four quantized values (x + zp_l) with weights that add up to 2^(2F), below 2^31 by the choice of
 F. All levels share one output type; each has its own M / 2^N of s_y / s_l.

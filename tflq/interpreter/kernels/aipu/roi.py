@@ -1,24 +1,22 @@
-"""Bilinear samples of a feature map inside regions of interest: RoiAlign and PyramidROIAlign (docs/aipu.md, 8).
+"""Regions of interest of a feature map: MaxRoiPool, RoiAlign, bilinear samples for PyramidROIAlign (docs/aipu.md, 8).
 
-MAX_ROI_POOL: MaxRoiPool: the largest quantized value of each bin of a box; an empty bin holds the code 0 (docs/aipu.md,
-8). Source: Compass Optimizer, ops/maxroipooling.py.
-
-Source: Compass Optimizer, ops/roialign.py and pyramidroi.py.
+Source: Compass Optimizer, ops/maxroipooling.py, roialign.py and pyramidroi.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflq.arrays import Integers
+from tflq.arrays import Doubles, Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.boxes import together
 from tflq.interpreter.kernels.aipu.imported import is_imported
-from tflq.interpreter.kernels.aipu.scales import offset_of, scale_of
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, OutputCodes, codes_of, find_multiplier
+from tflq.interpreter.kernels.aipu.scales import bits_of, offset_of, scale_of
 from tflq.interpreter.operands.checks import require_choice
 from tflq.interpreter.registry import Kernel
 
@@ -164,6 +162,205 @@ def _bins(params: MaxRoiPoolParams, axis: int, boxes: Integers, size: int) -> tu
     return np.clip(start + i * length // bins, 0, size), np.clip(start - (-(i + 1) * length // bins), 0, size)
 
 
+ALIGN_FRACTION = 10
+STEP_BITS = 12
+AVERAGE, MAXIMUM = "AVG", "MAX"
+ONE = Multiplier(np.ones(1, np.int64), np.zeros(1, np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class RoiAlignParams:
+    """The params of one RoiAlign; pairs are for y and x.
+
+    Attributes:
+        is_maximum: MAX instead of AVG.
+        is_half_pixel: whether boxes move by half a pixel and may be smaller than one.
+        samples: of each bin; where one is 0 or less, as many as the bin has pixels.
+        pooled: bins.
+        spatial: RNE(spatial scale * 2^10).
+        rescale: M and N of 1 / samples of a bin.
+        regions: M and N of 1 / s_roi.
+        steps: M and N of 1 / bins.
+        grids: M and N of 1 / (2 * samples).
+        offsets: zp of the features and of the boxes.
+        codes: how the output is stored, whose zp is that of the features.
+    """
+
+    is_maximum: bool
+    is_half_pixel: bool
+    samples: tuple[int, int]
+    pooled: tuple[int, int]
+    spatial: tuple[int, int]
+    rescale: Multiplier
+    regions: Multiplier
+    steps: tuple[Multiplier, Multiplier]
+    grids: tuple[Multiplier, Multiplier]
+    offsets: tuple[int, int]
+    codes: OutputCodes
+
+    @property
+    def is_adaptive(self) -> bool:
+        """Whether the number of samples follows from the box."""
+        return min(self.samples) <= 0
+
+
+def _lower_roi_align(node: Node, operands: Operands) -> RoiAlignParams:
+    """Decide the multipliers, with 10 bits of fraction in coordinates.
+
+    Inputs: features [B, H, W, C], boxes [R, 5] (batch, y0, x0, y1, x1) in pixels of the image. Output [R, PH, PW, C].
+
+    Raises:
+        UnsupportedError: another method or coordinate mode.
+    """
+    is_half_pixel, method = half_pixel_of(node), require_choice(node, "method", (AVERAGE, MAXIMUM))
+    x, rois, output = operands.input(0), operands.input(1), operands.output()
+    bits = bits_of(output)
+    pooled, samples = _pair(node, "pooled_shape"), _pair(node, "sample")
+    scales = np.asarray(node.attributes["spatial_scale_value"], np.float32)
+    fraction = np.float32(1 if is_imported(node) else 1 << ALIGN_FRACTION)
+    spatial = tuple(int(v) for v in np.rint(scales * fraction))
+    rescale = find_multiplier(1 / np.prod([max(1, n) for n in samples]), bits)
+    regions = find_multiplier(np.float32(1) / scale_of(rois), bits_of(rois))
+    step_bits = max(STEP_BITS, bits)
+    steps = [find_multiplier(1 / n, step_bits) for n in pooled]
+    grids = [find_multiplier(1 / (2 * n), step_bits) if n > 0 else ONE for n in samples]
+    return RoiAlignParams(
+        method == MAXIMUM,
+        is_half_pixel,
+        samples,
+        pooled,
+        (spatial[0], spatial[1]),
+        rescale,
+        regions,
+        (steps[0], steps[1]),
+        (grids[0], grids[1]),
+        (offset_of(x), offset_of(rois)),
+        replace(codes_of(output), offset=offset_of(x)),
+    )
+
+
+def _run_roi_align(params: RoiAlignParams, features: Array, rois: Array) -> tuple[Array, ...]:
+    """Run RoiAlign: quantized [S, B, H, W, C], [S, R, 5] -> quantized [S, R, PH, PW, C].
+
+    Boxes that end before they start, or behind the map, give 0.
+    """
+    features, rois = together(features, rois)
+    found = np.zeros((*rois.shape[:2], *params.pooled, features.shape[-1]))
+    for s in range(len(rois)):
+        maps, boxes = (v[s].astype(np.int64) + zp for v, zp in zip((features, rois), params.offsets, strict=True))
+        starts, ends = _edges(params, boxes[:, 1:3]), _edges(params, boxes[:, 3:])
+        lengths = ends - starts if params.is_half_pixel else np.maximum(ends - starts, 1 << ALIGN_FRACTION)
+        counts = _counts(params, lengths)
+        kept = (starts <= ends).all(axis=1) & (ends <= np.asarray(maps.shape[1:3]) << ALIGN_FRACTION).all(axis=1)
+        kept &= (boxes[:, 0] >= 0) & (boxes[:, 0] < len(maps)) & (counts > 0).all(axis=1)
+        keys = np.concatenate([boxes[:, :1], counts], axis=1)
+        for key in np.unique(keys[kept], axis=0):
+            group = np.flatnonzero(kept & (keys == key).all(axis=1))
+            found[s, group] = _aligned(params, maps[key[0]], starts[group], lengths[group], key[1:])
+    return (params.codes.store(found),)
+
+
+def _edges(params: RoiAlignParams, corners: Integers) -> Integers:
+    """Return positions on the map with 10 bits of fraction, int64[R, 2].
+
+    A fixed number of samples loses the fraction of a coordinate in front of the spatial scale, as the Optimizer does.
+    """
+    spatial, half = np.asarray(params.spatial), (1 << (ALIGN_FRACTION - 1)) * params.is_half_pixel
+    m, n = params.regions.first_m, params.regions.first_n
+    if params.is_adaptive:
+        edges = truncated(corners * spatial * m * 2.0**-n)
+    else:
+        edges = truncated(corners * m * 2.0**-n) * spatial
+    moved: Integers = edges - half
+    return moved
+
+
+def _counts(params: RoiAlignParams, lengths: Integers) -> Integers:
+    """Return the samples of a bin along y and x, int64[R, 2]: as stated, or one for each pixel begun."""
+    pixels = -(-lengths // (np.asarray(params.pooled) << ALIGN_FRACTION))
+    counts: Integers = np.where(np.asarray(params.samples) > 0, np.asarray(params.samples), pixels)
+    return counts
+
+
+def _aligned(params: RoiAlignParams, image: Integers, starts: Integers, lengths: Integers, counts: Integers) -> Doubles:
+    """Return the bins of boxes on one map that have equal numbers of samples, [R, PH, PW, C], without zp."""
+    place = _adaptive_positions if params.is_adaptive else _fixed_positions
+    y, x = (
+        place(params, axis, starts[:, axis], lengths[:, axis], int(counts[axis]), image.shape[axis])
+        for axis in range(2)
+    )
+    weigh = _rounded if params.is_adaptive else shifted(ALIGN_FRACTION)
+    total = pool_samples(image, y, x, weigh, params.is_maximum).astype(np.float64)
+    divisor = 1
+    if params.is_adaptive:
+        divisor = int(np.prod(counts)) ** (1 if params.is_maximum else 2) * int(np.prod(params.pooled))
+    scaled = total * params.rescale.first_m * 2.0 ** -(params.rescale.first_n + ALIGN_FRACTION)
+    rounded: Doubles = np.rint(scaled / divisor)
+    return rounded
+
+
+def _fixed_positions(
+    params: RoiAlignParams, axis: int, start: Integers, length: Integers, count: int, size: int
+) -> Positions:
+    """Sample at start + step * i + grid * (2k + 1), low = p >> 10; the last place has no neighbour behind."""
+    steps, grids = params.steps[axis], params.grids[axis]
+    step = truncated(length * steps.first_m * 2.0**-steps.first_n)
+    grid = truncated(step * grids.first_m * 2.0**-grids.first_n)
+    bins, odd = np.arange(params.pooled[axis])[:, None], 2 * np.arange(count) + 1
+    position = (start[:, None, None] + step[:, None, None] * bins) + grid[:, None, None] * odd
+    low = position >> ALIGN_FRACTION
+    return _limited(low, position - (low << ALIGN_FRACTION), 1 << ALIGN_FRACTION, size, 1)
+
+
+def _adaptive_positions(
+    params: RoiAlignParams, axis: int, start: Integers, length: Integers, count: int, size: int
+) -> Positions:
+    """Sample at whole + rest / D exactly, D = bins * n * 2^11; the parts of a weight are halved.
+
+    whole = step * i + grid * k counts whole pixels; rest holds what is left, rounded toward zero.
+    """
+    pooled = params.pooled[axis]
+    half = pooled * count << ALIGN_FRACTION
+    row = length[:, None, None]
+    step, grid = row // (pooled << ALIGN_FRACTION), row // half
+    step_rest, grid_rest = row - step * (pooled << ALIGN_FRACTION), row - grid * half
+    bins, k = np.arange(pooled)[:, None], np.arange(count)
+    rest: Integers = 2 * count * (step_rest * bins + start[:, None, None] * pooled)
+    rest = rest + half * grid + grid_rest * (2 * k + 1)
+    carried = truncated(rest / (2 * half))
+    low: Integers = step * bins + grid * k + carried
+    return _limited(low, rest - carried * 2 * half, 2 * half, size, 2)
+
+
+def _limited(low: Integers, fraction: Integers, one: int, size: int, halving: int) -> Positions:
+    is_last = low >= size - 1
+    near, far = np.where(is_last, size - 1, low), np.where(is_last, size - 1, low + 1)
+    part = np.where(is_last, 0, fraction)
+    return Positions(near, far, truncated((one - part) / halving), truncated(part / halving))
+
+
+def _rounded(a: Integers, b: Integers) -> Array:
+    """Return RNE(a * b * 2^-10), the product rounded to float32 first as the Optimizer's is."""
+    weight: Integers = np.rint((a * b).astype(np.float32) * np.float32(2.0**-ALIGN_FRACTION)).astype(np.int64)
+    return weight
+
+
+def _pair(node: Node, key: str) -> tuple[int, int]:
+    values = node.attributes.integers(key)
+    return values[0], values[1]
+
+
 KERNELS = {
-    "max_roi_pool": Kernel(_lower_max_roi_pool, _run_max_roi_pool),
+    "max_roi_pool": Kernel(
+        _lower_max_roi_pool,
+        _run_max_roi_pool,
+        "the largest quantized value of each bin of a box; an empty bin holds the code 0",
+        "Compass Optimizer, ops/maxroipooling.py; docs/aipu.md, 8",
+    ),
+    "roi_align": Kernel(
+        _lower_roi_align,
+        _run_roi_align,
+        "bilinear samples of each bin, averaged or their maximum",
+        "Compass Optimizer, ops/roialign.py; docs/aipu.md, 8",
+    ),
 }

@@ -8,8 +8,7 @@ import numpy as np
 
 from tflq.arrays import Singles
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.aipu.eltwise import METHODS
-from tflq.interpreter.kernels.aipu.logical import COMBINE, COMPARE
+from tflq.interpreter.kernels.aipu.eltwise import COMBINE, COMPARE, METHODS
 from tflq.interpreter.kernels.aipu.real.functions import fused
 from tflq.interpreter.kernels.aipu.real.rules import Compute, Rule, kernels
 from tflq.interpreter.operands.checks import require_choice

@@ -9,8 +9,15 @@ import numpy as np
 from tflq.arrays import Doubles, Singles
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.aipu.lrn import ACROSS, WITHIN, window_sums_of
-from tflq.interpreter.kernels.aipu.norms import group_of, grouped, normalised_axes, weight_shape
+from tflq.interpreter.kernels.aipu.norms import (
+    ACROSS,
+    WITHIN,
+    group_of,
+    grouped,
+    normalised_axes,
+    weight_shape,
+    window_sums_of,
+)
 from tflq.interpreter.kernels.aipu.real.rules import Compute, kernels, own
 from tflq.interpreter.kernels.aipu.reductions import CUMULATE_METHODS, REDUCE_METHODS
 from tflq.interpreter.kernels.aipu.scales import required_constant

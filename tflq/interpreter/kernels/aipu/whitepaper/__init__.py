@@ -21,8 +21,7 @@ ARITHMETIC = Arithmetic(
     NAME,
     places(
         "tflq.interpreter.kernels.aipu.whitepaper",
-        formulas=" ".join((*_WHOLE, *_BY_METHOD)),
-        mirrored="cosine sine square",
+        formulas=" ".join((*_WHOLE, *_BY_METHOD, "cosine", "sine", "square")),
     ),
     "float",
 )

@@ -19,7 +19,9 @@
     4.66  Softmax      e = t[x], y = RNE(round(e * M / sum e) * 2^-N), s_y = 2^bits - 1, zp_y = 0; the table is the
                        Optimizer's, the division is whole and rounds by its remainder, M / 2^N = s_y in 15 bits
 
-Functions with a symmetry are in mirrored.py.
+Functions with a symmetry by half a table (3.3.2.2): t[i] = RNE(s_y * f(i / s_x)) for i = 0..max|x + zp_x|. Even
+functions: y = t[|x + zp_x|] - zp_y; odd ones: that with the sign of x + zp_x; Sigmoid, where f(-v) = 1 - f(v): RNE(s_y)
+- t[|x + zp_x|] for negative ones.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ import numpy as np
 from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.aipu import count, eltwise, logical, unweighted
+from tflq.interpreter.kernels.aipu import count, eltwise, unweighted
 from tflq.interpreter.kernels.aipu.activation import (
     CLIP,
     LEAKY,
@@ -41,13 +43,73 @@ from tflq.interpreter.kernels.aipu.activation import (
     leaky_slope,
     lower_fused,
 )
+from tflq.interpreter.kernels.aipu.curve import function_of
 from tflq.interpreter.kernels.aipu.multiplier import WIDEST, Multiplier, OutputCodes, codes_of, find_multiplier, scaled
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, encode, is_plain, is_wide, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.softmax import exponentials, require_short_axis
 from tflq.interpreter.kernels.aipu.tables import Table
-from tflq.interpreter.kernels.aipu.whitepaper.mirrored import MirroredParams, lower_mirrored
 from tflq.interpreter.registry import Kernel
 from tflq.interpreter.samples import align
+
+EVEN, ODD, ABOUT_HALF = "even", "odd", "about a half"
+SYMMETRIES = {
+    "cosine": EVEN,
+    "square": EVEN,
+    "sine": ODD,
+    "SOFTSIGN": ODD,
+    "TANH": ODD,
+    "SIGMOID": ABOUT_HALF,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class MirroredParams:
+    """Half a table and how it is mirrored.
+
+    Attributes:
+        entries: int64[max|x + zp_x| + 1], without zero point.
+        symmetry: even, odd, or about a half.
+        one: RNE(s_y).
+        input_offset: zp_x.
+        codes: how the output is stored.
+    """
+
+    entries: Integers
+    symmetry: str
+    one: int
+    input_offset: int
+    codes: OutputCodes
+
+    def apply(self, x: Array) -> Array:
+        """Return quantized values of quantized values."""
+        v = x.astype(np.int64) + self.input_offset
+        found = self.entries[np.abs(v)]
+        if self.symmetry == ODD:
+            found = found * np.sign(v)
+        elif self.symmetry == ABOUT_HALF:
+            found = np.where(v < 0, self.one - found, found)
+        return self.codes.store(found)
+
+
+def lower_mirrored(node: Node, operands: Operands) -> MirroredParams:
+    """Compute half a table.
+
+    Raises:
+        UnsupportedError: quantized values wider than 8 bits, whose table is sampled.
+    """
+    x, output = operands.input(0), operands.output()
+    if is_wide(x):
+        raise UnsupportedError(f"half a table of {bits_of(x)} bits; allowed are 8")
+    zp = offset_of(x)
+    largest = max(abs(code + zp) for code in code_limits(x))
+    steps = np.arange(largest + 1, dtype=np.float64) / float(scale_of(x))
+    with np.errstate(all="ignore"):
+        real = function_of(node)(steps).astype(np.float32)
+    entries = np.rint(scale_of(output) * real).astype(np.int64)
+    name = node.attributes.text("method", "") or node.operator
+    one = int(np.rint(scale_of(output)))
+    return MirroredParams(entries, SYMMETRIES[name], one, zp, codes_of(output))
+
 
 UNBIASED = "unbiased"
 
@@ -180,12 +242,12 @@ def lower_extreme(node: Node, operands: Operands) -> eltwise.EltwiseParams:
     return eltwise.EltwiseParams(node.attributes.text("method"), fused, factors, offsets, rescale, codes_of(output))
 
 
-def lower_comparison(node: Node, operands: Operands) -> logical.LogicalParams:
+def lower_comparison(node: Node, operands: Operands) -> eltwise.LogicalParams:
     """Decide 2^N and M."""
     a, b = operands.input(0), operands.input(1)
     found = find_multiplier(scale_of(a) / scale_of(b), WIDEST + 1)
     factors = (1 << max(found.first_n, 0), found.first_m << max(-found.first_n, 0))
-    return logical.LogicalParams(node.attributes.text("method"), (offset_of(a), offset_of(b)), factors)
+    return eltwise.LogicalParams(node.attributes.text("method"), (offset_of(a), offset_of(b)), factors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,6 +366,10 @@ def run_softmax(params: SoftmaxParams, x: Array) -> tuple[Array, ...]:
 _PAPER = "whitepaper ACN-AWP-1002A, {}; docs/aipu.md, 10"
 
 KERNELS = {
+    **dict.fromkeys(
+        ("cosine", "sine", "square"),
+        Kernel(lower_mirrored, run_activation, "half a table, mirrored", _PAPER.format("3.3.2.2")),
+    ),
     "activation": Kernel(
         lower_activation, run_activation, "M / 2^N first, then the limits or the slope", _PAPER.format("4.11, 4.39")
     ),
@@ -316,7 +382,9 @@ KERNELS = {
     "eltwise": Kernel(
         lower_extreme, eltwise.run_eltwise, "MAX, MIN with one multiplier for each input", _PAPER.format("4.25, 4.26")
     ),
-    "logical": Kernel(lower_comparison, logical.run, "(a + zp_a) * 2^N against (b + zp_b) * M", _PAPER.format("4.41")),
+    "logical": Kernel(
+        lower_comparison, eltwise.run_logical, "(a + zp_a) * 2^N against (b + zp_b) * M", _PAPER.format("4.41")
+    ),
     "moments": Kernel(
         lower_moments, run_moments, "variance as mean of squares less squared mean", _PAPER.format("4.46")
     ),

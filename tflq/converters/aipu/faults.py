@@ -19,6 +19,8 @@ import numpy as np
 from tflq.converters.aipu.origin import Origin
 from tflq.converters.aipu.passes.layers import Layers
 from tflq.graph import DType, Graph
+from tflq.interpreter.kernels.aipu.eltwise import EltwiseParams, forgets_scale
+from tflq.interpreter.kernels.aipu.scales import scale_of
 
 PARSER_FAULTS = "parser_faults"
 """Setting: make the graph that the Parser makes where it is wrong."""
@@ -88,3 +90,27 @@ def _of_one_split(graph: Graph) -> list[int]:
     splits = {t: index for index, node in enumerate(graph.nodes) if node.operator in _SPLITS for t in node.outputs}
     pairs = [(index, node.inputs) for index, node in enumerate(graph.nodes) if len(node.inputs) == 2]
     return [i for i, (a, b) in pairs if a != b and a in splits and splits[a] == splits.get(b)]
+
+
+def departures(graph: Graph) -> Mapping[str, str]:
+    """Return the layers of a lowered graph that depart: name -> what the Compass tools make of it, and the way out."""
+    found = dict(faults_of(graph))
+    for name, words in _forgotten_scales(graph).items():
+        found[name] = f"{found[name]}; {words}" if name in found else words
+    return found
+
+
+def _forgotten_scales(graph: Graph) -> Mapping[str, str]:
+    """Name the differences and extremes whose results have another scale than the file says (specs: Eltwise)."""
+    found = {}
+    for node in graph.nodes:
+        if not isinstance(node.params, EltwiseParams) or node.params.method == "MUL":
+            continue
+        a, b, output = (graph.tensors[t] for t in (*node.inputs[:2], node.outputs[0]))
+        factor = float(scale_of(a)) / float(scale_of(output))
+        if factor != 1 and forgets_scale(node.params.method, a, b):
+            found[node.name] = (
+                f"both inputs have one type, at which the Optimizer forgets the output's scale: results are "
+                f"{factor:.3g} times what they should be; give one input another range (--ranges)"
+            )
+    return found
