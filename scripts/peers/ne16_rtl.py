@@ -29,8 +29,7 @@ from tflq.analysis.inputs import RandomSamples
 from tflq.api.read_model import read_model
 from tflq.converters.gap9.jobs.cycles import cycles_of
 from tflq.converters.gap9.jobs.filters import is_on_ne16
-from tflq.converters.gap9.jobs.memory import LayerMemory, layer_memory
-from tflq.converters.gap9.jobs.outcome import outputs_after_jobs
+from tflq.converters.gap9.jobs.memory import LayerMemory, layer_memory, outputs_after_jobs
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
 from tflq.errors import TflqError, UnsupportedError

@@ -26,9 +26,8 @@ from random import Random
 from peers.campaign import Peer, Row, Verdict, find, parser, report
 from peers.expression_networks import write
 from peers.nntool_dump import Comparison, Dump, Scheme, converted
-from tflq.converters.gap9.departures import departures_of
+from tflq.converters.gap9.departures import departures_of, unread_operators
 from tflq.converters.gap9.emit.nntool_script import graph_options, node_options
-from tflq.converters.gap9.importer import unread_operators
 from tflq.converters.tflite import read_model
 from tflq.errors import TflqError
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tflq.converters.gap9.emit.constants import constants_of
+from tflq.converters.gap9.emit.hardware import constants_of
 from tflq.converters.gap9.operators import FILTERS
 from tflq.converters.settings import parse_settings
 from tflq.converters.settled import settled_graph

@@ -10,7 +10,7 @@ import pytest
 from tests.support.gap9_golden import quantised
 from tests.support.gap9_nets import Net
 from tflq.converters.gap9.departures import departures_of
-from tflq.converters.gap9.transposes.columns import vendor_columns
+from tflq.converters.gap9.passes.columns import vendor_columns
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Graph, Model
 from tflq.interpreter import lower

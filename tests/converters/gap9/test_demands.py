@@ -9,7 +9,7 @@ from tests.support.gap9_golden import quantised
 from tests.support.gap9_nets import Net
 from tests.support.gap9_types import check, check_type, convert, names, output_of
 from tflq.converters.gap9.departures import departures_of
-from tflq.converters.gap9.emit.constants import constants_of
+from tflq.converters.gap9.emit.hardware import constants_of
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, DType, GraphBuilder, Model
 from tflq.interpreter import Engine, lower

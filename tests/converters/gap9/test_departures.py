@@ -16,7 +16,7 @@ from tflq.converters.tflite import read_model
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, DType, GraphBuilder, Model
 from tflq.interpreter import Engine, lower
-from tflq.interpreter.kernels.gap9.curves import KERNELS
+from tflq.interpreter.kernels.gap9.activations import KERNELS
 from tflq.interpreter.kernels.gap9.elementwise import SumParams
 
 

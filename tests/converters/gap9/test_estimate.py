@@ -14,8 +14,7 @@ from tflq.analysis.executions import quantised
 from tflq.api.estimate import EstimateResult, estimate
 from tflq.api.options import TargetOptions
 from tflq.converters.estimate import Estimate, Figure, Grade, exact, not_offered, total, within
-from tflq.converters.gap9.estimate.layers import RTL
-from tflq.converters.gap9.estimate.network import POINTS
+from tflq.converters.gap9.estimate import POINTS, RTL
 from tflq.converters.gap9.jobs.filters import filter_of, is_on_ne16
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target, target_names

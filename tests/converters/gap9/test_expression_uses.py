@@ -15,7 +15,7 @@ from tests.support.gap9_nets import Net
 from tests.support.gap9_read_back import read_graph
 from tflq import convert, explain
 from tflq.converters.gap9.departures import departures_of
-from tflq.converters.gap9.expressions.operators import NEEDING
+from tflq.converters.gap9.expressions.groups import NEEDING
 from tflq.converters.passes.rewrite import with_attributes
 from tflq.converters.targets import find_target
 from tflq.converters.tflite import model_from_bytes, model_to_bytes

@@ -8,7 +8,7 @@ import pytest
 from tests.support.gap9_golden import quantised
 from tests.support.gap9_nets import Net, encoding
 from tflq.converters.gap9.departures import departures_of
-from tflq.converters.gap9.emit.constants import constants_of, filter_integers
+from tflq.converters.gap9.emit.hardware import constants_of, filter_integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Graph, Model
 from tflq.interpreter import lower

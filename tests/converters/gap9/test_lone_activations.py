@@ -10,7 +10,7 @@ from tflq.converters.gap9.departures import departures_of
 from tflq.errors import UnsupportedError
 from tflq.graph import DType, Graph, Model
 from tflq.interpreter import lower
-from tflq.interpreter.kernels.gap9.curves import HardCurveParams
+from tflq.interpreter.kernels.gap9.activations import HardCurveParams
 
 
 @pytest.mark.parametrize(("lowest", "written"), [(0.0, DType.UINT8), (-0.4, DType.INT8)])

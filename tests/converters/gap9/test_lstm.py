@@ -14,7 +14,7 @@ from tests.support.data import data_path
 from tests.support.gap9_golden import quantised
 from tests.support.gap9_read_back import read_graph
 from tflq.converters.gap9.passes.choose_engines import NE16, SQ8
-from tflq.converters.gap9.passes.recurrent import cell_maximum
+from tflq.converters.gap9.passes.constants import cell_maximum
 from tflq.converters.passes.rewrite import with_attributes
 from tflq.converters.targets import find_target
 from tflq.converters.tflite import read_model

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tflq.converters.estimate import Grade
+from tflq.converters.gap9.cluster_cycles import cluster_cycles
 from tflq.converters.gap9.emit.tflite_view import _channels_last_pools
-from tflq.converters.gap9.estimate.cluster import cluster_cycles
 from tflq.converters.gap9.passes.constants import _operands
 from tflq.converters.gap9.passes.hard_sigmoid import find_hard_sigmoids
 from tflq.converters.gap9.passes.move_up import raise_activations

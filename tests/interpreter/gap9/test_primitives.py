@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine
 from tflq.interpreter.kernels.gap9.expressions.formula import Formula
-from tflq.interpreter.kernels.gap9.expressions.operators import Lowering
+from tflq.interpreter.kernels.gap9.expressions.operators import Lowering, Value
 from tflq.interpreter.kernels.gap9.expressions.tree import Symbol
-from tflq.interpreter.kernels.gap9.expressions.values import Value
 from tflq.interpreter.kernels.gap9.linear import Rescaling
 from tflq.interpreter.kernels.gap9.mul_bias import mul_bias, multiplier_bits
 from tflq.interpreter.kernels.gap9.rounding import dequantise, quantise, round_half_up, shift_between

@@ -8,7 +8,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
-from tflq.interpreter.kernels.gap9.expressions.bounds import unwrapped_bounds
+from tflq.interpreter.kernels.gap9.expressions.formula import unwrapped_bounds
 from tflq.interpreter.kernels.gap9.expressions.steps import SATURATES, WRAPS, Step, run_steps
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.converters.gap9.jobs.memory import LayerMemory, layer_memory
-from tflq.converters.gap9.jobs.outcome import outputs_after_jobs
+from tflq.converters.gap9.jobs.memory import LayerMemory, layer_memory, outputs_after_jobs
 from tflq.converters.gap9.jobs.registers import NAMES
 from tflq.graph import Array, Graph
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.converters.gap9.check import problems_of
-from tflq.converters.gap9.departures import departures_of
+from tflq.converters.gap9.departures import departures_of, unread_operators
 from tflq.converters.gap9.emit.artefacts import artefacts_of
 from tflq.converters.gap9.engines import engines_by_estimate
 from tflq.converters.gap9.estimate import estimate_graph
-from tflq.converters.gap9.importer import unread_operators
 from tflq.converters.gap9.options import LayerOptions, layer_options
 from tflq.converters.gap9.quantise import ARITHMETIC, quantise_graph
 from tflq.converters.gap9.widths import precision_plan

@@ -13,6 +13,7 @@ import numpy as np
 from tflq.arrays import Reals
 from tflq.converters.passes.requirements import refuse_missing_ranges
 from tflq.graph import ABSENT, Affine, Graph, Range, Tensor
+from tflq.interpreter.kernels.gap9.rounding import same_scales
 
 
 def real_range(low: float, high: float) -> Range:
@@ -110,14 +111,6 @@ def nearly_equal(a: Affine, b: Affine) -> bool:
     """Whether NNTool takes two types as the same: same_scales, all else equal."""
     same_codes = (a.bits, a.signed) == (b.bits, b.signed) and np.array_equal(a.zero_point, b.zero_point)
     return same_codes and same_scales(a.scale, b.scale)
-
-
-def same_scales(a: Reals, b: Reals) -> bool:
-    """Whether NNTool takes scales, [O] or [1], as the same: |S_a - S_b| <= 1e-8 + 1e-5 S_b in all channels.
-
-    The first term is absolute: of scales below 1e-8 any two are the same.
-    """
-    return np.allclose(a, b, rtol=1e-5, atol=1e-8)
 
 
 def _distance(z: Reals) -> float:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from tflq.converters.gap9.affine_types import file_range
-from tflq.converters.gap9.expressions.operators import NEEDING, expression_problem
-from tflq.converters.gap9.operators import GLOBAL_POOLS, MOVES
+from tflq.converters.gap9.expressions.groups import NEEDING, expression_problem
+from tflq.converters.gap9.operators import GLOBAL_POOLS, LSTM, MOVES
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.constants import tiny_channels, tiny_words, weight_axis
 from tflq.converters.passes.patterns import bias_of, computed_inputs, fused_activation, only_reader
@@ -41,7 +41,7 @@ def _reason(graph: Graph, index: int, node: Node, options: LayerOptions) -> str:
     if node.operator not in _PASSED and node.operator not in _RULES:
         return no_mapping(node, "no mapping to GAP9")
     fused = fused_activation(node)
-    if fused not in _ACTIVATIONS and node.operator != "unidirectional_sequence_lstm":
+    if fused not in _ACTIVATIONS and node.operator != LSTM:
         return f"fused activation {fused}; GAP9 takes {', '.join(_ACTIVATIONS)}: make it an operator of its own"
     return _RULES[node.operator](graph, index, node, options) if node.operator in _RULES else ""
 
@@ -183,5 +183,5 @@ _RULES: dict[str, _Rule] = {
     "average_pool_2d": _average_pool,
     **dict.fromkeys(("add", "sub", "mul"), _elementwise),
     **dict.fromkeys(NEEDING, _expression),
-    "unidirectional_sequence_lstm": _lstm,
+    LSTM: _lstm,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tflq.converters.passes.rewrite import with_attributes
-from tflq.graph import Node
+from tflq.graph import Graph, Node
 
 FILTERS = ("conv_2d", "depthwise_conv_2d", "fully_connected")
 POOLS = ("max_pool_2d", "average_pool_2d")
@@ -11,6 +11,7 @@ RECTIFIERS = ("relu", "relu6")
 CURVES = ("leaky_relu", "hard_swish", "hard_sigmoid", "logistic", "tanh")
 """Activations in front of which a filter writes 32 bits."""
 ACTIVATIONS = (*RECTIFIERS, *CURVES)
+LSTM, EXPRESSION = "unidirectional_sequence_lstm", "expression"
 GLOBAL_POOLS = ("mean", "sum", "reduce_max")
 MOVES = (
     "batch_to_space_nd",
@@ -34,6 +35,8 @@ MOVES = (
     "unpack",
 )
 """Operators that move codes: inputs and outputs have one type."""
+_THIN = ("quantize", "reshape", "squeeze", *ACTIVATIONS)
+"""Element-wise in one operand, or not even that."""
 
 
 def layer_of(node: Node) -> str:
@@ -45,3 +48,24 @@ def departing(node: Node, text: str) -> Node:
     """Return the node that says, beside what it says already, where NNTool departs from it (attribute `departure`)."""
     said = node.attributes.text("departure", "")
     return node if text in said else with_attributes(node, departure="; ".join(filter(None, (said, text))))
+
+
+def taken_for_another(graph: Graph, node: Node) -> str:
+    """Say where NNTool takes x + x, or x * x, for an earlier sum, or product, of x and something else; else ""."""
+    if node.operator not in ("add", "mul"):
+        return ""
+    sources = [behind_thin(graph, t)[-1] for t in node.inputs]
+    for other in graph.nodes[: graph.nodes.index(node)] if sources[0] == sources[1] else ():
+        if other.operator == node.operator:
+            read = {behind_thin(graph, t)[-1] for t in other.inputs}
+            if sources[0] in read and len(read) > 1:
+                return f"NNTool takes it for '{other.name}', which reads its operand, too, or fails (17.16)"
+    return ""
+
+
+def behind_thin(graph: Graph, tensor: int) -> list[int]:
+    """Return the tensor and those in front of it, up to what is not element-wise in one operand."""
+    found = [tensor]
+    while (index := graph.producers().get(found[-1])) is not None and graph.nodes[index].operator in _THIN:
+        found.append(graph.nodes[index].inputs[0])
+    return found

@@ -8,23 +8,20 @@ from tflq.converters.calibration import samples_of
 from tflq.converters.gap9.affine_types import file_range, state_ranges
 from tflq.converters.gap9.check import FORGOTTEN, forgotten_range, problems_of
 from tflq.converters.gap9.expressions.match import match_expressions
+from tflq.converters.gap9.loaded import loader_conversions
 from tflq.converters.gap9.options import LayerOptions, layer_options
 from tflq.converters.gap9.passes.apply_types import apply_types
-from tflq.converters.gap9.passes.arrange_layout import arrange_layout
 from tflq.converters.gap9.passes.choose_engines import choose_engines
-from tflq.converters.gap9.passes.constants import requantise_constants
+from tflq.converters.gap9.passes.columns import find_columns, permute_columns
+from tflq.converters.gap9.passes.constants import requantise_constants, requantise_recurrent
 from tflq.converters.gap9.passes.cut_kernels import cut_kernels
 from tflq.converters.gap9.passes.external_bias import take_in_biases
-from tflq.converters.gap9.passes.global_pools import name_global_pools
+from tflq.converters.gap9.passes.global_pools import arrange_layout, name_global_pools
 from tflq.converters.gap9.passes.hard_sigmoid import find_hard_sigmoids
 from tflq.converters.gap9.passes.merge_convolutions import merge_convolutions
-from tflq.converters.gap9.passes.move_up import raise_activations, raise_pools
-from tflq.converters.gap9.passes.recurrent import requantise_recurrent
+from tflq.converters.gap9.passes.move_up import raise_activations, raise_pools, remove_undone_reshapes
 from tflq.converters.gap9.passes.separate_activations import remove_idle_rectifiers, separate_activations
 from tflq.converters.gap9.passes.slices import split_slices
-from tflq.converters.gap9.passes.undone_reshapes import remove_undone_reshapes
-from tflq.converters.gap9.transposes.columns import find_columns, permute_columns
-from tflq.converters.gap9.transposes.loaded import loader_conversions
 from tflq.converters.gap9.types.plan import choose_types
 from tflq.converters.gap9.units import fuse
 from tflq.converters.passes import Pass, run_passes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tflq.converters.gap9.operators import FILTERS
+from tflq.converters.gap9.operators import FILTERS, LSTM
 from tflq.converters.gap9.passes.choose_engines import NE16
 from tflq.converters.gap9.quantise import quantise_graph
 from tflq.converters.precision import (
@@ -17,7 +17,6 @@ from tflq.graph import ABSENT, Affine, Graph, Node
 
 _KEY = "weight_bits"
 _NARROWEST = 2
-_LSTM = "unidirectional_sequence_lstm"
 
 
 def precision_plan(graph: Graph, settings: Settings) -> PrecisionPlan:
@@ -49,7 +48,7 @@ def _layer(graph: Graph, node: Node, index: int) -> LayerWidths | None:
 
 
 def _fixed_bytes(graph: Graph, node: Node) -> int:
-    if node.operator not in (*FILTERS, _LSTM):
+    if node.operator not in (*FILTERS, LSTM):
         return 0
     read = [graph.tensors[t] for t in node.inputs[1:] if t != ABSENT]
     weights = [t for t in read if t.is_constant and isinstance(t.quantisation, Affine) and len(t.shape) > 1]

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from tflq.converters.gap9.emit.constants import constants_of, npz_bytes
-from tflq.converters.gap9.emit.hardware import BINARY, HEADER, SOURCE, c_header, c_source, hardware_memory, index_json
+from tflq.converters.gap9.emit.hardware import (
+    BINARY,
+    HEADER,
+    SOURCE,
+    c_header,
+    c_source,
+    constants_of,
+    hardware_memory,
+    index_json,
+    npz_bytes,
+)
 from tflq.converters.gap9.emit.jobs import job_files
 from tflq.converters.gap9.emit.nntool_script import nntool_script
 from tflq.converters.gap9.emit.quantization_json import quantization_json

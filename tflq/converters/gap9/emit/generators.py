@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tflq.converters.gap9.emit.constants import filter_integers
-from tflq.converters.gap9.operators import ACTIVATIONS, FILTERS, GLOBAL_POOLS, MOVES, POOLS
+from tflq.converters.gap9.emit.hardware import filter_integers
+from tflq.converters.gap9.operators import ACTIVATIONS, EXPRESSION, FILTERS, GLOBAL_POOLS, MOVES, POOLS
 from tflq.converters.gap9.passes.choose_engines import NE16
-from tflq.converters.gap9.passes.constants import EXPRESSION
 from tflq.graph import Affine, Graph, Node
 from tflq.interpreter.accumulate import Window
+from tflq.interpreter.kernels.gap9.rounding import same_scales
 from tflq.interpreter.operands.windows import window_of_node
 from tflq.schemas import Json
 
@@ -227,7 +227,7 @@ def _rows(graph: Graph, node: Node) -> int:
 
 def _quantize(graph: Graph, nodes: Sequence[Node]) -> Generator:
     tensor, target = (graph.tensors[t] for t in (nodes[0].inputs[0], nodes[0].outputs[0]))
-    shifts = bool(np.allclose(tensor.affine.scale, target.affine.scale)) and tensor.affine.bits == target.affine.bits
+    shifts = same_scales(tensor.affine.scale, target.affine.scale) and tensor.affine.bits == target.affine.bits
     parameters: Parameters = {
         "In_DataSize": _bytes(tensor.affine),
         "Out_DataSize": _bytes(target.affine),

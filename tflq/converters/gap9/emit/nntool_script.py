@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from tflq.converters.gap9.operators import FILTERS
+from tflq.converters.gap9.operators import EXPRESSION, FILTERS
 from tflq.converters.gap9.passes.choose_engines import NE16
-from tflq.converters.gap9.passes.constants import EXPRESSION
 from tflq.graph import Affine, Graph, Node
 
 Options = dict[str, object]

@@ -1,7 +1,8 @@
 """The quantised graph as TFLite can run it: int8, float32 scales, TFLite's own operators (docs/gap9.md, files).
 
 TFLite's arithmetic is not GAP9's: results differ by a quantized value here and there. uint8 becomes int8 by taking 128
-off quantized values and zero points, which changes no number.
+off quantized values and zero points, which changes no number. Expressions are real numbers between DEQUANTIZE and
+QUANTIZE.
 """
 
 from __future__ import annotations
@@ -11,19 +12,65 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.converters.gap9.affine_types import asymmetric, real_range
-from tflq.converters.gap9.emit.expression_view import expand_expressions
-from tflq.converters.gap9.operators import CURVES, FILTERS, GLOBAL_POOLS, RECTIFIERS
+from tflq.converters.gap9.operators import CURVES, EXPRESSION, FILTERS, GLOBAL_POOLS, LSTM, RECTIFIERS
+from tflq.converters.gap9.passes.constants import real_constant
 from tflq.converters.gap9.types.resolve import range_of
 from tflq.converters.passes.patterns import only_reader
-from tflq.converters.passes.rewrite import redirect, with_attributes
+from tflq.converters.passes.rewrite import constant, redirect, with_attributes
 from tflq.converters.tflite.options import options_class
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Attributes, DType, Graph, Node, Tensor, pruned, validate
+from tflq.interpreter.kernels.gap9.expressions.tree import CONSTANT, INPUT, Symbol, Tree
+
+
+def expand_expressions(graph: Graph) -> None:
+    """Replace each expression by its operators in float32; int8 kernels of most of them do not exist in TFLite."""
+    nodes, graph.nodes = graph.nodes, []
+    for node in nodes:
+        if node.operator == EXPRESSION:
+            _expand_expression(graph, node)
+        else:
+            graph.nodes.append(node)
+
+
+def _expand_expression(graph: Graph, node: Node) -> None:
+    tree = Tree.of(node.attributes)
+    places: list[int] = []
+    for number, symbol in enumerate(tree.symbols):
+        name = f"{node.name}_{symbol.operator}_{number}"
+        if symbol.operator == CONSTANT:
+            places.append(graph.add_tensor(constant(name, np.array([symbol.number], np.float32))))
+        elif symbol.operator == INPUT:
+            places.append(_real_operand(graph, node.inputs[int(symbol.number)], name))
+        else:
+            places.append(_symbol(graph, symbol, [places[o] for o in symbol.operands], name))
+    for place, output in zip(tree.outputs, node.outputs, strict=True):
+        graph.nodes.append(Node("quantize", (places[place],), (output,), Attributes(), f"{node.name}_quantize_{place}"))
+
+
+def _real_operand(graph: Graph, t: int, name: str) -> int:
+    tensor = graph.tensors[t]
+    if tensor.is_constant:
+        return graph.add_tensor(constant(name, real_constant(tensor).astype(np.float32)))
+    made = graph.add_tensor(_float_tensor(name, tensor.shape))
+    graph.nodes.append(Node("dequantize", (t,), (made,), Attributes(), name))
+    return made
+
+
+def _symbol(graph: Graph, symbol: Symbol, operands: list[int], name: str) -> int:
+    shape = np.broadcast_shapes(*(graph.tensors[t].shape for t in operands))
+    made = graph.add_tensor(_float_tensor(name, tuple(int(n) for n in shape)))
+    graph.nodes.append(Node(symbol.operator, tuple(operands), (made,), Attributes(), name))
+    return made
+
+
+def _float_tensor(name: str, shape: tuple[int, ...]) -> Tensor:
+    return Tensor(name, shape, DType.FLOAT32)
+
 
 _HOSTS = (*FILTERS, "add", "sub", "mul", "max_pool_2d", "average_pool_2d")
 _FIXED_OUTPUT = {"softmax": (1 / 256, -128), "logistic": (1 / 256, -128), "tanh": (1 / 128, 0)}
 """Scale and zero point that TFLite's int8 kernels insist on."""
-_RECURRENT = ("unidirectional_sequence_lstm",)
 _VERSIONS = {"quantize": 2, "transpose": 2, "relu": 2, "relu6": 2, "dequantize": 2, "pad": 2, "fully_connected": 12}
 """Least versions of operators that read int8; of FULLY_CONNECTED, weights with one scale for each channel."""
 
@@ -58,7 +105,7 @@ def tflite_view(graph: Graph) -> Graph:
 def _refuse(graph: Graph) -> None:
     for index, node in enumerate(graph.nodes):
         wide = [graph.tensors[t] for t in node.inputs if t >= 0 and graph.tensors[t].dtype is DType.UINT16]
-        if wide or node.operator in _RECURRENT:
+        if wide or node.operator == LSTM:
             found = f"'{wide[0].name}' has unsigned values of 16 bits" if wide else "its types are no TFLite types"
             raise UnsupportedError(f"{graph.where(index)}: {found}; TFLite has int8, and int16 without zero points")
 

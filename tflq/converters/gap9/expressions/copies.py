@@ -6,7 +6,7 @@ tensor, the softmax becomes a reader of the expression, which hands the tensor o
 
 from __future__ import annotations
 
-from tflq.converters.gap9.expressions.operators import CANDIDATES, COPY
+from tflq.converters.gap9.expressions.groups import CANDIDATES, COPY
 from tflq.converters.gap9.operators import FILTERS, MOVES, POOLS, RECTIFIERS, departing, layer_of
 from tflq.converters.passes.rewrite import derived_tensor, redirect, with_input, without_nodes
 from tflq.graph import Attributes, Graph, Node

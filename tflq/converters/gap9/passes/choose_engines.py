@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tflq.converters.gap9.operators import FILTERS, MOVES, POOLS, RECTIFIERS, layer_of
+from tflq.converters.gap9.operators import EXPRESSION, FILTERS, LSTM, MOVES, POOLS, RECTIFIERS, layer_of
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.packing import plane_mode
 from tflq.converters.passes.rewrite import with_attributes
@@ -14,7 +14,6 @@ from tflq.graph import Graph, Node, Tensor
 NE16, SQ8 = "ne16", "sq8"
 _UNSIGNED_KERNELS = (*POOLS, *RECTIFIERS, "add", "sub")
 
-_LSTM = "unidirectional_sequence_lstm"
 _HANDED_OVER = ("allow_asymmetric_out", "softmax_out_8bits", "max_precision_limit")
 _DEFAULTS = LayerOptions()
 """NNTool has these options, too; a node says which of them were set, for the script that is handed over."""
@@ -66,7 +65,7 @@ def choose_engines(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
 def _engine(graph: Graph, node: Node, options: LayerOptions) -> tuple[str, str]:
     if node.operator in MOVES:
         return "", "moves data: takes the type of its neighbours"
-    if node.operator == "expression":
+    if node.operator == EXPRESSION:
         return SQ8, f"one expression kernel in Q15 on the cluster; {node.attributes.text('matched')}"
     if not options.use_ne16:
         return SQ8, "use_ne16 is false"
@@ -76,7 +75,7 @@ def _engine(graph: Graph, node: Node, options: LayerOptions) -> tuple[str, str]:
             chosen = f"NNTool's choice: NE16, which has no mode for {special}"
             return (NE16, chosen) if options.numerics == "nntool" else (SQ8, f"{special}, NE16 takes 1")
         return _filter_engine(node, graph.tensors[node.inputs[1]])
-    if node.operator == _LSTM:
+    if node.operator == LSTM:
         return NE16, "NE16 takes its matrix products"
     if node.operator in _UNSIGNED_KERNELS:
         return NE16, "uint8 kernel on the cluster, in the types of NE16"

@@ -1,4 +1,4 @@
-"""Weights, biases and constant operands in GAP9's types (docs/gap9.md, 3 and 4)."""
+"""Weights, biases and constant operands in GAP9's types (docs/gap9.md, 3, 4 and 13)."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tflq.arrays import Integers, Reals
-from tflq.converters.gap9.affine_types import data_range, file_range, repaired, same_scales, symmetric
-from tflq.converters.gap9.operators import FILTERS, departing, layer_of
+from tflq.converters.gap9.affine_types import data_range, file_range, repaired, symmetric
+from tflq.converters.gap9.operators import EXPRESSION, FILTERS, LSTM, departing, layer_of
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.choose_engines import NE16
 from tflq.converters.passes.patterns import bias_of
 from tflq.converters.passes.rewrite import channel_maxima, constant, with_attributes, with_input
-from tflq.errors import OptionError
-from tflq.graph import Affine, Array, Graph, Node, Tensor
-from tflq.interpreter.kernels.gap9.rounding import dequantise, quantise, round_half_up
+from tflq.errors import OptionError, UnsupportedError
+from tflq.graph import ABSENT, Affine, Array, Graph, Node, Tensor
+from tflq.interpreter.kernels.gap9.rounding import dequantise, quantise, round_half_up, same_scales
+from tflq.interpreter.kernels.gap9.unidirectional_sequence_lstm import BIASES, INPUT_WEIGHTS, RECURRENT_WEIGHTS
 
 _SMALLEST_SCALE = 1e-6
 _SMALLEST_WEIGHT = 1e-8
 _LARGEST_BIAS = (1 << 31) - 1
-EXPRESSION = "expression"
+_CELL_STATE, _LARGEST_CELL = 19, 64.0
 _KEPT_BIAS = "NNTool keeps the file's bias at another scale, which it takes for the same (17.28)"
 _ELEMENTWISE = ("add", "sub", "mul", EXPRESSION)
-
 _JOINING = ("concatenation", "pack")
 
 
@@ -263,3 +263,85 @@ def _joined_constants(graph: Graph, index: int) -> None:
             data = quantise(real_constant(tensor), result.affine).astype(result.dtype.storage)
             inputs[position] = graph.add_tensor(constant(tensor.name, data, result.affine))
     graph.nodes[index] = replace(node, inputs=tuple(inputs))
+
+
+def requantise_recurrent(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
+    """Return the graph with the weights of LSTM layers as quantized values; biases become float32, states disappear.
+
+    NE16: per output channel and gate, uint8 with zero point 2^(bits-1). SQ8: per tensor and gate, int8.
+
+    Raises:
+        UnsupportedError: no range of the cell; or on SQ8 scales so close that NNTool would merge them.
+    """
+    result = graph.copy()
+    for index, node in enumerate(graph.nodes):
+        if node.operator == LSTM:
+            _layer(result, index, options[layer_of(node)])
+    return result
+
+
+def cell_maximum(graph: Graph, node: Node) -> float:
+    """Return the largest |c|: cell_clip where it is not 0, else the cell's statistics (NE16: at least 1); at most 64.
+
+    Raises:
+        UnsupportedError: neither is there.
+    """
+    clip = node.attributes.real("cell_clip", 0.0)
+    if clip:
+        return min(clip, _LARGEST_CELL)
+    state = graph.tensors[node.inputs[_CELL_STATE]]
+    if state.range is None:
+        raise UnsupportedError(f"the cell state '{state.name}' has no range: calibrate the model or give a cell_clip")
+    largest = max(abs(float(state.range.minimum.min())), abs(float(state.range.maximum.max())))
+    on_ne16 = node.attributes.text("engine") == NE16
+    return min(max(largest, 1.0) if on_ne16 else largest, _LARGEST_CELL)
+
+
+def _layer(graph: Graph, index: int, options: LayerOptions) -> None:
+    node = graph.nodes[index]
+    on_ne16 = node.attributes.text("engine") == NE16
+    bits = options.weight_bits
+    inputs = list(node.inputs)
+    for position in (*INPUT_WEIGHTS, *RECURRENT_WEIGHTS):
+        inputs[position] = graph.add_tensor(_gate_weights(graph.tensors[inputs[position]], bits, on_ne16))
+    units = graph.tensors[inputs[RECURRENT_WEIGHTS[0]]].shape[0]
+    for position in BIASES:
+        inputs[position] = graph.add_tensor(_gate_bias(graph, node, inputs[position], position, units))
+    if not on_ne16:
+        _refuse_merging(graph, index, inputs)
+    changed = with_attributes(node, cell_max=cell_maximum(graph, node))
+    graph.nodes[index] = replace(changed, inputs=tuple(inputs[: BIASES[-1] + 1]))
+
+
+def _gate_weights(tensor: Tensor, bits: int, on_ne16: bool) -> Tensor:
+    real = real_constant(tensor)
+    if on_ne16:
+        made = quantise_filter(real, None, np.ones(1, real.dtype), 0, bits, True)
+        codes, affine = made.codes, made.weights
+    else:
+        half = (1 << (bits - 1)) - 1
+        scale = np.atleast_1d(np.abs(real).max() / real.dtype.type(half))
+        affine = Affine(scale, np.zeros(1, np.int64), None, bits, True, narrow_range=True)
+        codes = np.clip(round_half_up(real / scale), -half, half).astype(np.int8)
+    return constant(tensor.name, codes, affine)
+
+
+def _gate_bias(graph: Graph, node: Node, tensor: int, position: int, units: int) -> Tensor:
+    given = graph.tensors[tensor] if tensor != ABSENT else None
+    real: Reals = np.zeros(units, np.float32) if given is None else real_constant(given).astype(np.float32)
+    return constant(given.name if given else f"{node.name}_bias{position}", real)
+
+
+def _refuse_merging(graph: Graph, index: int, inputs: list[int]) -> None:
+    """Refuse what NNTool treats in a way that nobody has run: all of S_x and S_h, S_w and S_r nearly equal."""
+    node = graph.nodes[index]
+    s_x, s_h = (graph.tensors[t].affine.scale[0] for t in (node.inputs[0], node.outputs[0]))
+    pairs = [
+        (graph.tensors[inputs[w]].affine.scale[0], graph.tensors[inputs[r]].affine.scale[0])
+        for w, r in zip(INPUT_WEIGHTS, RECURRENT_WEIGHTS, strict=True)
+    ]
+    if abs(1 - s_x / s_h) < 0.1 and all(abs(1 - w / r) < 0.2 for w, r in pairs):
+        raise UnsupportedError(
+            f"{graph.where(index)}: input and output scales ({s_x:.4g}, {s_h:.4g}) and all weight scales are so close "
+            f"that GAP9's tool merges them on SQ8, for which there is no reference; run this layer on NE16"
+        )

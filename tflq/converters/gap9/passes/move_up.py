@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from tflq.converters.gap9.operators import ACTIVATIONS, FILTERS, POOLS, RECTIFIERS, layer_of
 from tflq.converters.passes.patterns import branches, leads_to
-from tflq.converters.passes.rewrite import derived_tensor, sorted_nodes, with_attributes
-from tflq.graph import Graph, Node
+from tflq.converters.passes.rewrite import derived_tensor, redirect, sorted_nodes, with_attributes
+from tflq.graph import Graph, Node, pruned
 
 _CONVOLUTIONS = ("conv_2d", "depthwise_conv_2d")
 _MOVES = ("reshape", "squeeze", "expand_dims", "transpose", "concatenation")
@@ -153,3 +153,20 @@ def _spread_range(graph: Graph, tensor: int) -> None:
 
 def _place(graph: Graph, name: str) -> int:
     return next(i for i, n in enumerate(graph.nodes) if n.name == name)
+
+
+_RESHAPES = ("reshape", "squeeze", "expand_dims")
+
+
+def remove_undone_reshapes(graph: Graph) -> Graph:
+    """Return the graph without pairs of reshapes whose first reads the shape that the second writes."""
+    result = graph.copy()
+    reshapes = {node.outputs[0]: i for i, node in enumerate(graph.nodes) if node.operator in _RESHAPES}
+    for written, index in reshapes.items():
+        first = reshapes.get(result.nodes[index].inputs[0])
+        if first is None or written in graph.outputs:
+            continue
+        origin = result.nodes[first].inputs[0]
+        if graph.tensors[origin].shape == graph.tensors[written].shape:
+            redirect(result, written, origin)
+    return pruned(result)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.gap9.operators import POOLS, RECTIFIERS
+from tflq.converters.gap9.operators import LSTM, POOLS, RECTIFIERS
 from tflq.converters.passes.patterns import fused_activation, only_reader
 from tflq.converters.passes.rewrite import derived_tensor, redirect, with_attributes
 from tflq.graph import Attributes, Graph, Node, Range, Tensor, pruned
@@ -107,7 +107,7 @@ def _take_name(graph: Graph, kept: int, removed: int) -> None:
 def _activation(node: Node, written: Tensor, is_last: bool) -> str | None:
     """The fused one; of a quantised file a range that begins at 0 implies one."""
     fused = fused_activation(node)
-    if node.operator == "unidirectional_sequence_lstm":
+    if node.operator == LSTM:
         return None
     if fused != "none":
         return fused

@@ -1,5 +1,5 @@
 """Which type every tensor gets: NNTool's procedure, docs/gap9.md, 8.
 
-`choice.py`: a type with what it remembers; `forms.py`: what one operator takes and writes; `resolve.py`: a unit, which
+`records.py`: a type with what it remembers; `forms.py`: what one operator takes and writes; `resolve.py`: a unit, which
 is an operator or a fusion; `network.py`: edges and their conflicts; `procedure.py`: the two passes over all of it.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from tflq.converters.gap9.types.choice import Choice
+from tflq.converters.gap9.types.records import Choice
 from tflq.converters.gap9.types.resolve import Resolved, Resolver
 from tflq.graph import Range
 

@@ -10,9 +10,9 @@ from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.choose_engines import SQ8
 from tflq.converters.gap9.passes.constants import has_scales, keeps_bias, quantise_layer
 from tflq.converters.gap9.passes.slices import UNUSED
-from tflq.converters.gap9.types.choice import INT8, UINT16, Choice
 from tflq.converters.gap9.types.network import GRAPH_INPUT, GRAPH_OUTPUT, Edge, Network
 from tflq.converters.gap9.types.procedure import eliminate, resolve_forward
+from tflq.converters.gap9.types.records import INT8, UINT16, Choice
 from tflq.converters.gap9.types.resolve import Resolved, range_of, resolver_of
 from tflq.converters.gap9.units import JOINED, Unit, units_of
 from tflq.converters.passes.patterns import only_reader

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tflq.converters.gap9.types.choice import Choice
 from tflq.converters.gap9.types.network import GRAPH_INPUT, GRAPH_OUTPUT, Edge, Network
+from tflq.converters.gap9.types.records import Choice
 from tflq.converters.gap9.types.resolve import Resolved, Resolver
 from tflq.errors import UnsupportedError
 from tflq.graph import Range

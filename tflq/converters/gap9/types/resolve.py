@@ -13,10 +13,8 @@ from tflq.converters.gap9.operators import FILTERS, POOLS
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.constants import quantise_layer
 from tflq.converters.gap9.passes.hard_sigmoid import SHARED
-from tflq.converters.gap9.types.activations import own_range
-from tflq.converters.gap9.types.choice import INT8, INT16, UINT16, Choice
-from tflq.converters.gap9.types.forms import decide
-from tflq.converters.gap9.types.records import Decision, Operator
+from tflq.converters.gap9.types.forms import decide, own_range
+from tflq.converters.gap9.types.records import INT8, INT16, UINT16, Choice, Decision, Operator
 from tflq.converters.gap9.units import Unit
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Graph, Range

@@ -15,6 +15,7 @@ import numpy as np
 from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
+from tflq.interpreter.kernels.gap9.rounding import same_scales
 from tflq.interpreter.kernels.move.parts import Concatenation, check_shapes, run_concatenation
 from tflq.interpreter.kernels.move.repeat import KERNELS as REPEATS
 from tflq.interpreter.kernels.move.resize_nearest_neighbor import ResizeNearestNeighbor
@@ -127,7 +128,7 @@ def lower_concatenation(node: Node, operands: Operands) -> Concatenation:
     for tensor in (operands.input(i) for i in range(len(operands.inputs))):
         x, y = tensor.affine, output.affine
         same = tensor.dtype is output.dtype and np.array_equal(x.zero_point, y.zero_point)
-        if not same or not np.allclose(x.scale, y.scale):
+        if not same or not same_scales(x.scale, y.scale):
             raise UnsupportedError(f"input '{tensor.name}' is quantised otherwise than the output '{output.name}'")
     return check_shapes(node, operands)
 

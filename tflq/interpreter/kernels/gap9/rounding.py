@@ -49,6 +49,14 @@ def dequantise(codes: ArrayLike, affine: Affine) -> Reals:
     return np.asarray((q - zero_point) * scale)
 
 
+def same_scales(a: Reals, b: Reals) -> bool:
+    """Whether NNTool takes scales, [O] or [1], as the same: |S_a - S_b| <= 1e-8 + 1e-5 S_b in all channels.
+
+    The first term is absolute: of scales below 1e-8 any two are the same.
+    """
+    return np.allclose(a, b, rtol=1e-5, atol=1e-8)
+
+
 def code_type(affine: Affine) -> DType:
     """Return the element type whose quantized values an affine quantisation states: uint8, int16, int32, ..."""
     width = 8 if affine.bits <= 8 else affine.bits

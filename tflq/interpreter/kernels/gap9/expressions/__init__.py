@@ -1,7 +1,6 @@
 """EXPRESSION: element-wise operators that NNTool compiles into one fixed-point kernel (docs/gap9.md, 22).
 
-`tree.py`: the operators as they stand in the file, on real numbers. `formula.py`: integer operations, and how shifts
-merge. `values.py`: an integer formula with its unit, and rescaling. `operators.py`: what each operator becomes.
-`bounds.py`: how large its integers can get. `steps.py`: the operations in order, and how they run. `kernel.py`: the
-kernel.
+`tree.py`: the operators as they stand in the file, on real numbers. `formula.py`: integer operations, how shifts merge,
+and how large results get. `operators.py`: what each operator becomes. `steps.py`: the operations in order, and how they
+run. `kernel.py`: the kernel.
 """

@@ -12,12 +12,11 @@ import numpy as np
 
 from tflq.arrays import Integers
 from tflq.graph import Affine, Array, Node, Operands, Tensor
-from tflq.interpreter.kernels.gap9.curves import curve_table, run_curve
+from tflq.interpreter.kernels.gap9.activations import curve_table, run_curve
 from tflq.interpreter.kernels.gap9.expressions.formula import Formula, constant
-from tflq.interpreter.kernels.gap9.expressions.operators import Lowering
+from tflq.interpreter.kernels.gap9.expressions.operators import Lowering, Value, rescaled
 from tflq.interpreter.kernels.gap9.expressions.steps import Step, run_steps, steps_of
 from tflq.interpreter.kernels.gap9.expressions.tree import CONSTANT, INPUT, Symbol, Tree
-from tflq.interpreter.kernels.gap9.expressions.values import Value, rescaled
 from tflq.interpreter.numerics.lookup_tables import make_pairs, run_pairs
 from tflq.interpreter.operands.checks import EIGHT_BITS
 from tflq.interpreter.samples import align, with_rank

@@ -1,8 +1,7 @@
-"""LOGISTIC, TANH, HARD_SWISH, LEAKY_RELU and QUANTIZE in GAP9's arithmetic (docs/gap9.md, 9 and 11).
+"""Activations and QUANTIZE in GAP9's arithmetic (docs/gap9.md, 9 and 11).
 
-Behind a 32-bit filter output a rule runs in blocks; alone on 8 bits it is a table.
-
-QUANTIZE: y = clip(rnd((x - Z_i) * S_i / S_o) + Z_o). Source: docs/gap9.md, 9.
+Behind a 32-bit filter output a rule runs in blocks; alone on 8 bits it is a table. Of RELU and RELU6 the upper clamp is
+the end of the type (1.4).
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from tflq.interpreter.kernels.gap9.rounding import (
     dequantise,
     quantise,
     round_half_up,
+    same_scales,
     shift_between,
     taken_for,
     wrapped_norm,
@@ -191,7 +191,7 @@ def lower_leaky_relu(node: Node, operands: Operands) -> LeakyReluParams:
     alpha = node.attributes.real("alpha")
     if not _LOWEST_SLOPE <= alpha < _HIGHEST_SLOPE:
         raise UnsupportedError(f"alpha is {alpha}; allowed is {_LOWEST_SLOPE} to below {_HIGHEST_SLOPE}")
-    if int(x.affine.zero_point[0]) or not np.allclose(x.affine.scale, output.affine.scale):
+    if int(x.affine.zero_point[0]) or not same_scales(x.affine.scale, output.affine.scale):
         raise UnsupportedError(f"input '{x.name}' must have zero point 0 and the scale of the output")
     slope = int(np.trunc(0.5 + alpha * 128))
     params = LeakyReluParams(slope, int(output.affine.zero_point[0]), Stored.of(output))
@@ -236,9 +236,72 @@ def run_quantize(params: QuantizeParams, x: Array) -> tuple[Array, ...]:
     return (np.asarray(look_up(params.table, x)),)
 
 
+@dataclass(frozen=True, eq=False)
+class ReluParams:
+    """The clamp.
+
+    Attributes:
+        lower_bound: the input's code of 0.
+        idle: whether nothing changes.
+        mul_bias: M, N about S_i / S_o where the types differ; None where they are equal, as NNTool counts it.
+        zero_point: of the output.
+        stored: smallest and largest quantized value, type of the output.
+        table: of all quantized values where the types differ.
+    """
+
+    lower_bound: int
+    idle: bool
+    mul_bias: MulBias | None
+    zero_point: int
+    stored: Stored
+    table: Table | None = None
+
+    def exact(self, x: Integers) -> Integers:
+        """clip(norm((max(x, Z_i) - Z_i) * M, N) + Z_o); with equal types max(x, Z_i)."""
+        y = np.maximum(x, self.lower_bound)
+        if self.mul_bias is not None:
+            y = self.mul_bias.times(y - self.lower_bound) + self.zero_point
+        return self.stored.clip(y)
+
+
+def lower_relu(node: Node, operands: Operands) -> ReluParams:  # noqa: ARG001
+    """Decide the clamp, and M, N where input and output differ.
+
+    Raises:
+        UnsupportedError: types of other widths or signs, or a ratio of scales without M and N.
+    """
+    source, target = operands.input(0), operands.output()
+    x, y = source.affine, target.affine
+    if source.dtype is not target.dtype:
+        raise UnsupportedError(
+            f"input '{source.name}' is {source.dtype.value}, output '{target.name}' {target.dtype.value}; "
+            "a ReLU keeps the integer type"
+        )
+    bound = int(x.zero_point[0])
+    is_same = same_scales(x.scale, y.scale) and np.array_equal(x.zero_point, y.zero_point)
+    ratio = None if is_same else mul_bias(float(x.scale[0]) / float(y.scale[0]))
+    idle = ratio is None and bound <= y.minimum_code
+    params = ReluParams(bound, idle, ratio, int(y.zero_point[0]), Stored.of(target))
+    return params if ratio is None else replace(params, table=curve_table(params.exact, source, target))
+
+
+def run_relu(params: ReluParams, x: Array) -> tuple[Array, ...]:
+    """Run RELU: quantized [S, *shape] -> quantized [S, *shape]."""
+    if params.mul_bias is not None:
+        return (run_curve(params.table, params.exact, x, params.stored.dtype),)
+    return (x if params.idle else np.maximum(x, x.dtype.type(params.lower_bound)),)
+
+
+def samples_last(params: object, operands: Operands) -> float | None:
+    """Return 0 where quantized values are compared with one bound, which goes as fast in any order; None for tables."""
+    assert isinstance(params, ReluParams)
+    return 0.0 if params.mul_bias is None and len(operands.input(0).shape) == 4 else None
+
+
 _sigmoid, _tanh = (partial(lower_sigmoid_tanh, is_tanh=flag) for flag in (False, True))
 _swish, _hard_sigmoid = (partial(lower_hard_curve, is_swish=flag) for flag in (True, False))
 _SOURCE = "docs/gap9.md, 11"
+_RELU = "y = clip(norm((max(x, Z_i) - Z_i) * M, N) + Z_o), with equal types max(x, Z_i)"
 KERNELS = {
     "logistic": Kernel(_sigmoid, run, "y = clip(norm(sigmoid(x in Q12) * M, N) + Z_y)", _SOURCE),
     "tanh": Kernel(_tanh, run, "y = clip(norm(tanh(x in Q12) * M, N) + Z_y)", _SOURCE),
@@ -246,4 +309,6 @@ KERNELS = {
     "hard_sigmoid": Kernel(_hard_sigmoid, run, "y = clip(norm(clip(x + 3, 0, 6) * M, N) + Z_y)", _SOURCE),
     "leaky_relu": Kernel(lower_leaky_relu, run, "y = clip((x > 0 ? x : norm(x * L, 7)) + Z_y)", _SOURCE),
     "quantize": Kernel(lower_quantize, run_quantize),
+    "relu": Kernel(lower_relu, run_relu, _RELU, "docs/gap9.md, 1.4", samples_last=samples_last),
+    "relu6": Kernel(lower_relu, run_relu, f"{_RELU}, in a type that ends at 6", "docs/gap9.md, 1.4"),
 }

@@ -6,12 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tflq.converters.gap9.operators import departing, layer_of
+from tflq.converters.gap9.loaded import loaded
+from tflq.converters.gap9.operators import behind_thin, departing, layer_of
 from tflq.converters.gap9.options import LayerOptions
-from tflq.converters.gap9.transposes.loaded import loaded
-from tflq.converters.gap9.transposes.places import Shape
-from tflq.converters.gap9.transposes.search import Reached, search
-from tflq.converters.gap9.twins import behind_thin
+from tflq.converters.gap9.transposes import Reached, Shape, search
 from tflq.converters.passes.rewrite import constant, with_attributes, with_input
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Graph, Node, Tensor
