@@ -18,7 +18,7 @@ from tests.hostile.names import assert_shown, hostile_model, hostile_name, write
 from tests.support.gap9_read_back import read_graph
 from tflq.api.convert import convert
 from tflq.api.export import export
-from tflq.converters.openvino.ir import network_from_bytes
+from tflq.converters.openvino.ir.files import network_from_bytes
 from tflq.converters.targets import target_names
 from tflq.converters.tflite import read_model
 from tflq.schemas.aipu import read_network

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tests.support.openvino import Runtime
-from tflq.converters.openvino.ir import Builder, network_to_bytes
+from tflq.converters.openvino.ir import Builder
+from tflq.converters.openvino.ir.files import network_to_bytes
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Affine, DType, FakeQuantize, GraphBuilder
 from tflq.interpreter import lower

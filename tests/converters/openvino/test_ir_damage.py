@@ -11,8 +11,9 @@ import pytest
 
 from tests.converters.openvino.networks import image_network
 from tests.support.openvino import as_model, converted
-from tflq.converters.openvino.ir import Network, network_from_bytes
+from tflq.converters.openvino.ir import Network
 from tflq.converters.openvino.ir.elements import _Tree, parse
+from tflq.converters.openvino.ir.files import network_from_bytes
 from tflq.converters.openvino.reader import model_from_bytes
 from tflq.errors import FormatError, TflqError
 

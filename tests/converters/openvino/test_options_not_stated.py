@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.support.exchange import cells, differs_by_default
 from tflq.converters.openvino import OPENVINO
-from tflq.converters.openvino.emit.translate import supported_operators
+from tflq.converters.openvino.emit import supported_operators
 from tflq.converters.settings import parse_settings
 
 

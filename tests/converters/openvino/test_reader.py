@@ -8,8 +8,8 @@ import pytest
 from tests.converters.openvino.networks import WINDOW, conv, depthwise, image_network, weights, with_ranges
 from tests.support.openvino import channels_first, converted
 from tflq.converters.openvino import OPENVINO
-from tflq.converters.openvino.ir import Builder, network_to_bytes
-from tflq.converters.openvino.ir.element_types import from_bytes, size_bytes, to_bytes
+from tflq.converters.openvino.ir import Builder, from_bytes, size_bytes, to_bytes
+from tflq.converters.openvino.ir.files import network_to_bytes
 from tflq.converters.openvino.reader import model_from_bytes
 from tflq.converters.openvino.reader.filters import _is_kept, signed
 from tflq.converters.openvino.reader.graph import Codes

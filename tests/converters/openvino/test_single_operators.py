@@ -14,7 +14,7 @@ from tests.support.openvino import Runtime, channels_first, files_of, sums_satur
 from tflq.analysis.inputs import RandomSamples
 from tflq.converters.calibration import calibrate
 from tflq.converters.openvino import OPENVINO
-from tflq.converters.openvino.emit.translate import supported_operators
+from tflq.converters.openvino.emit import supported_operators
 from tflq.converters.settings import parse_settings
 from tflq.converters.settled import settled_model
 from tflq.converters.tflite import read_model

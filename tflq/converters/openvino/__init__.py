@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.converters.openvino.emit.translate import artefacts_of
+from tflq.converters.openvino.emit import artefacts_of
 from tflq.converters.openvino.options import LayerOptions, options_of
-from tflq.converters.openvino.passes.operators import ARITHMETIC
+from tflq.converters.openvino.passes import ARITHMETIC
 from tflq.converters.openvino.quantise import problems_of, quantise_graph
 from tflq.converters.settings import settings_of
 from tflq.converters.targets import Target

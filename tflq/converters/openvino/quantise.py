@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.converters.openvino.emit.translate import unsupported
+from tflq.converters.openvino.emit import unsupported
 from tflq.converters.openvino.options import DYNAMIC, INT8, STATIC, LayerOptions, OpenBatch, options_of
-from tflq.converters.openvino.passes.operators import ARITHMETIC, FILTERS, LINEAR, PAIRS, RECTIFIERS
+from tflq.converters.openvino.passes import ARITHMETIC, FILTERS, LINEAR, PAIRS, RECTIFIERS
 from tflq.converters.openvino.passes.propagate import codes_at_inputs, codes_at_outputs, propagate, split
 from tflq.converters.openvino.passes.ranges import is_on_codes, rules_of
 from tflq.converters.openvino.passes.weights import insert, weight_codes

@@ -1,1 +1,161 @@
-"""Writes a network as IR and lists its levels."""
+"""Writes a network as IR, operator by operator, and lists its levels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tflq.converters import exchange
+from tflq.converters.openvino.emit.layers import Layers
+from tflq.converters.openvino.emit.rules import RULES
+from tflq.converters.openvino.emit.writer import Writer
+from tflq.converters.openvino.ir import Builder, Layer, Network, Port
+from tflq.converters.openvino.ir.files import network_to_bytes
+from tflq.converters.openvino.options import OpenBatch
+from tflq.converters.passes.requirements import no_mapping
+from tflq.converters.targets import Artefacts, model_name
+from tflq.errors import GraphError, UnsupportedError
+from tflq.graph import ABSENT, Affine, Array, Graph, Model, Node, Tensor
+from tflq.interpreter.kernels.openvino.levels import rule_of
+from tflq.quoting import json_text
+from tflq.schemas import Json
+
+OPEN = -1
+
+
+def supported_operators() -> tuple[str, ...]:
+    """Return the operators that can be written, all or in part."""
+    return tuple(sorted({*RULES, *exchange.RULES}))
+
+
+def translate(graph: Graph) -> Network:
+    """Return the network.
+
+    Raises:
+        UnsupportedError: operators that cannot be written, all at once; a batch that cannot be open.
+    """
+    network, problems = _translated(graph)
+    if problems:
+        raise UnsupportedError("; ".join(problems))
+    return open_batch(network, translate(graph.extra.twice)) if isinstance(graph.extra, OpenBatch) else network
+
+
+def unsupported(graph: Graph) -> tuple[str, ...]:
+    """Return one line for each operator that cannot be written."""
+    return _translated(graph)[1]
+
+
+def _translated(graph: Graph) -> tuple[Network, tuple[str, ...]]:
+    writer, problems = Writer(graph, Builder(graph.name or "model")), list[str]()
+    for t in graph.inputs:
+        try:
+            writer.parameter(t)
+        except UnsupportedError as error:
+            problems.append(str(error))
+    layers = Layers(writer)
+    lost = {t for t in graph.inputs if not writer.is_written(t)}
+    for index, node in enumerate(graph.nodes):
+        layers.index = index
+        if node.outputs and all(graph.tensors[t].is_constant for t in node.outputs):
+            continue  # lowering knows the values: who reads them writes constants
+        rule, shared = RULES.get(node.operator), exchange.RULES.get(node.operator)
+        if shared is not None and _is_plain(graph, node):
+            rule = None  # ours are for real numbers
+        try:
+            if rule is None and shared is None:
+                raise UnsupportedError(no_mapping(node, "no layer of the IR is known"))
+            if lost.isdisjoint(node.inputs):
+                if rule is not None:
+                    rule(writer, node)
+                elif shared is not None:
+                    shared(layers)
+        except (UnsupportedError, GraphError) as error:
+            problems.append(f"{graph.where(index)}: {error}")
+        lost.update(t for t in node.outputs if not writer.is_written(t))
+    for t in graph.outputs:
+        if not problems and not writer.tensor(t).is_variable:
+            writer.result(t)
+    return writer.builder.build(), tuple(problems)
+
+
+def _is_plain(graph: Graph, node: Node) -> bool:
+    """Whether a node computes on integers that are not quantised, or on truth values."""
+    tensors = [graph.tensors[t] for t in (*node.inputs, *node.outputs) if t != ABSENT]
+    return not any(t.dtype.is_floating or t.quantisation is not None for t in tensors)
+
+
+COMPILE = {"INFERENCE_PRECISION_HINT": "f32"}
+"""CPUs with bfloat16 otherwise compute in it what is not quantised."""
+
+
+def artefacts_of(graph: Graph, source: Model) -> Artefacts:
+    """Return <model>.xml and <model>.bin, IR v11, and levels.json: each tensor's levels, scale and zero point.
+
+    Raises:
+        UnsupportedError: operators that cannot be written, all at once.
+    """
+    name = model_name(source)
+    xml, weights = network_to_bytes(translate(graph))
+    listed: Json = {
+        "model": name,
+        "compile": dict(COMPILE),
+        "tensors": {str(i): _facts(t) for i, t in enumerate(graph.tensors) if isinstance(t.quantisation, Affine)},
+    }
+    return {
+        f"{name}.xml": xml,
+        f"{name}.bin": weights,
+        "levels.json": (json_text(listed) + "\n").encode(),
+    }
+
+
+def _facts(tensor: Tensor) -> Json:
+    affine = tensor.affine
+    rule = rule_of(affine)
+    return {
+        "name": tensor.name,
+        "levels": rule.levels,
+        "low": rule.input_low.tolist(),
+        "high": rule.input_high.tolist(),
+        "scale": [float(s) for s in affine.scale],
+        "zero_point": [int(z) for z in affine.zero_point],
+    }
+
+
+def open_batch(one: Network, two: Network) -> Network:
+    """Return a network for any batch: axes that differ are open, in shapes of Reshape they are -1.
+
+    Args:
+        one: for the file's batch.
+        two: for twice the batch, otherwise the same.
+
+    Raises:
+        UnsupportedError: a constant that holds the batch and is no shape of a Reshape.
+    """
+    if [layer.type for layer in one.layers] != [layer.type for layer in two.layers]:
+        raise UnsupportedError("batch=dynamic: the network is another one for another batch; convert with batch=static")
+    shapes = {layer.sources[1].layer for layer in one.layers if layer.type == "Reshape"}
+    pairs = zip(one.layers, two.layers, strict=True)
+    return replace(one, layers=tuple(_open(a, b, number in shapes) for number, (a, b) in enumerate(pairs)))
+
+
+def _open(one: Layer, two: Layer, is_shape: bool) -> Layer:
+    outputs = tuple(_port(a, b, one.name) for a, b in zip(one.outputs, two.outputs, strict=True))
+    if one.value is not None and two.value is not None and not np.array_equal(one.value, two.value, equal_nan=True):
+        return replace(one, value=_shape(one.name, one.value, two.value, is_shape))
+    if one.type == "Parameter":
+        shape = ",".join("?" if size == OPEN else str(size) for size in outputs[0].shape)
+        return replace(one, data={**one.data, "shape": shape}, outputs=outputs)
+    return replace(one, outputs=outputs)
+
+
+def _shape(name: str, one: Array, two: Array, is_shape: bool) -> Array:
+    if not is_shape or one.shape != two.shape or np.count_nonzero(one != two) != 1:
+        raise UnsupportedError(f"batch=dynamic: constant '{name}' holds the batch; convert with batch=static")
+    return np.where(one != two, OPEN, one)
+
+
+def _port(one: Port, two: Port, name: str) -> Port:
+    if len(one.shape) != len(two.shape):
+        raise UnsupportedError(f"batch=dynamic: '{name}' has other axes for another batch; convert with batch=static")
+    return replace(one, shape=tuple(a if a == b else OPEN for a, b in zip(one.shape, two.shape, strict=True)))

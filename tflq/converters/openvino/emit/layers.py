@@ -9,7 +9,7 @@ import numpy as np
 from tflq.converters.exchange.emitter import FLOAT32, INT64, Emitter, ExchangeAttribute, Kind, Value
 from tflq.converters.openvino.emit.writer import NUMPY, Writer
 from tflq.converters.openvino.ir import Value as Port
-from tflq.converters.openvino.ir.element_types import element_type
+from tflq.converters.openvino.ir import element_type
 from tflq.errors import UnsupportedError
 from tflq.graph import Array
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tflq.converters.openvino.ir import Builder, Value
-from tflq.converters.openvino.ir.element_types import element_type
+from tflq.converters.openvino.ir import Builder, Value, element_type
 from tflq.converters.passes.patterns import TO_FIRST, TO_LAST, axis_first, fused_activation, shape_first
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, DType, FakeQuantize, Graph, Node, Tensor, dequantise

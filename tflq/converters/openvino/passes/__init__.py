@@ -1,1 +1,33 @@
-"""Passes from a float network with ranges to levels between linear operators."""
+"""Passes from a float network with ranges to levels between linear operators.
+
+Here: which operators compute on quantized values, which move them, and where their data stands.
+"""
+
+from __future__ import annotations
+
+from tflq.converters.passes.patterns import fused_activation
+from tflq.graph import ABSENT, Graph, Node
+
+ARITHMETIC = "openvino"
+FILTERS = {"conv_2d": 0, "depthwise_conv_2d": 3, "fully_connected": 0}
+"""Operators with weights: axis of the output channels."""
+PAIRS = ("add", "sub", "mul")
+LINEAR = (*FILTERS, *PAIRS, "average_pool_2d", "mean", "concatenation")
+"""Operators that a Dequantize goes through and a Quantize goes into."""
+RECTIFIERS = ("relu", "relu6", "relu_n1_to_1")
+MOVING = ("max_pool_2d", "pad", "reshape", "squeeze", "expand_dims", "transpose")
+"""Operators after which levels are the same levels."""
+PER_CHANNEL = ("depthwise_conv_2d", *PAIRS)
+"""Operators whose activations may be quantised per channel."""
+
+
+def data_inputs(graph: Graph, node: Node) -> tuple[int, ...]:
+    """Return the inputs whose levels count: without weights, bias, axes, shapes and constants."""
+    if node.operator in (*PAIRS, "concatenation"):
+        return tuple(t for t in node.inputs if t != ABSENT and not graph.tensors[t].is_constant)
+    return node.inputs[:1]
+
+
+def moves_levels(node: Node) -> bool:
+    """Whether a node passes levels on as they are."""
+    return node.operator in MOVING and fused_activation(node) == "none"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.converters.openvino.passes.operators import ARITHMETIC, FILTERS, LINEAR, PAIRS, data_inputs, moves_levels
+from tflq.converters.openvino.passes import ARITHMETIC, FILTERS, LINEAR, PAIRS, data_inputs, moves_levels
 from tflq.converters.passes.patterns import only_reader
 from tflq.converters.passes.rewrite import with_attributes, without_nodes
 from tflq.graph import ABSENT, Attributes, DType, FakeQuantize, Graph, Node, Tensor, pruned

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from tflq.converters.openvino.options import INT8, LayerOptions
-from tflq.converters.openvino.passes.operators import LINEAR, PER_CHANNEL, data_inputs, moves_levels
+from tflq.converters.openvino.passes import LINEAR, PER_CHANNEL, data_inputs, moves_levels
 from tflq.converters.passes.requirements import refuse_missing_ranges
 from tflq.converters.settings import Options
 from tflq.errors import GraphError

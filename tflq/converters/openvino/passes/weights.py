@@ -13,7 +13,7 @@ import numpy as np
 
 from tflq.arrays import Reals
 from tflq.converters.openvino.options import INT8, LayerOptions
-from tflq.converters.openvino.passes.operators import ARITHMETIC, FILTERS
+from tflq.converters.openvino.passes import ARITHMETIC, FILTERS
 from tflq.converters.openvino.passes.ranges import Rules, is_on_codes
 from tflq.converters.passes.rewrite import channel_bounds, channel_maxima, constant
 from tflq.converters.settings import Options

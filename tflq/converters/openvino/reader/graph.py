@@ -9,7 +9,7 @@ import numpy as np
 
 from tflq.arrays import Singles
 from tflq.converters.openvino.ir import Layer, Network, Source
-from tflq.converters.openvino.passes.operators import ARITHMETIC
+from tflq.converters.openvino.passes import ARITHMETIC
 from tflq.converters.passes.patterns import TO_FIRST, TO_LAST
 from tflq.converters.passes.rewrite import constant
 from tflq.errors import UnsupportedError

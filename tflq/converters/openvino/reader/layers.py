@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from tflq.converters.openvino.ir import Layer, Source
-from tflq.converters.openvino.reader import filters, windows
+from tflq.converters.openvino.reader import filters
 from tflq.converters.openvino.reader.graph import Codes, Reading
 from tflq.converters.passes.patterns import TO_LAST
 from tflq.errors import UnsupportedError
@@ -175,6 +175,76 @@ def _prelu(reading: Reading, layer: Layer, source: Source) -> None:
     reading.add("prelu", [reading.in_last(x), alpha], source, True)
 
 
+def _reduce_mean(reading: Reading, layer: Layer, source: Source) -> None:
+    """ReduceMean; over height and width with channels last."""
+    x, given = layer.sources
+    rank = len(reading.shape(x))
+    axes = sorted({int(a) % max(rank, 1) for a in reading.constant(given).reshape(-1)})
+    keep = layer.data.get("keep_dims", "false") == "true"
+    is_last = rank == 4 and reading.is_last(x) and (keep or axes == [2, 3])
+    mapped = sorted(TO_LAST.index(a) for a in axes) if is_last else axes
+    t = reading.in_last(x) if is_last else reading.in_plain(x)
+    constant = reading.add_constant(f"{layer.name}/axes", np.array(mapped, np.int32))
+    reading.add("mean", [t, constant], source, is_last, attributes={"keep_dims": keep})
+
+
+def _reshape(reading: Reading, layer: Layer, source: Source) -> None:
+    """Reshape, in the file's order of elements."""
+    shape = reading.shape(source)
+    if int(np.prod(shape)) != int(np.prod(reading.shape(layer.sources[0]))):
+        raise ValueError(f"{reading.shape(layer.sources[0])} has no shape {shape}")
+    target = reading.add_constant(f"{layer.name}/shape", np.array(shape, np.int32))
+    reading.add("reshape", [reading.in_plain(layer.sources[0]), target], source)
+
+
+def _transpose(reading: Reading, layer: Layer, source: Source) -> None:
+    """Transpose; from N C H W to N H W C it is the change of layout that a value may have made already."""
+    x, order = layer.sources
+    axes = tuple(int(a) for a in reading.constant(order).reshape(-1))
+    if sorted(axes) != list(range(len(reading.shape(x)))):
+        raise ValueError(f"order {axes} for {len(reading.shape(x))} axes")
+    if axes == TO_LAST:
+        reading.plain[source] = reading.in_last(x)
+        return
+    if axes == (0, 3, 1, 2) and not reading.is_last(x):
+        reading.last[source] = reading.in_plain(x)
+        return
+    constant = reading.add_constant(f"{layer.name}/axes", np.array(axes, np.int32))
+    reading.add("transpose", [reading.in_plain(x), constant], source)
+
+
+def _concat(reading: Reading, layer: Layer, source: Source) -> None:
+    """Concat."""
+    rank = len(reading.shape(source))
+    axis = int(layer.data["axis"]) % max(rank, 1)
+    is_last = rank == 4 and any(reading.is_last(s) for s in layer.sources)
+    operands = [reading.in_last(s) if is_last else reading.in_plain(s) for s in layer.sources]
+    reading.add(
+        "concatenation",
+        operands,
+        source,
+        is_last,
+        attributes={"axis": TO_LAST.index(axis) if is_last else axis, "fused_activation_function": "none"},
+    )
+
+
+def _pad(reading: Reading, layer: Layer, source: Source) -> None:
+    """Pad with a constant."""
+    if layer.data.get("pad_mode") != "constant":
+        raise UnsupportedError(f"pad_mode {layer.data.get('pad_mode', '')[:20]}; constant is read")
+    x, begin, end, *fill = layer.sources
+    is_last = reading.is_last(x)
+    amounts = np.stack([reading.constant(begin).reshape(-1), reading.constant(end).reshape(-1)], axis=1)
+    if is_last:
+        amounts = amounts[list(TO_LAST)]
+    t = reading.in_last(x) if is_last else reading.in_plain(x)
+    inputs = [t, reading.add_constant(f"{layer.name}/pads", amounts.astype(np.int32))]
+    value = float(reading.constant(fill[0]).reshape(-1)[0]) if fill else 0.0
+    if value:
+        inputs.append(reading.add_constant(f"{layer.name}/fill", np.float32(value).reshape(())))
+    reading.add("padv2" if value else "pad", inputs, source, is_last)
+
+
 _UNARY = {
     "Abs": "abs",
     "Exp": "exp",
@@ -197,9 +267,9 @@ _RULES: Mapping[str, Rule] = {
     **{kind: _unary(name) for kind, name in _UNARY.items()},
     **{kind: _arithmetic(name) for kind, name in _ARITHMETIC.items()},
     **dict.fromkeys(("SoftMax", "Softmax"), _softmax),
-    "AvgPool": windows.average_pool,
+    "AvgPool": filters.average_pool,
     "Clamp": _clamp,
-    "Concat": windows.concat,
+    "Concat": _concat,
     "Const": _const,
     "Convert": _convert,
     "Convolution": filters.convolution,
@@ -207,12 +277,12 @@ _RULES: Mapping[str, Rule] = {
     "FakeQuantize": _fake_quantize,
     "GroupConvolution": filters.group_convolution,
     "MatMul": filters.matmul,
-    "MaxPool": windows.max_pool,
+    "MaxPool": filters.max_pool,
     **dict.fromkeys(("PReLU", "PRelu"), _prelu),
-    "Pad": windows.pad,
+    "Pad": _pad,
     "Parameter": _parameter,
-    "ReduceMean": windows.reduce_mean,
-    "Reshape": windows.reshape,
+    "ReduceMean": _reduce_mean,
+    "Reshape": _reshape,
     "Result": _result,
-    "Transpose": windows.transpose,
+    "Transpose": _transpose,
 }

@@ -1,15 +1,18 @@
-"""Convolutions, fully connected layers, pools and means."""
+"""TFLite's operators on real numbers as layers of the IR, one function each."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
 from tflq.converters.openvino.emit.writer import NUMPY, Writer
 from tflq.converters.openvino.ir import Value
-from tflq.converters.passes.patterns import TO_FIRST, axis_first, shape_first
-from tflq.graph import ABSENT, Affine, Array, Node
+from tflq.converters.passes.patterns import TO_FIRST, axis_first, order_first, shape_first
+from tflq.errors import UnsupportedError
+from tflq.graph import ABSENT, Affine, Array, FakeQuantize, Node
 from tflq.interpreter.accumulate import Window, window_of
-from tflq.interpreter.kernels.openvino.levels import CODES
+from tflq.interpreter.kernels.openvino.levels import CODES, input_rule
 
 
 def conv_2d(writer: Writer, node: Node) -> None:
@@ -174,3 +177,174 @@ def _pool(writer: Writer, node: Node, kind: str, more: dict[str, str]) -> None:
         writer.values[node.outputs[0]] = value
     else:
         writer.write(node, value)
+
+
+def reshape(writer: Writer, node: Node) -> None:
+    """RESHAPE, SQUEEZE, EXPAND_DIMS: Reshape in the graph's own order of elements."""
+    shape = writer.tensor(node.outputs[0]).shape
+    value = writer.reshaped(writer.read_plain(node.inputs[0]), shape, node.name)
+    writer.values[node.outputs[0]] = (
+        writer.transposed(value, TO_FIRST, f"{node.name}/nchw") if len(shape) == 4 else value
+    )
+
+
+def transpose(writer: Writer, node: Node) -> None:
+    """TRANSPOSE: Transpose, its axes in the IR's layout."""
+    rank = len(writer.tensor(node.inputs[0]).shape)
+    order = order_first([int(a) % rank for a in writer.constant_of(node.inputs[1])])
+    writer.values[node.outputs[0]] = writer.transposed(writer.read(node.inputs[0]), order, node.name)
+
+
+def concatenation(writer: Writer, node: Node) -> None:
+    """CONCATENATION: Concat; inputs keep their own levels."""
+    shape = writer.tensor(node.outputs[0]).shape
+    axis = axis_first(node.attributes.integer("axis", 0), len(shape))
+    values = [writer.read(t) for t in node.inputs]
+    writer.write(node, writer.builder.add("Concat", node.name, values, shape_first(shape), axis=str(axis)))
+
+
+def pad(writer: Writer, node: Node) -> None:
+    """PAD, PADV2: Pad with a constant; zero is a level wherever levels are padded."""
+    amounts = writer.constant_of(node.inputs[1])
+    order = TO_FIRST if len(amounts) == 4 else range(len(amounts))
+    begin, end = (
+        writer.whole(f"{node.name}/{side}", [int(amounts[a][i]) for a in order])
+        for i, side in enumerate(("begin", "end"))
+    )
+    given = writer.constant_of(node.inputs[2]).reshape(()) if len(node.inputs) > 2 else np.zeros((), np.float32)
+    inputs = [writer.read(node.inputs[0]), begin, end, writer.reals(f"{node.name}/value", given)]
+    output = shape_first(writer.tensor(node.outputs[0]).shape)
+    writer.values[node.outputs[0]] = writer.builder.add("Pad", node.name, inputs, output, pad_mode="constant")
+
+
+def quantize(writer: Writer, node: Node) -> None:
+    """Quantize: FakeQuantize, whose second half every reader undoes. In a float graph nothing."""
+    source, output = writer.tensor(node.inputs[0]), writer.tensor(node.outputs[0])
+    value = writer.read(node.inputs[0])
+    if output.dtype.is_integer:
+        value = writer.fake_quantise(value, input_rule(node, output), output.name)
+    elif source.dtype is not output.dtype:
+        raise UnsupportedError(f"{source.dtype.value} to {output.dtype.value}; float32 stays float32")
+    writer.values[node.outputs[0]] = value
+
+
+def dequantize(writer: Writer, node: Node) -> None:
+    """Dequantize: the same reals."""
+    source = writer.tensor(node.inputs[0])
+    if source.is_constant:
+        raise UnsupportedError(f"constant '{source.name}' was not folded")
+    writer.values[node.outputs[0]] = writer.read(node.inputs[0])
+
+
+def fake_quantize(writer: Writer, node: Node) -> None:
+    """FakeQuantize in one piece."""
+    rule = writer.tensor(node.outputs[0]).quantisation
+    if not isinstance(rule, FakeQuantize):
+        raise UnsupportedError("states no levels and ranges")
+    name = writer.tensor(node.outputs[0]).name
+    writer.values[node.outputs[0]] = writer.fake_quantise(writer.read(node.inputs[0]), rule, name)
+
+
+Rule = Callable[[Writer, Node], None]
+
+
+def pair(kind: str) -> Rule:
+    """Return the rule of an operator with two operands that broadcast."""
+
+    def rule(writer: Writer, node: Node) -> None:
+        shape = writer.tensor(node.outputs[0]).shape
+        operands = [writer.read_beside(t, len(shape)) for t in node.inputs]
+        writer.write(node, writer.builder.add(kind, node.name, operands, shape_first(shape), auto_broadcast=NUMPY))
+
+    return rule
+
+
+def unary(kind: str, **data: str) -> Rule:
+    """Return the rule of an operator with one operand."""
+
+    def rule(writer: Writer, node: Node) -> None:
+        value = writer.read(node.inputs[0])
+        writer.write(node, writer.builder.add(kind, node.name, [value], value.shape, "f32", **data))
+
+    return rule
+
+
+def rectifier(writer: Writer, node: Node) -> None:
+    """RELU, RELU6, RELU_N1_TO_1, RELU_0_TO_1: ReLU or Clamp."""
+    writer.write(node, writer.activated(writer.read(node.inputs[0]), node.operator, node.name))
+
+
+def leaky_relu(writer: Writer, node: Node) -> None:
+    """PRelu with one slope."""
+    slope = writer.reals(f"{node.name}/slope", np.array([node.attributes.real("alpha")]))
+    _sloped(writer, node, slope)
+
+
+def prelu(writer: Writer, node: Node) -> None:
+    """PRelu with a slope for each channel.
+
+    Raises:
+        UnsupportedError: slopes that differ along other axes.
+    """
+    data, channels = writer.constant_of(node.inputs[1]), writer.tensor(node.inputs[0]).shape[-1]
+    if data.size != 1 and (data.size != channels or data.shape[-1] != channels):
+        raise UnsupportedError(f"slopes of shape {data.shape}; PRelu takes one for each of {channels} channels")
+    _sloped(writer, node, writer.reals(f"{node.name}/slope", data.reshape(-1)))
+
+
+def softmax(writer: Writer, node: Node) -> None:
+    """SoftMax along the channels; a beta other than 1 is multiplied in front of it."""
+    value = writer.read(node.inputs[0])
+    beta = node.attributes.real("beta", 0.0)
+    if beta != 1.0:
+        factor = writer.reals(f"{node.name}/beta", np.full((1,) * len(value.shape), beta))
+        name = f"{node.name}/scaled"
+        value = writer.builder.add("Multiply", name, [value, factor], value.shape, auto_broadcast=NUMPY)
+    axis = str(axis_first(-1, len(value.shape)))
+    writer.write(node, writer.builder.add("SoftMax", node.name, [value], value.shape, axis=axis))
+
+
+def _sloped(writer: Writer, node: Node, slope: Value) -> None:
+    value = writer.read(node.inputs[0])
+    writer.write(node, writer.builder.add("PRelu", node.name, [value, slope], value.shape))
+
+
+_UNARY = {
+    "abs": "Abs",
+    "exp": "Exp",
+    "hard_swish": "HSwish",
+    "log": "Log",
+    "logistic": "Sigmoid",
+    "sqrt": "Sqrt",
+    "tanh": "Tanh",
+}
+_PAIRS = {
+    "add": "Add",
+    "div": "Divide",
+    "maximum": "Maximum",
+    "minimum": "Minimum",
+    "mul": "Multiply",
+    "sub": "Subtract",
+}
+RULES: dict[str, Rule] = {
+    **{name: unary(kind) for name, kind in _UNARY.items()},
+    **{name: pair(kind) for name, kind in _PAIRS.items()},
+    **dict.fromkeys(("relu", "relu6", "relu_0_to_1", "relu_n1_to_1"), rectifier),
+    **dict.fromkeys(("reshape", "squeeze", "expand_dims"), reshape),
+    **dict.fromkeys(("pad", "padv2"), pad),
+    "average_pool_2d": average_pool_2d,
+    "concatenation": concatenation,
+    "conv_2d": conv_2d,
+    "depthwise_conv_2d": depthwise_conv_2d,
+    "dequantize": dequantize,
+    "elu": unary("Elu", alpha="1.0"),
+    "fake_quantize": fake_quantize,
+    "fully_connected": fully_connected,
+    "leaky_relu": leaky_relu,
+    "max_pool_2d": max_pool_2d,
+    "mean": mean,
+    "prelu": prelu,
+    "quantize": quantize,
+    "softmax": softmax,
+    "transpose": transpose,
+}

@@ -1,23 +1,22 @@
-"""Reads an IR: every id, port, shape, offset and size is checked before it is used."""
+"""The files of an IR, read and written: XML with one layer a line, and the bytes of its constants.
+
+Every id, port, shape, offset and size is checked before it is used.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from tflq.converters.openvino.ir.element_types import PRECISIONS, from_bytes, is_known, size_bytes
+from tflq.converters.openvino.ir import PRECISIONS, Layer, Network, Port, Source, from_bytes, size_bytes, to_bytes
 from tflq.converters.openvino.ir.elements import Element, parse
-from tflq.converters.openvino.ir.network import Layer, Network, Port, Source
-from tflq.errors import FormatError
 from tflq.graph import Array
+from tflq.quoting import xml_attribute
 
 VERSIONS = ("10", "11")
 _TYPES = {precision: name for name, precision in PRECISIONS.items()}
 _MOST_ELEMENTS = 1 << 40
-
-_Place = tuple[int, int]
-"""Ids of a layer and a port."""
 
 
 def network_from_bytes(xml: bytes | memoryview, weights: bytes | memoryview, where: str) -> Network:
@@ -121,7 +120,7 @@ def _layer(
 
 def _constant(data: Element, ports: tuple[Port, ...], weights: bytes | memoryview) -> Array:
     kind, offset, size = data.attribute("element_type"), data.number("offset"), data.number("size")
-    if not is_known(kind):
+    if kind not in PRECISIONS:
         raise data.error(f"element_type {kind[:20]}; read are {', '.join(PRECISIONS)}")
     parts = data.attribute("shape").split(",")
     shape = () if parts == [""] else tuple(data.whole(part, "a dimension of shape") for part in parts)
@@ -153,12 +152,66 @@ def _sorted(layers: list[Layer], elements: list[Element]) -> tuple[Layer, ...]:
                 ready.append(reader)
     if len(order) < len(layers):
         first = next(i for i, count in enumerate(missing) if count)
-        raise _cycle(elements[first])
+        number = elements[first].attribute("id")
+        raise elements[first].error(f"layer {number} waits for itself: the edges run in a circle")
     place = {i: number for number, i in enumerate(order)}
     return tuple(
         replace(layers[i], sources=tuple(Source(place[s.layer], s.output) for s in layers[i].sources)) for i in order
     )
 
 
-def _cycle(element: Element) -> FormatError:
-    return element.error(f"layer {element.attribute('id')} waits for itself: the edges run in a circle")
+ALIGNMENT_BYTES = 64
+"""Constants start at multiples of this; readers take any place, the runtime maps aligned ones without a copy."""
+
+
+def network_to_bytes(network: Network) -> tuple[bytes, bytes]:
+    """Return the .xml and the .bin of a network."""
+    weights = bytearray()
+    lines = ['<?xml version="1.0"?>', f'<net name={xml_attribute(network.name)} version="11">', "<layers>"]
+    for number, layer in enumerate(network.layers):
+        lines.append("".join(_layer_text(network, number, layer, weights)))
+    lines += ["</layers>", "<edges>", *_edges(network), "</edges>", "</net>", ""]
+    return "\n".join(lines).encode(), bytes(weights)
+
+
+def _layer_text(network: Network, number: int, layer: Layer, weights: bytearray) -> Iterator[str]:
+    yield f'<layer id="{number}" name={xml_attribute(layer.name)} type="{layer.type}" version="{layer.version}">'
+    data = dict(layer.data)
+    if layer.value is not None:
+        data = _stored(layer, weights)
+    if data:
+        yield f"<data{''.join(f' {key}={xml_attribute(text)}' for key, text in data.items())}/>"
+    if layer.sources:
+        yield from _ports_text("input", [network.port(s) for s in layer.sources], 0, named=False)
+    if layer.outputs:
+        yield from _ports_text("output", layer.outputs, len(layer.sources), named=True)
+    yield "</layer>"
+
+
+def _stored(layer: Layer, weights: bytearray) -> dict[str, str]:
+    assert layer.value is not None
+    (port,) = layer.outputs
+    content = to_bytes(port.element_type, layer.value)
+    weights.extend(bytes(-len(weights) % ALIGNMENT_BYTES))
+    offset = len(weights)
+    weights.extend(content)
+    shape = ",".join(map(str, port.shape))
+    return {"element_type": port.element_type, "shape": shape, "offset": str(offset), "size": str(len(content))}
+
+
+def _ports_text(tag: str, ports: Sequence[Port], first: int, named: bool) -> Iterator[str]:
+    yield f"<{tag}>"
+    for number, port in enumerate(ports, first):
+        joined = ",".join(n.replace(",", "\\,") for n in port.names)
+        names = f" names={xml_attribute(joined)}" if port.names else ""
+        yield f'<port id="{number}" precision="{PRECISIONS[port.element_type]}"{names if named else ""}>'
+        yield from (f"<dim>{size}</dim>" for size in port.shape)
+        yield "</port>"
+    yield f"</{tag}>"
+
+
+def _edges(network: Network) -> Iterator[str]:
+    for number, layer in enumerate(network.layers):
+        for port, source in enumerate(layer.sources):
+            output = len(network.layers[source.layer].sources) + source.output
+            yield (f'<edge from-layer="{source.layer}" from-port="{output}" to-layer="{number}" to-port="{port}"/>')
