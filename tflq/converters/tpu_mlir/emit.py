@@ -77,8 +77,7 @@ def _commands(name: str, network: OnnxGraph, how: Deployment, has_modes: bool) -
     deploy += ["--asymmetric"] if how.asymmetric else []
     deploy.append(f"--calibration_table {name}_cali_table")
     deploy += [f"--quantize_table {name}_qtable"] if has_modes else []
-    deploy += [option for option in ("quant_input", "quant_output") if getattr(how, option)]
-    deploy = [f"--{part}" if part.startswith("quant_") else part for part in deploy]
+    deploy += [f"--{option}" for option in ("quant_input", "quant_output") if getattr(how, option)]
     deploy.append(f"--chip {how.chip}")
     lines = [
         "#!/bin/sh",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from tflq.converters.passes.patterns import fused_activation
 from tflq.converters.settings import Options
@@ -84,7 +85,7 @@ def _subtraction(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> En
 
 def _far_apart(node: Node, spans: Spans) -> Engine:
     """A sum is in float16 where the magnitudes of its operands are far apart."""
-    limit = _largest_ratio()
+    limit = cast("dict[str, int]", specification()["float_operators"])["largest_ratio_of_sum_magnitudes"]
     low, high = sorted(spans[t].magnitude for t in node.inputs)
     if high > limit * low:
         return Engine(F16, f"ranges of the operands differ by {high / low:.3g}, above {limit:g}")
@@ -154,10 +155,3 @@ _RULES: dict[str, Callable[[Graph, Node, Spans, bool], Engine]] = {
     "gather": _gather,
     "concatenation": _concatenation,
 }
-
-
-def _largest_ratio() -> float:
-    found = specification()["float_operators"]
-    limit = found["largest_ratio_of_sum_magnitudes"] if isinstance(found, dict) else 64
-    assert isinstance(limit, int)
-    return float(limit)

@@ -26,10 +26,12 @@ class _Expansion:
 
     Attributes:
         graph: gets tensors and nodes.
+        source: as it was.
         node: that is expanded.
     """
 
     graph: Graph
+    source: Graph
     node: Node
 
     def number(self, value: float) -> int:
@@ -49,7 +51,7 @@ class _Expansion:
         made = None if bounds is None else Range(*(np.array([b], np.float32) for b in bounds))
         name = f"{like.name.split(';')[0]}_{what}"
         t = self.graph.add_tensor(replace(like, name=name, shape=shape, range=made, data=None))
-        self._append(operator, inputs, t, what)
+        self.graph.nodes.append(Node(operator, inputs, (t,), name=f"{self.node.name}_{what}"))
         return t
 
     def finish(self, operator: str, inputs: tuple[int, ...], **options: object) -> None:
@@ -57,65 +59,61 @@ class _Expansion:
         attributes = self.node.attributes if not options else Attributes(options)  # type: ignore[arg-type]
         self.graph.nodes.append(replace(self.node, operator=operator, inputs=inputs, attributes=attributes))
 
-    def _append(self, operator: str, inputs: tuple[int, ...], t: int, what: str) -> None:
-        name = f"{self.node.name}_{what}"
-        self.graph.nodes.append(Node(operator, inputs, (t,), Attributes({}), name))
-
 
 def expand(graph: Graph) -> Graph:
     """Return the graph with one node for each that TPU-MLIR has; tensors keep their numbers, nodes their names."""
     graph = recognise_layer_normalization(recognise_prelu(widen_halves(graph)))
     result = replace(graph.copy(), nodes=[])
-    for index, node in enumerate(graph.nodes):
+    for node in graph.nodes:
         rule = _RULES.get(node.operator)
-        if rule is None or not rule(_Expansion(result, node), graph, index):
+        if rule is None or not rule(_Expansion(result, graph, node)):
             result.nodes.append(node)
     return result
 
 
-def _square(e: _Expansion, graph: Graph, index: int) -> bool:
-    x = graph.nodes[index].inputs[0]
+def _square(e: _Expansion) -> bool:
+    x = e.node.inputs[0]
     e.finish("mul", (x, x))
     return True
 
 
-def _pow(e: _Expansion, graph: Graph, index: int) -> bool:
+def _pow(e: _Expansion) -> bool:
     """X ^ 2 is a product."""
-    exponent = graph.tensors[graph.nodes[index].inputs[1]].data
+    exponent = e.source.tensors[e.node.inputs[1]].data
     if exponent is None or not np.all(exponent == 2):
         return False
-    return _square(e, graph, index)
+    return _square(e)
 
 
-def _prelu(e: _Expansion, graph: Graph, index: int) -> bool:
+def _prelu(e: _Expansion) -> bool:
     """One slope for all channels is a LEAKY_RELU."""
-    slopes = graph.tensors[graph.nodes[index].inputs[1]].data
+    slopes = e.source.tensors[e.node.inputs[1]].data
     if slopes is None or not np.all(slopes == slopes.reshape(-1)[0]) or slopes.reshape(-1)[0] < 0:
         return False
-    e.finish("leaky_relu", graph.nodes[index].inputs[:1], alpha=float(slopes.reshape(-1)[0]))
+    e.finish("leaky_relu", e.node.inputs[:1], alpha=float(slopes.reshape(-1)[0]))
     return True
 
 
-def _rsqrt(e: _Expansion, graph: Graph, index: int) -> bool:
-    e.finish("pow", (graph.nodes[index].inputs[0], e.number(-0.5)))
+def _rsqrt(e: _Expansion) -> bool:
+    e.finish("pow", (e.node.inputs[0], e.number(-0.5)))
     return True
 
 
-def _squared_difference(e: _Expansion, graph: Graph, index: int) -> bool:
+def _squared_difference(e: _Expansion) -> bool:
     """A difference d = a - b and d * d; |d| is at most the root of the result."""
-    node = graph.nodes[index]
+    node = e.node
     y = e.bounds(node.outputs[0])
     reach = None if y is None else float(np.sqrt(max(y[1], 0.0)))
-    shape = graph.tensors[node.outputs[0]].shape
+    shape = e.source.tensors[node.outputs[0]].shape
     d = e.add("sub", node.inputs, "difference", shape, None if reach is None else (-reach, reach))
     e.finish("mul", (d, d))
     return True
 
 
-def _add_n(e: _Expansion, graph: Graph, index: int) -> bool:
+def _add_n(e: _Expansion) -> bool:
     """Sums from left to right."""
-    node = graph.nodes[index]
-    total, shape = node.inputs[0], graph.tensors[node.outputs[0]].shape
+    node = e.node
+    total, shape = node.inputs[0], e.source.tensors[node.outputs[0]].shape
     for number, t in enumerate(node.inputs[1:-1]):
         a, b = e.bounds(total), e.bounds(t)
         bounds = None if a is None or b is None else (a[0] + b[0], a[1] + b[1])
@@ -124,39 +122,39 @@ def _add_n(e: _Expansion, graph: Graph, index: int) -> bool:
     return True
 
 
-def _floor_div(e: _Expansion, graph: Graph, index: int) -> bool:
-    node = graph.nodes[index]
-    if any(graph.tensors[t].dtype is not DType.FLOAT32 for t in node.inputs):
+def _floor_div(e: _Expansion) -> bool:
+    node = e.node
+    if any(e.source.tensors[t].dtype is not DType.FLOAT32 for t in node.inputs):
         return False
     y = e.bounds(node.outputs[0])
-    shape = graph.tensors[node.outputs[0]].shape
+    shape = e.source.tensors[node.outputs[0]].shape
     quotient = e.add("div", node.inputs, "quotient", shape, None if y is None else (y[0], y[1] + 1.0))
     e.finish("floor", (quotient,))
     return True
 
 
-def _pack(e: _Expansion, graph: Graph, index: int) -> bool:
+def _pack(e: _Expansion) -> bool:
     """Each operand gets the new axis, then they are joined."""
-    node = graph.nodes[index]
-    shape = graph.tensors[node.outputs[0]].shape
+    node = e.node
+    shape = e.source.tensors[node.outputs[0]].shape
     axis = node.attributes.integer("axis", 0) % len(shape)
     one = (*shape[:axis], 1, *shape[axis + 1 :])
     target = e.graph.add_tensor(constant(f"{node.name}_shape", np.array(one, np.int32)))
-    if any(graph.tensors[t].is_constant for t in node.inputs):
+    if any(e.source.tensors[t].is_constant for t in node.inputs):
         return False
     parts = [e.add("reshape", (t, target), f"part_{i}", one, e.bounds(t)) for i, t in enumerate(node.inputs)]
     e.finish("concatenation", tuple(parts), axis=axis, fused_activation_function="none")
     return True
 
 
-def _mirror_pad(e: _Expansion, graph: Graph, index: int) -> bool:
+def _mirror_pad(e: _Expansion) -> bool:
     """One axis after the other: each is a gather of its own."""
-    node = graph.nodes[index]
-    amounts = graph.tensors[node.inputs[1]].data
+    node = e.node
+    amounts = e.source.tensors[node.inputs[1]].data
     axes = [] if amounts is None else [a for a, pair in enumerate(amounts) if pair.any()]
     if amounts is None or len(axes) < 2:
         return False
-    x, shape = node.inputs[0], list(graph.tensors[node.inputs[0]].shape)
+    x, shape = node.inputs[0], list(e.source.tensors[node.inputs[0]].shape)
     for number, axis in enumerate(axes):
         own = np.zeros_like(amounts)
         own[axis] = amounts[axis]
@@ -170,11 +168,11 @@ def _mirror_pad(e: _Expansion, graph: Graph, index: int) -> bool:
     return True
 
 
-def _l2_normalization(e: _Expansion, graph: Graph, index: int) -> bool:
+def _l2_normalization(e: _Expansion) -> bool:
     """X / max(sqrt(sum of x * x), 1e-6)."""
-    node = graph.nodes[index]
+    node = e.node
     x, found = node.inputs[0], e.bounds(node.inputs[0])
-    shape = graph.tensors[x].shape
+    shape = e.source.tensors[x].shape
     one = (*shape[:-1], 1)
     largest = None if found is None else max(found[0] ** 2, found[1] ** 2)
     square = e.add("mul", (x, x), "square", shape, None if largest is None else (0.0, largest))
@@ -189,14 +187,14 @@ def _l2_normalization(e: _Expansion, graph: Graph, index: int) -> bool:
     return True
 
 
-def _rectified(e: _Expansion, graph: Graph, index: int) -> bool:
+def _rectified(e: _Expansion) -> bool:
     """A rectifier behind a concatenation goes in front of it, where TPU-MLIR puts it, too."""
-    node = graph.nodes[index]
-    writer = graph.producers().get(node.inputs[0])
-    joined = None if writer is None else graph.nodes[writer]
-    if joined is None or joined.operator != "concatenation" or only_reader(graph, node.inputs[0]) is None:
+    node = e.node
+    writer = e.source.producers().get(node.inputs[0])
+    joined = None if writer is None else e.source.nodes[writer]
+    if joined is None or joined.operator != "concatenation" or only_reader(e.source, node.inputs[0]) is None:
         return False
-    if fused_activation(joined) != "none" or constant_operand(graph, joined) is not None:
+    if fused_activation(joined) != "none" or constant_operand(e.source, joined) is not None:
         return False
     e.graph.nodes.remove(joined)
     limit = {"relu6": 6.0, "relu_0_to_1": 1.0}.get(node.operator, np.inf)
@@ -204,12 +202,12 @@ def _rectified(e: _Expansion, graph: Graph, index: int) -> bool:
     for number, t in enumerate(joined.inputs):
         x = e.bounds(t)
         bounds = None if x is None else (max(x[0], 0.0), min(max(x[1], 0.0), limit))
-        parts.append(e.add(node.operator, (t,), f"part_{number}", graph.tensors[t].shape, bounds))
+        parts.append(e.add(node.operator, (t,), f"part_{number}", e.source.tensors[t].shape, bounds))
     e.graph.nodes.append(replace(joined, inputs=tuple(parts), outputs=node.outputs))
     return True
 
 
-_RULES: dict[str, Callable[[_Expansion, Graph, int], bool]] = {
+_RULES: dict[str, Callable[[_Expansion], bool]] = {
     "add_n": _add_n,
     "floor_div": _floor_div,
     "relu": _rectified,

@@ -236,9 +236,8 @@ def _folded(graph: Graph, host: Node, node: Node, scale: Factors, offset: Single
     depthwise = host.operator == "depthwise_conv_2d"
     factor = scale if depthwise or scale.size == 1 else scale.reshape(-1, *(1,) * (weights.data.ndim - 1))
     channels = weights.shape[3 if depthwise else 0]
-    has_bias = len(host.inputs) > 2 and host.inputs[2] != ABSENT
-    old = graph.tensors[host.inputs[2]].data if has_bias else None
-    bias = np.zeros(channels, np.float32) if old is None else old.astype(np.float32)
+    old = filter_parameters(graph, host)[1]
+    bias = np.zeros(channels, np.float32) if old is None else old
     total = (bias * scale + (np.float32(0) if offset is None else offset)).astype(np.float32)
     inputs = (
         host.inputs[0],

@@ -107,7 +107,7 @@ def type_of(span: Span, name: str, options: LayerOptions) -> Affine:
     """Return the type of a range after unification.
 
     min >= 0 (also -0): uint8, Z = 0, S = max / 255. Else symmetric int8, S = max(|min|, |max|) / 127 (the manual: 128),
-    or asymmetric int8 over low = min(min, 0), high = max(max, 0): S = (high - low) / 255, Z = rha(-128 - low / S). All
+    or asymmetric int8 over low = min, high = max(max, 0): S = (high - low) / 255, Z = rha(-128 - low / S). All
     in float64.
 
     Raises:
@@ -122,15 +122,8 @@ def type_of(span: Span, name: str, options: LayerOptions) -> Affine:
         return Affine.per_tensor(np.float64(span.maximum) / 255, 0, 8, signed=False)
     if not options.asymmetric:
         return Affine.per_tensor(np.float64(span.magnitude) / (128 if options.manual else 127), 0)
-    return Affine.per_tensor((np.float64(max(span.maximum, 0.0)) - min(span.minimum, 0.0)) / 255, zero_point_of(span))
-
-
-def zero_point_of(span: Span) -> int:
-    """Return Z of the asymmetric mode: 0 for uint8, else round half away(-128 - low / S)."""
-    if span.is_unsigned:
-        return 0
-    low, high = min(span.minimum, 0.0), max(span.maximum, 0.0)
-    return int(round_half_away(-128 - low / ((np.float64(high) - low) / 255)))
+    scale = (np.float64(max(span.maximum, 0.0)) - span.minimum) / 255
+    return Affine.per_tensor(scale, int(round_half_away(-128 - span.minimum / scale)))
 
 
 def refuse_products(graph: Graph, spans: Mapping[int, Span], options: Options[LayerOptions]) -> None:

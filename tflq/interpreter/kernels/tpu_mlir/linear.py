@@ -110,11 +110,9 @@ def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterPar
 def _fitted(found: FilterParams, lower: Integers, upper: Integers) -> StepMaps | None:
     m, s = found.rescale.multiplier, found.rescale.shift
     slope = np.broadcast_to(m * np.exp2(-s.astype(np.float64)), found.bias.shape)
-    zero_point = found.output_zero_point
-    offset = found.bias + zero_point / slope
-    limits = (zero_point, found.minimum, found.maximum)
+    limits = (found.output_zero_point, found.minimum, found.maximum)
     reach = found.reach if np.all(s >= 0) and np.all(s <= LARGEST_SHIFT) else None
-    return fit_step_map(found.exact, slope, offset, lower, upper, *limits, reach)
+    return fit_step_map(found.exact, slope, found.bias, lower, upper, *limits, reach)
 
 
 def _refuse_overflow(lower: Integers, upper: Integers) -> None:
