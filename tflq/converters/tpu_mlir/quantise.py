@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from tflq.converters.onnx import OnnxGraph, translate
 from tflq.converters.onnx.options import OnnxOptions
 from tflq.converters.passes import Pass, run_passes
+from tflq.converters.passes.patterns import computed_inputs
 from tflq.converters.passes.requirements import float_network as with_ranges
 from tflq.converters.passes.requirements import refuse
 from tflq.converters.passes.take_in import fuse_activations, with_padding
@@ -77,17 +78,14 @@ def float_network(graph: Graph) -> tuple[Graph, OnnxGraph]:
 
 
 def marked(network: Graph, written: OnnxGraph) -> Graph:
-    """Return the float graph with a mark on each node whose tensors of 4 axes the ONNX graph has with channels last."""
+    """Return the float graph, nodes marked whose first tensor of 4 axes the ONNX graph has with channels last."""
     result = network.copy()
     for index, node in enumerate(network.nodes):
-        images = [t for t in (*node.inputs, *node.outputs) if t in written.values and _is_image(network, t)]
-        if images and not any(t in written.first for t in images):
+        tensors = (*(t for _, t in computed_inputs(network, node)), *node.outputs)
+        image = next((t for t in tensors if len(network.tensors[t].shape) == 4), None)
+        if image is not None and image not in written.first:
             result.nodes[index] = replace(node, attributes=node.attributes.updated(**{CHANNELS_LAST: True}))
     return result
-
-
-def _is_image(network: Graph, t: int) -> bool:
-    return len(network.tensors[t].shape) == 4 and not network.tensors[t].is_constant
 
 
 def opset_of(network: Graph) -> int:
