@@ -11,7 +11,7 @@ import pytest
 from tests.support.tracked import ROOT
 
 # What each part of tflq may import of the others. A part is a folder or a module right below tflq/.
-GROUND = {"arrays", "backends", "errors", "files", "limits", "quoting", "recognised", "units", "user_code"}
+GROUND = {"arrays", "backends", "errors", "files", "limits", "quoting", "units", "user_code"}
 BELOW_CONVERTERS = GROUND | {"graph", "schemas", "interpreter"}
 BELOW_BENCHMARKS = BELOW_CONVERTERS | {"converters", "analysis"}
 MAY_IMPORT = {
@@ -21,8 +21,7 @@ MAY_IMPORT = {
     "errors": {"quoting"},
     "backends": {"errors"},
     "units": set[str](),
-    "recognised": set[str](),
-    "files": {"errors", "recognised"},
+    "files": {"errors"},
     "limits": {"errors"},
     "graph": GROUND,
     "schemas": GROUND,

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.command import tflq
 from tests.support.faults import DIGITS
-from tflq.recognised import recognised
+from tflq.files import recognised
 
 
 def saved(array: object, save: object = np.save) -> bytes:

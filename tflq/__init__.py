@@ -28,9 +28,9 @@ if TYPE_CHECKING:
         convert as convert,
         convert_all as convert_all,
     )
-    from tflq.api.cut import CutResult as CutResult, cut as cut
+    from tflq.api.written_model import CutResult as CutResult, cut as cut
     from tflq.api.demo import Demo as Demo, demo as demo
-    from tflq.api.dequantize import DequantizeResult as DequantizeResult, dequantize as dequantize
+    from tflq.api.written_model import DequantizeResult as DequantizeResult, dequantize as dequantize
     from tflq.api.diff import DiffResult as DiffResult, diff as diff
     from tflq.api.dumps import DumpsOptions as DumpsOptions, DumpsResult as DumpsResult, dumps as dumps
     from tflq.api.dut import DutOptions as DutOptions, dut as dut
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from tflq.api.explain import ExplainOptions as ExplainOptions, ExplainResult as ExplainResult, explain as explain
     from tflq.api.export import ExportOptions as ExportOptions, ExportResult as ExportResult, export as export
     from tflq.api.inspect import InspectResult as InspectResult, inspect as inspect
-    from tflq.api.load_kernels import load_kernels as load_kernels
-    from tflq.api.data import build_data as build_data, data_sets as data_sets, fetch_data as fetch_data
-    from tflq.api.models import fetch_models as fetch_models, models as models
+    from tflq.interpreter.kernel_files import load_kernels as load_kernels
+    from tflq.api.mlperf_tiny import build_data as build_data, data_sets as data_sets, fetch_data as fetch_data
+    from tflq.api.mlperf_tiny import fetch_models as fetch_models, models as models
     from tflq.api.options import (
         CalibrationOptions as CalibrationOptions,
         SampleOptions as SampleOptions,
@@ -92,9 +92,8 @@ _HOMES = {
     "tflq.api.calibrate": ("calibrate",),
     "tflq.api.compare": ("CompareOptions", "CompareResult", "compare"),
     "tflq.api.convert": ("ConvertAllResult", "ConvertOptions", "ConvertResult", "convert", "convert_all"),
-    "tflq.api.cut": ("CutResult", "cut"),
     "tflq.api.demo": ("Demo", "demo"),
-    "tflq.api.dequantize": ("DequantizeResult", "dequantize"),
+    "tflq.api.written_model": ("CutResult", "DequantizeResult", "cut", "dequantize"),
     "tflq.api.diff": ("DiffResult", "diff"),
     "tflq.api.dumps": ("DumpsOptions", "DumpsResult", "dumps"),
     "tflq.api.dut": ("DutOptions", "dut"),
@@ -102,9 +101,8 @@ _HOMES = {
     "tflq.api.explain": ("ExplainOptions", "ExplainResult", "explain"),
     "tflq.api.export": ("ExportOptions", "ExportResult", "export"),
     "tflq.api.inspect": ("InspectResult", "inspect"),
-    "tflq.api.load_kernels": ("load_kernels",),
-    "tflq.api.data": ("build_data", "data_sets", "fetch_data"),
-    "tflq.api.models": ("fetch_models", "models"),
+    "tflq.interpreter.kernel_files": ("load_kernels",),
+    "tflq.api.mlperf_tiny": ("build_data", "data_sets", "fetch_data", "fetch_models", "models"),
     "tflq.api.options": ("CalibrationOptions", "SampleOptions", "TargetOptions"),
     "tflq.analysis.dumps.options": ("DumpOptions",),
     "tflq.cli.progress": ("progress",),

@@ -10,7 +10,7 @@ import pytest
 from tests.support.data import data_files, data_path
 from tflq.analysis.corpus import Outcome, judge
 from tflq.analysis.oracle import Oracle, OracleAborted, OracleRun
-from tflq.benchmarks.demo_data import demo_model_path
+from tflq.api.demo import demo_model_path
 
 SHARE = [*data_files("cases", "world")[::12], *data_files("cases", "keras", pattern="*int8*.tflite")[::9]]
 

@@ -10,7 +10,7 @@ import pytest
 from tests.support.data import data_path
 from tflq.analysis import coverage
 from tflq.analysis.coverage import Outcome, cover, samples_beside
-from tflq.benchmarks.demo_data import demo_model_path
+from tflq.api.demo import demo_model_path
 from tflq.converters.settings import Settings
 from tflq.converters.targets import find_target, target_names
 from tflq.graph import Graph

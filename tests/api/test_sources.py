@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tflq
-from tflq.benchmarks.demo_data import demo_model_path
+from tflq.api.demo import demo_model_path
 from tflq.converters.tflite import read_model
 from tflq.errors import FormatError, InputError
 

@@ -11,8 +11,8 @@ import pytest
 from tests.support.data import data_path
 from tests.support.tracked import ROOT
 from tflq.analysis.executions import as_is, for_target
+from tflq.api.demo import demo_model_path, demo_samples
 from tflq.benchmarks.accuracy import load, measure, predictions
-from tflq.benchmarks.demo_data import demo_model_path, demo_samples
 from tflq.benchmarks.scoring import load_data
 from tflq.benchmarks.tasks import TASKS, find_task
 from tflq.converters.settings import parse_settings

@@ -15,12 +15,10 @@ from tests.support.data import data_path
 from tests.support.ports import board_port, device_port
 from tflq.analysis.executions import Execution, as_is, for_target
 from tflq.benchmarks.board import as_numbers, compare, remember, run_samples, samples_of, time_board
-from tflq.benchmarks.device import Device
+from tflq.benchmarks.device import Device, Inference
 from tflq.benchmarks.host import Host, Identity
-from tflq.benchmarks.inference import Inference
-from tflq.benchmarks.pseudo_terminal import linked
 from tflq.benchmarks.scoring import DataSet, first_samples, load_data, run_data, score
-from tflq.benchmarks.serial_port import open_port
+from tflq.benchmarks.serial_port import linked, open_port
 from tflq.benchmarks.tasks import find_task
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target

@@ -13,8 +13,7 @@ from tests.support.data import data_path
 from tests.support.ports import device_port
 from tests.support.tracked import ROOT
 from tflq.analysis.executions import as_is
-from tflq.benchmarks.device import Device
-from tflq.benchmarks.inference import Inference
+from tflq.benchmarks.device import Device, Inference
 from tflq.benchmarks.tasks import find_task
 from tflq.converters.tflite import read_model
 

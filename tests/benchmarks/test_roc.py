@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.draw import kernel_settings
-from tflq.benchmarks.roc import area_under_roc, one_against_rest
+from tflq.benchmarks.accuracy import area_under_roc, one_against_rest
 
 metrics = pytest.importorskip("sklearn.metrics")
 

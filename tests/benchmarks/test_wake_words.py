@@ -14,7 +14,7 @@ from tests.support.command import tflq
 from tests.support.data import data_path
 from tflq.analysis.executions import as_is
 from tflq.benchmarks.accuracy import answers
-from tflq.benchmarks.inference import Inference
+from tflq.benchmarks.device import Inference
 from tflq.benchmarks.interface_board import InterfaceBoard
 from tflq.benchmarks.tasks import find_task
 from tflq.benchmarks.wake_words import THRESHOLD, count_detections, load_streams, stream_features

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.command import tflq
 from tflq.cli.app import COMMANDS, cli
-from tflq.cli.examples import EXAMPLES
+from tflq.cli.help import EXAMPLES
 
 EVERY = [(name, line) for name, lines in EXAMPLES.items() for line in lines]
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.tracked import ROOT
-from tflq.cli.fit import GAP, fitted
+from tflq.cli.output import GAP, fitted
 from tflq.units import short
 
 DIGITS = ROOT / "tflq" / "data" / "digits.tflite"

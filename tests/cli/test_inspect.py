@@ -11,7 +11,7 @@ import pytest
 from tests.support.command import tflq
 from tests.support.data import data_files, data_path
 from tests.support.tracked import ROOT
-from tflq.benchmarks.demo_data import demo_model_path
+from tflq.api.demo import demo_model_path
 from tflq.cli import main
 from tflq.converters.targets import target_names
 from tflq.converters.tflite import model_to_bytes, read_model

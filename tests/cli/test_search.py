@@ -16,7 +16,7 @@ from tests.support.command import Outcome, tflq
 from tests.support.data import data_path
 from tests.support.digits_problem import write_labelled
 from tests.support.tracked import ROOT
-from tflq.benchmarks.demo_data import demo_model_path
+from tflq.api.demo import demo_model_path
 
 MODEL = demo_model_path()
 SMALL = ("--layer", "0:weight_bits=8", "--layer", "1:weight_bits=8", "--layer", "4:weight_bits=8", "--jobs", "1")

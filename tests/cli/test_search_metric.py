@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.command import Outcome, tflq
 from tests.support.digits_problem import write_labelled
-from tflq.benchmarks.demo_data import demo_model_path
+from tflq.api.demo import demo_model_path
 
 MODEL = demo_model_path()
 PINNED = (0, 1, 4, 5)

@@ -18,7 +18,7 @@ from tests.support import command
 from tests.support.command import Outcome
 from tests.support.digits_problem import write_labelled
 from tests.support.tracked import ROOT
-from tflq.benchmarks.demo_data import demo_model_path
+from tflq.api.demo import demo_model_path
 from tflq.converters import tflite
 from tflq.graph import DType, GraphBuilder, Model
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tflq.arrays import same
 from tflq.graph import Attributes, DType, Node, Tensor
-from tflq.graph.equality import same
 
 NAN = np.array([np.nan], np.float32)
 OTHER_NAN = (NAN.view(np.uint32) + 1).view(np.float32)

@@ -13,7 +13,7 @@ import pytest
 
 import tflq
 from tests.support.tracked import ROOT
-from tflq.benchmarks.demo_data import demo_model_path
+from tflq.api.demo import demo_model_path
 from tflq.errors import TflqError
 
 PATH = str(demo_model_path())

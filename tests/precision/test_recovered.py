@@ -11,11 +11,11 @@ from tests.support.command import tflq, without_run
 from tests.support.digits_problem import model, write_labelled
 from tests.support.tracked import ROOT
 from tflq.analysis.inputs import GivenSamples
-from tflq.benchmarks.demo_data import demo_samples
+from tflq.api.demo import demo_samples
+from tflq.arrays import same
 from tflq.converters.settings import parse_settings
 from tflq.converters.settled import dequantized
 from tflq.converters.targets import find_target
-from tflq.graph.equality import same
 from tflq.precision.recover import RealSamples, RecoverySettings, prepare, recover_network
 from tflq.precision.recovered import Recovering
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from tests.support.digits_problem import evaluator, model, problem
 from tflq.analysis.executions import for_target, in_float, real_values
 from tflq.analysis.inputs import GivenSamples
+from tflq.api.demo import demo_samples
 from tflq.benchmarks.accuracy import LabelledSamples, measure
-from tflq.benchmarks.demo_data import demo_samples
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
 from tflq.graph.cut import cut

@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 
 from tflq.analysis.inputs import GivenSamples
-from tflq.benchmarks.demo_data import demo_model_path, demo_samples
+from tflq.api.demo import demo_model_path, demo_samples
 from tflq.converters import tflite
 from tflq.graph import Model
 from tflq.precision.evaluate import Evaluator, evaluate

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tflq.benchmarks.device import Device
-from tflq.benchmarks.pseudo_terminal import PseudoTerminal
+from tflq.benchmarks.serial_port import PseudoTerminal
 
 
 @contextmanager

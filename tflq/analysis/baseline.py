@@ -48,7 +48,7 @@ class Baseline:
 
     Attributes:
         version: of the tflq that froze it.
-        run: what was run, by key, as JSON holds it; `tflq.api.frozen_run` reads and writes it.
+        run: what was run, by key, as JSON holds it; `tflq.api.baseline` reads and writes it.
         files: SHA-256 of each file that went into the run, by its path as seen from the baseline's folder.
         tensors: in order of execution.
     """

@@ -13,10 +13,10 @@ import numpy as np
 from tflq.analysis.inputs import RandomSamples
 from tflq.analysis.oracle import Oracle, OracleAborted, OracleRun
 from tflq.analysis.verify import verify, written_tensors
+from tflq.arrays import same
 from tflq.converters.tflite import model_from_bytes, model_to_bytes
 from tflq.errors import OracleError, TflqError
 from tflq.graph import Array, Model
-from tflq.graph.equality import same
 from tflq.interpreter import Engine
 
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from tflq.analysis.compare.params import IntegerDifference, array_difference
 from tflq.analysis.inspection import describe_quantisation
+from tflq.arrays import same
 from tflq.graph import ABSENT, Affine, Graph, Model, Node, Tensor
-from tflq.graph.equality import same
 
 
 @dataclass(frozen=True)

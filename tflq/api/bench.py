@@ -17,7 +17,6 @@ from tflq import __version__
 from tflq.analysis.executions import taking
 from tflq.analysis.metrics import AUC, TOP_1, Metric, confusion_matrix, figure_of, find_metric
 from tflq.analysis.significance import Paired
-from tflq.api.bench_report import comparison_report, row_report
 from tflq.api.calibrate import calibrate, refuse_calibration_without_target
 from tflq.api.options import CalibrationOptions, Progress, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
@@ -176,14 +175,14 @@ class BenchResult(PageResult, TableResult):
             "confusion": {name: matrix.tolist() for name, matrix in self.confusions.items()},
         }
         if self.board is not None:
-            found["comparison"] = {"reference": self.board[1], **comparison_report(self.board[0].comparison)}
+            found["comparison"] = {"reference": self.board[1], **self.board[0].comparison.report()}
         return found
 
     def rows(self) -> Sequence[Mapping[str, Json]]:
         """Return a row for the model as it is and for each target, or for the board."""
         pairs, first = self.pairs, self.measured[0].name
         return [
-            row_report(row)
+            row.report()
             | ({"paired": paired_report(pairs[row.name], first)} if row.name in pairs else {})
             | ({"metrics": self.figures[row.name]} if row.name in self.figures else {})
             for row in self.measured

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from tflq.analysis import compare as analysis
 from tflq.analysis.compare import ComparedTensor, Comparison, Dump, Running, dump_as_it_is, require_known
+from tflq.analysis.compare.causes import Cause
+from tflq.analysis.compare.dumps import wanted_of
 from tflq.analysis.compare.tally import TensorFigures
 from tflq.analysis.diagnosis.diagnose import diagnose
 from tflq.analysis.diagnosis.finding import Diagnosis
 from tflq.analysis.dumps.options import DumpOptions
-from tflq.api.cause import explain_line, with_cause
 from tflq.api.options import CalibrationOptions, Progress, SampleOptions, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource
 from tflq.api.recovered_layers import RecoveredLayer, recovered_layers
@@ -29,6 +31,47 @@ from tflq.report import Page
 from tflq.report.comparison import comparison_page, verdict
 from tflq.report.diagnosis import diagnosis_section
 from tflq.report.model_explorer import node_data
+
+
+def with_cause(found: Comparison, cause: Diagnosis) -> Comparison:
+    """Return a comparison whose tensor that is wrong by itself has its cause in the words of the diagnosis."""
+    words = Cause("layer", cause.words, cause.advice)
+    tensors = tuple(
+        replace(
+            t,
+            cause=words if t.cause is None else replace(words, kind=t.cause.kind),
+            group=min(t.group, 1),
+            node=t.node or t.name,
+        )
+        if t.match.first.index == cause.number
+        else t
+        for t in found.tensors
+    )
+    return replace(found, tensors=tensors)
+
+
+def explain_line(model: Running, cause: Diagnosis, samples: SampleSource, named: Side) -> str:
+    """Return the command that shows every step of the first element that differs."""
+    wanted = next((w for w in wanted_of(model) if w.name == cause.tensor or w.tensor.name == cause.tensor), None)
+    tensor = cause.tensor if wanted is None or wanted.index is None else str(wanted.index)
+    path, target = str(named.source), []
+    if named.is_target:
+        target = ["-t", named.what]
+    index = ",".join(map(str, cause.index))
+    words = ["tflq", "explain", path, "--tensor", tensor, "--index", index, "--sample", str(cause.sample)]
+    return shlex.join([*words, *_samples(samples), *target])
+
+
+def _samples(samples: SampleSource) -> list[str]:
+    """Return the samples as options of a command; what is no file is named as one to write."""
+    if not isinstance(samples, SampleOptions):
+        given = (samples,) if isinstance(samples, str) else ()
+        return [part for path in given for part in ("-i", path)] or ["-i", "SAMPLES.npy"]
+    if samples.is_random:
+        return ["-n", str(samples.count), "--seed", str(samples.seed)] if samples.count else ["-i", "SAMPLES.npy"]
+    files = [str(path) for path in samples.inputs] if isinstance(samples.inputs, (tuple, list)) else ["SAMPLES.npy"]
+    return [part for path in files for part in ("-i", path)] + ["--real"] * samples.real
+
 
 DEFAULT_SAMPLES = 100
 _NESTED = ("histogram", "channels", "first", "worst")

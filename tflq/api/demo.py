@@ -1,14 +1,19 @@
-"""`tflq.demo`: everything once, on the model inside the package."""
+"""`tflq.demo`: everything once, on the model inside the package (NOTICE names the source of its images)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.resources import files
 from pathlib import Path
+
+import numpy as np
 
 from tflq.analysis.emitted import EmittedDifference, check_emitted
 from tflq.analysis.executions import Execution, as_is, for_target, in_float
+from tflq.analysis.inputs import GivenSamples
+from tflq.analysis.inputs.files import read_npz
 from tflq.analysis.similarity import largest_output_change
 from tflq.api.convert import compared_report
 from tflq.api.options import TargetOptions
@@ -17,11 +22,25 @@ from tflq.api.result import TableResult, picked
 from tflq.api.target import choose_target
 from tflq.api.verify import VerifyResult, verify
 from tflq.benchmarks.accuracy import Accuracy, LabelledSamples, measure
-from tflq.benchmarks.demo_data import demo_model_path, demo_samples
 from tflq.converters.targets import target_names
 from tflq.errors import MissingExtraError
-from tflq.graph import Model
+from tflq.graph import Graph, Model
 from tflq.quoting import Json
+
+DIGITS = 10
+
+
+def demo_model_path() -> Path:
+    """Return the path of digits.tflite: an int8 convolutional network for 8 x 8 images of digits."""
+    return Path(str(files("tflq") / "data" / "digits.tflite"))
+
+
+def demo_samples(graph: Graph) -> LabelledSamples:
+    """Return the 360 test images, none of which the model was trained on, in the encoding of the model's input."""
+    arrays = read_npz(str(files("tflq") / "data" / "digits_test.npz"))
+    tensor = graph.tensors[graph.inputs[0]]
+    images = arrays["images"].reshape(-1, *tensor.shape)
+    return LabelledSamples(GivenSamples([images]), arrays["labels"].astype(np.int64), DIGITS)
 
 
 @dataclass(frozen=True)

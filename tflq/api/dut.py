@@ -10,10 +10,9 @@ from pathlib import Path
 from tflq.api.options import CalibrationOptions, TargetOptions, changed
 from tflq.api.read_model import ModelSource, read_model
 from tflq.api.target import Arithmetic, choose_execution, complete
-from tflq.benchmarks.device import Device
-from tflq.benchmarks.inference import Inference
+from tflq.benchmarks.device import Device, Inference
 from tflq.benchmarks.interface_board import InterfaceBoard
-from tflq.benchmarks.pseudo_terminal import PseudoTerminal, linked
+from tflq.benchmarks.serial_port import PseudoTerminal, linked
 from tflq.benchmarks.tasks import find_task
 from tflq.errors import UsageError
 

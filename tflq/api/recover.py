@@ -23,6 +23,7 @@ from tflq.api.result import TableResult, picked
 from tflq.api.samples import samples as choose_samples
 from tflq.api.target import choose_target, complete
 from tflq.api.trials import JudgeOptions, Span
+from tflq.arrays import same
 from tflq.benchmarks.scoring import load_named
 from tflq.converters.settings import Settings
 from tflq.converters.settled import dequantized
@@ -31,7 +32,6 @@ from tflq.converters.tflite import model_from_bytes, model_to_bytes
 from tflq.errors import TflqWarning, UnsupportedError, UsageError
 from tflq.files import write_bytes
 from tflq.graph import Graph, Model
-from tflq.graph.equality import same
 from tflq.precision.recover import (
     LayerRecovery,
     Outcome,

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from tflq.analysis.executions import Execution
 from tflq.analysis.inputs.files import require_files
-from tflq.benchmarks.accuracy import real_outputs
+from tflq.benchmarks.accuracy import area_under_roc, real_outputs
 from tflq.benchmarks.labels import Label, read_labels
-from tflq.benchmarks.roc import area_under_roc
 from tflq.benchmarks.tasks import Quality, Task
 from tflq.errors import InputError
 from tflq.files import read_bytes

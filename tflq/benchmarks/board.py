@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from tflq.benchmarks.truth import LabelledTruth
 from tflq.errors import DeviceError, InputError
 from tflq.files import read_bytes
 from tflq.graph import Array
+from tflq.quoting import Json
 
 _PROBES = 3
 _MARGIN = 1.05  # a loop is planned this much longer than asked for: boards are not that steady
@@ -72,6 +73,11 @@ class Comparison:
     def equal(self) -> int:
         """Number of samples without a difference."""
         return self.samples - len(self.differences)
+
+    def report(self) -> dict[str, Json]:
+        """Return it for --json."""
+        differences = [asdict(difference) for difference in self.differences]
+        return {"samples": self.samples, "equal": self.equal, "differences": differences}
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ from time import monotonic, sleep
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.benchmarks.device import Device
-from tflq.benchmarks.inference import Inference
+from tflq.benchmarks.device import Device, Inference
 from tflq.benchmarks.protocol import READY
 from tflq.benchmarks.wake_words import FRAME_MS, THRESHOLD, Stream, StreamWindows, windows_of
 from tflq.errors import TflqError

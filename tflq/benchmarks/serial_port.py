@@ -1,10 +1,17 @@
-"""A serial port: what a host needs of it, and pyserial's."""
+"""Serial ports: a board's, by pyserial, and a virtual device's, a pseudo-terminal that programs open like one."""
 
 from __future__ import annotations
 
+import os
+import select
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Protocol
 
-from tflq.errors import DeviceError, MissingExtraError
+from tflq.benchmarks.device import Device
+from tflq.benchmarks.protocol import END_OF_LINE
+from tflq.errors import DeviceError, MissingExtraError, OutputError, UnsupportedError
 
 _POLL_S = 0.05
 _WRITE_TIMEOUT_S = 2.0
@@ -44,3 +51,80 @@ def open_port(port: str, baud: int) -> Stream:
         reason = getattr(error, "strerror", None) or error
         raise DeviceError(f"{port}: cannot be opened: {reason}; name the serial port of a board") from None
     return opened
+
+
+_BLOCK_BYTES = 4096
+
+
+class PseudoTerminal:
+    """A pair of ends: `path` for the host, and the one that `serve` reads and writes.
+
+    The host's end stays open here too, so that a host may close it and another may come.
+
+    Raises:
+        UnsupportedError: a system without pseudo-terminals.
+    """
+
+    def __init__(self) -> None:
+        try:
+            import pty
+            import tty
+        except ImportError:
+            raise UnsupportedError(
+                "a virtual device needs pseudo-terminals: use Linux, macOS or another Unix"
+            ) from None
+        self._device_end, self._host_end = pty.openpty()
+        tty.setraw(self._host_end)
+        self.path = os.ttyname(self._host_end)
+        self._stop_reader, self._stop_writer = os.pipe()
+
+    def serve(self, device: Device) -> None:
+        """Let the device boot and answer until `stop` is called."""
+        self._write(device.boot())
+        while True:
+            ready, _, _ = select.select([self._device_end, self._stop_reader], [], [])
+            if self._stop_reader in ready:
+                return
+            self._write(device.receive(os.read(self._device_end, _BLOCK_BYTES)))
+
+    def stop(self) -> None:
+        """End `serve`, from any thread."""
+        os.write(self._stop_writer, b"x")
+
+    def close(self) -> None:
+        """Close both ends."""
+        for end in (self._device_end, self._host_end, self._stop_reader, self._stop_writer):
+            with suppress(OSError):
+                os.close(end)
+
+    def _write(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            data = f"{line}{END_OF_LINE}".encode("ascii", "replace")
+            while data:
+                ready, _, _ = select.select([self._stop_reader], [self._device_end], [])
+                if ready:
+                    return
+                data = data[os.write(self._device_end, data) :]
+
+
+@contextmanager
+def linked(path: str, link: Path | None) -> Iterator[None]:
+    """Keep a symbolic link to a port, under a name that stays the same from run to run.
+
+    Raises:
+        OutputError: a file of that name is there, or the folder cannot be written.
+    """
+    if link is None:
+        yield
+        return
+    if link.exists() and not link.is_symlink():
+        raise OutputError(f"{link}: is there already and no link; choose another --link")
+    try:
+        link.unlink(missing_ok=True)
+        link.symlink_to(path)
+    except OSError as error:
+        raise OutputError(f"{link}: cannot be made: {error.strerror or error}") from None
+    try:
+        yield
+    finally:
+        link.unlink(missing_ok=True)

@@ -17,7 +17,7 @@ from tflq.benchmarks.scoring import Score
 from tflq.benchmarks.truth import Judged
 from tflq.benchmarks.wake_words import WakeWords
 from tflq.cli import completion, output
-from tflq.cli.groups import SectionedCommand
+from tflq.cli.help import SectionedCommand
 from tflq.cli.in_force import BACKEND_OPTION
 from tflq.cli.options import (
     DATA_HELP,

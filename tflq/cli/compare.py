@@ -10,7 +10,7 @@ from tflq.analysis.compare import ComparedTensor
 from tflq.api.compare import DEFAULT_SAMPLES, CompareOptions, CompareResult, compare
 from tflq.api.options import SampleOptions, changed
 from tflq.cli import completion, output
-from tflq.cli.groups import SectionedCommand
+from tflq.cli.help import SectionedCommand
 from tflq.cli.options import (
     JOBS_OPTION,
     SCHEDULER_OPTION,

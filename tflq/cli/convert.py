@@ -12,7 +12,7 @@ from tflq.api.convert import DEFAULT_SAMPLES, ConvertAllResult, ConvertOptions, 
 from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions
 from tflq.api.target import ALL, complete
 from tflq.cli import output
-from tflq.cli.groups import SectionedCommand
+from tflq.cli.help import SectionedCommand
 from tflq.cli.options import (
     MODEL_ARGUMENT,
     calibration_options,

@@ -7,7 +7,7 @@ import click
 from tflq.api.dumps import DumpsOptions, dumps
 from tflq.api.options import SampleOptions, changed
 from tflq.cli import output
-from tflq.cli.groups import SectionedCommand
+from tflq.cli.help import SectionedCommand
 from tflq.cli.options import calibration_options, dump_options, reporting, sample_options, target_options
 
 

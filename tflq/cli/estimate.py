@@ -9,7 +9,7 @@ import click
 from tflq.api.estimate import EstimateOptions, EstimateResult, estimate
 from tflq.api.options import CalibrationOptions, TargetOptions
 from tflq.cli import output
-from tflq.cli.groups import SectionedCommand
+from tflq.cli.help import SectionedCommand
 from tflq.cli.options import MODEL_ARGUMENT, calibration_options, target_options, with_page
 from tflq.report.estimate import LAYER_COLUMNS, LAYER_NUMBERS, figures_of, headline, layer_rows, reasons
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tflq.api.c99_program import ProgramResult
-from tflq.api.export import ExportOptions, ExportResult, export
+from tflq.api.export import ExportOptions, ExportResult, ProgramResult, export
 from tflq.api.options import SampleOptions, TargetOptions, changed
 from tflq.cli import output
-from tflq.cli.groups import SectionedCommand
+from tflq.cli.help import SectionedCommand
 from tflq.cli.options import (
     MODEL_ARGUMENT,
     STATE_OPTION,

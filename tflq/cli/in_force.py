@@ -47,7 +47,7 @@ DEBUG_OPTION = click.option("--debug", is_flag=True, expose_value=False, help="S
 def _load_kernels(_ctx: click.Context, _option: click.Parameter, paths: tuple[str, ...]) -> None:
     """Register the kernels of the user's files before the command reads its model."""
     if paths:
-        from tflq.api.load_kernels import load_kernels
+        from tflq import load_kernels
 
         load_kernels(*paths)
 

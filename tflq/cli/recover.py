@@ -10,7 +10,7 @@ import click
 from tflq.api.options import SampleOptions, TargetOptions, changed
 from tflq.api.recover import RecoverOptions, RecoverResult, recover
 from tflq.cli import output
-from tflq.cli.groups import SectionedCommand
+from tflq.cli.help import SectionedCommand
 from tflq.cli.in_force import BACKEND_OPTION
 from tflq.cli.options import (
     JOBS_OPTION,

@@ -9,7 +9,7 @@ import click
 from tflq.api.options import SampleOptions, changed
 from tflq.api.run import RunOptions, RunResult, run
 from tflq.cli import output
-from tflq.cli.groups import SectionedCommand
+from tflq.cli.help import SectionedCommand
 from tflq.cli.in_force import BACKEND_OPTION
 from tflq.cli.options import (
     ARITHMETIC_OPTION,

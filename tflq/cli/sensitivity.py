@@ -11,7 +11,7 @@ import click
 from tflq.api.options import SampleOptions, TargetOptions, changed
 from tflq.api.sensitivity import SensitivityOptions, SensitivityResult, sensitivity
 from tflq.cli import output
-from tflq.cli.groups import SectionedCommand
+from tflq.cli.help import SectionedCommand
 from tflq.cli.options import MODEL_ARGUMENT, calibration_options, target_options, with_page
 from tflq.cli.precision_options import trials
 from tflq.report.precision import quality_head, value_text

@@ -13,7 +13,7 @@ from tflq.api.baseline import BaselineResult, freeze, verify_baseline
 from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions
 from tflq.api.verify import DEFAULT_SAMPLES, VerifyOptions, VerifyResult, verify
 from tflq.cli import output
-from tflq.cli.groups import SectionedCommand
+from tflq.cli.help import SectionedCommand
 from tflq.cli.in_force import BACKEND_OPTION
 from tflq.cli.options import (
     JOBS_OPTION,

@@ -8,10 +8,9 @@ from tflq.graph.builder import GraphBuilder
 from tflq.graph.cut import cut, find_tensor, pruned
 from tflq.graph.dtypes import DType
 from tflq.graph.float_view import dequantise, float_view
-from tflq.graph.graph import ABSENT, Graph, Node, Operands, Tensor
+from tflq.graph.graph import ABSENT, Graph, Node, Operands, Tensor, validate
 from tflq.graph.model import Model, Signature, with_graphs
 from tflq.graph.quantisation import Affine, Blockwise, FakeQuantize, Logarithmic, Quantisation, Range
-from tflq.graph.validate import validate
 
 __all__ = [
     "ABSENT",

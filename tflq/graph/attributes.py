@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from tflq.arrays import same
 from tflq.errors import GraphError
-from tflq.graph.equality import same
 
 Attribute = bool | int | float | str | bytes | tuple[int, ...] | tuple[float, ...] | np.ndarray | None
 

@@ -9,9 +9,8 @@ import numpy as np
 from tflq.arrays import Array
 from tflq.graph.attributes import Attribute, Attributes
 from tflq.graph.dtypes import DType
-from tflq.graph.graph import Graph, Node, Tensor
+from tflq.graph.graph import Graph, Node, Tensor, validate
 from tflq.graph.quantisation import Quantisation
-from tflq.graph.validate import validate
 
 
 class GraphBuilder:

@@ -8,9 +8,8 @@ from difflib import get_close_matches
 
 from tflq.errors import GraphError, OptionError, UnsupportedError
 from tflq.graph.dtypes import DType
-from tflq.graph.graph import ABSENT, Graph, Node
+from tflq.graph.graph import ABSENT, Graph, Node, validate
 from tflq.graph.quantisation import Blockwise
-from tflq.graph.validate import validate
 
 _NAMED = 5
 """Tensors that a message names."""

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tflq.arrays import Doubles, Integers, Reals, Singles
-from tflq.graph.equality import same
+from tflq.arrays import Doubles, Integers, Reals, Singles, same
 
 
 @dataclass(frozen=True, eq=False)

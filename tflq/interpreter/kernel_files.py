@@ -6,6 +6,7 @@ entry point of group `tflq.kernels` has it. A file carries its text, so that pro
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 from hashlib import sha256
@@ -42,18 +43,6 @@ def loaded_kernel_files() -> tuple[KernelFile, ...]:
     return tuple(_loaded.values())
 
 
-def read_kernel_file(path: str | Path) -> KernelFile:
-    """Read a file with kernels.
-
-    Raises:
-        TflqError: it cannot be read.
-    """
-    try:
-        return KernelFile(str(path), Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise TflqError(f"{path}: {error}") from error
-
-
 def load_kernel_file(file: KernelFile) -> None:
     """Run a file and register its kernels; the same text is loaded once in a process.
 
@@ -70,3 +59,20 @@ def load_kernel_file(file: KernelFile) -> None:
         sys.modules.pop(file.module, None)
         raise TflqError(f"{file.path}: {type(error).__name__}: {error}") from error
     _loaded[file.module] = file
+
+
+def load_kernels(*paths: str | os.PathLike[str]) -> None:
+    """Run Python files that register kernels; models that need them run from then on, in workers of a search, too.
+
+    Args:
+        *paths: of files that you trust.
+
+    Raises:
+        TflqError: a file that cannot be read, or what is wrong in it.
+    """
+    for path in paths:
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise TflqError(f"{path}: {error}") from error
+        load_kernel_file(KernelFile(os.fspath(path), text))

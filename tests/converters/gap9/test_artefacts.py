@@ -13,12 +13,12 @@ import pytest
 from tests.support.gap9_golden import CASES, Golden, golden, quantised
 from tests.support.gap9_nets import Net
 from tests.support.gap9_read_back import read_graph
+from tflq.arrays import same
 from tflq.converters.gap9.emit.hardware import config0, multiplied_bias
 from tflq.converters.gap9.emit.tflite_view import tflite_view
 from tflq.converters.targets import find_target
 from tflq.converters.tflite import model_from_bytes
 from tflq.errors import FormatError
-from tflq.graph.equality import same
 from tflq.interpreter import lower
 from tflq.schemas.gap9 import quantization_schema, specification
 

@@ -14,6 +14,7 @@ from tests.support.gap9_golden import quantised
 from tests.support.gap9_nets import Net
 from tests.support.gap9_read_back import read_graph
 from tflq import convert, explain
+from tflq.arrays import same
 from tflq.converters.gap9.departures import departures_of
 from tflq.converters.gap9.expressions.groups import NEEDING
 from tflq.converters.passes.rewrite import with_attributes
@@ -21,7 +22,6 @@ from tflq.converters.targets import find_target
 from tflq.converters.tflite import model_from_bytes, model_to_bytes
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, DType, Graph, GraphBuilder, Model, Range
-from tflq.graph.equality import same
 from tflq.interpreter import Engine, lower
 from tflq.interpreter.kernels.gap9.rounding import code_type, dequantise, quantise
 from tflq.schemas.gap9 import quantization_schema

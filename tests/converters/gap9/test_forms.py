@@ -9,12 +9,12 @@ import pytest
 
 from tests.support.float_forms import FORMS, built
 from tests.support.gap9_read_back import read_graph
+from tflq.arrays import same
 from tflq.converters.calibration import StatisticsOptions, calibrate
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
 from tflq.errors import TflqError
 from tflq.graph import Array, Graph, Model
-from tflq.graph.equality import same
 from tflq.graph.float_view import dequantise
 from tflq.interpreter import Engine, lower
 

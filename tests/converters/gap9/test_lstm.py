@@ -13,6 +13,7 @@ import pytest
 from tests.support.data import data_path
 from tests.support.gap9_golden import quantised
 from tests.support.gap9_read_back import read_graph
+from tflq.arrays import same
 from tflq.converters.gap9.passes.choose_engines import NE16, SQ8
 from tflq.converters.gap9.passes.constants import cell_maximum
 from tflq.converters.passes.rewrite import with_attributes
@@ -20,7 +21,6 @@ from tflq.converters.targets import find_target
 from tflq.converters.tflite import read_model
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Graph, Model, Range
-from tflq.graph.equality import same
 from tflq.interpreter import Engine, lower
 
 SCHEMES = {"ne16": "gap9-ne16", "sq8": "gap9-sq8"}

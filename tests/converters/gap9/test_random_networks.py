@@ -8,9 +8,9 @@ import pytest
 from tests.support.gap9_golden import quantised
 from tests.support.gap9_random import random_network
 from tests.support.gap9_read_back import read_graph
+from tflq.arrays import same
 from tflq.converters.targets import find_target
 from tflq.graph import Model
-from tflq.graph.equality import same
 from tflq.interpreter import Engine, lower
 
 

@@ -11,7 +11,7 @@ from tests.support.command import tflq
 from tests.support.data import data_path
 from tests.support.kws import clips, right
 from tests.support.openvino import Runtime, channels_first, converted, files_of
-from tflq.benchmarks.demo_data import demo_model_path
+from tflq.api.demo import demo_model_path
 from tflq.converters.calibration import StatisticsOptions, calibrate
 from tflq.converters.openvino import OPENVINO
 from tflq.converters.tflite import model_to_bytes, read_model

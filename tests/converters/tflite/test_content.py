@@ -10,6 +10,7 @@ import pytest
 from tests.support.draw import affine
 from tests.support.single_op import assert_same_bits
 from tflq.analysis.oracle import Oracle
+from tflq.arrays import same
 from tflq.converters.tflite import model_from_bytes, model_to_bytes, read_model, write_model
 from tflq.converters.tflite.extras import ModelExtra, NodeExtra, TensorExtra
 from tflq.converters.tflite.writer import to_tables
@@ -28,7 +29,6 @@ from tflq.graph import (
     Tensor,
     dequantise,
 )
-from tflq.graph.equality import same
 from tflq.schemas import tflite as schema
 
 F32 = np.float32

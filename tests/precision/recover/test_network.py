@@ -12,7 +12,7 @@ import pytest
 from tests.support.digits_problem import model
 from tflq import limits
 from tflq.analysis.inputs import GivenSamples
-from tflq.benchmarks.demo_data import demo_samples
+from tflq.api.demo import demo_samples
 from tflq.converters.settings import parse_settings
 from tflq.converters.settled import dequantized
 from tflq.converters.targets import find_target

@@ -12,9 +12,8 @@ import numpy as np
 
 from tflq.analysis.compare.tally import sqnr_db
 from tflq.analysis.executions import real_values
-from tflq.arrays import Doubles
+from tflq.arrays import Doubles, same
 from tflq.graph import Affine, Array, Tensor
-from tflq.graph.equality import same
 
 _DERIVED = frozenset({"step_map", "prepared", "table", "pairs", "first", "second", "exponentials", "addends"})
 """Fields that follow from others."""

@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from tflq.errors import InputError
-from tflq.files import read_bytes, require_file
+from tflq.files import read_bytes, recognised, require_file
 from tflq.graph import Array, Tensor
-from tflq.recognised import recognised
 
 KINDS = (".npy", ".npz", ".bin")
 _NAMED = 3

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import same
 from tflq.converters.tflite.sparsity import block_of, densify
 from tflq.errors import FormatError
 from tflq.graph import Tensor
-from tflq.graph.equality import same
 from tflq.schemas import tflite as schema
 
 

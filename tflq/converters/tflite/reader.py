@@ -12,10 +12,9 @@ from tflq.converters.tflite.operand_counts import check_counts
 from tflq.converters.tflite.options import attributes_of
 from tflq.converters.tflite.tensors import TensorReader, count_of
 from tflq.errors import FormatError, UnsupportedError
-from tflq.files import Source, content_of, name_of_source
+from tflq.files import Source, content_of, name_of_source, recognised
 from tflq.graph import ABSENT, Graph, Model, Node, Signature, validate
 from tflq.limits import Limits, Tally, applied, current
-from tflq.recognised import recognised
 from tflq.schemas import tflite as schema
 
 

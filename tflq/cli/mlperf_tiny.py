@@ -1,4 +1,4 @@
-"""`tflq data`: MLPerf Tiny's data sets."""
+"""`tflq models` and `tflq data`: MLPerf Tiny's reference models and data sets."""
 
 from __future__ import annotations
 
@@ -6,10 +6,50 @@ from pathlib import Path
 
 import click
 
-from tflq.api.data import FOLDER, build_data, data_sets, fetch_data
+from tflq.api.mlperf_tiny import FOLDER, build_data, data_sets, fetch_data, fetch_models, models
 from tflq.cli import completion, output
-from tflq.cli.groups import HelpfulGroup
+from tflq.cli.help import HelpfulGroup
 from tflq.cli.options import path_option, reporting
+
+
+@click.group("models", cls=HelpfulGroup, no_args_is_help=False)
+def models_command() -> None:
+    """Get the MLPerf Tiny reference models (mlcommons/tiny at a pinned commit, checksums pinned)."""
+
+
+@models_command.command("fetch")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@path_option(
+    "--dir",
+    "folder",
+    default=Path("models"),
+    show_default=True,
+    help="Folder to put them into; it is made where it is missing.",
+)
+@click.option("--base-url", metavar="URL", help="Another place with the same folders: a mirror.")
+@reporting
+def fetch_models_command(names: tuple[str, ...], folder: Path, base_url: str | None, as_json: bool) -> None:
+    """Put the models named into a folder; all of them where none is named.
+
+    A file that is there already is kept if its checksum is right, and refused if it is wrong. Where the environment
+    variable TFLQ_DATA names a folder with right copies (in it, or in its "models"), they are used, not the network.
+    """
+    found = fetch_models(*names, folder=folder, base_url=base_url, progress=output.progress)
+    lines = [
+        f"{folder / model.name}: {outcome}, {output.size(model.size_bytes)}, checksum right"
+        for model, outcome in found.outcomes
+    ]
+    output.show(found, as_json, lambda: output.lines(lines))
+
+
+@models_command.command("list")
+@reporting
+def list_models_command(as_json: bool) -> None:
+    """List the models by name."""
+    found = models()
+    rows = [(m.name, m.task.replace("_", " "), output.size(m.size_bytes)) for m in found.models]
+    output.show(found, as_json, lambda: output.table(("name", "task", "size"), rows, right=("size",)))
+
 
 _FOLDER = path_option(
     "--dir",
@@ -22,11 +62,11 @@ _BASE_URL = click.option("--base-url", metavar="URL", help="A mirror of mlcommon
 
 
 @click.group("data", cls=HelpfulGroup, no_args_is_help=False)
-def command() -> None:
+def data_command() -> None:
     """Get MLPerf Tiny's data sets: what is published, and the rest made of the original archives."""
 
 
-@command.command("list")
+@data_command.command("list")
 @reporting
 def list_command(as_json: bool) -> None:
     """List the data sets: what `fetch` gets, and of what `build` makes the rest."""
@@ -38,7 +78,7 @@ def list_command(as_json: bool) -> None:
     output.show(found, as_json, lambda: output.table(("task", "fetch", "build, of", "which is"), rows))
 
 
-@command.command("fetch")
+@data_command.command("fetch")
 @click.argument("tasks", nargs=-1, metavar="[TASK]...", shell_complete=completion.tasks)
 @_FOLDER
 @_BASE_URL
@@ -58,7 +98,7 @@ def fetch_command(
     output.show(found, as_json, lambda: output.lines(lines))
 
 
-@command.command("build")
+@data_command.command("build")
 @click.argument("task", metavar="TASK", shell_complete=completion.tasks)
 @click.option(
     "--from",

@@ -1,4 +1,4 @@
-"""`tflq.cut`: a part of a model as a model of its own."""
+"""`tflq.cut` and `tflq.dequantize`: a model made of another, and the .tflite that it was written to."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from tflq.api.read_model import ModelSource, read_model
 from tflq.api.result import WrittenModel, written
 from tflq.api.samples import input_names
-from tflq.converters.settled import settled_model
+from tflq.converters.settled import dequantized, settled_model
 from tflq.graph import Graph, Model, find_tensor
 from tflq.graph import cut as cut_graph
 from tflq.quoting import Json
@@ -71,3 +71,41 @@ def _named(model: Model, texts: Sequence[str]) -> list[int]:
 def _tensors(graph: Graph, indices: Sequence[int]) -> Json:
     found = [(t, graph.tensors[t]) for t in indices]
     return [{"index": t, "name": x.name, "dtype": x.dtype.value, "shape": x.shape} for t, x in found]
+
+
+class DequantizeResult(WrittenModel):
+    """The float network."""
+
+    def report(self) -> Mapping[str, Json]:
+        """Return its size against that of the whole."""
+        old, new = self.whole.graphs, self.model.graphs
+        inputs = [
+            (before.tensors[a], after.tensors[b])
+            for before, after in zip(old, new, strict=True)
+            for a, b in zip(before.inputs, after.inputs, strict=True)
+        ]
+        return {
+            "output": None if self.output is None else str(self.output),
+            "size_bytes": self.size_bytes,
+            "operators": sum(len(graph.nodes) for graph in new),
+            "operators_before": sum(len(graph.nodes) for graph in old),
+            "inputs_now_float": sum(before.dtype is not after.dtype for before, after in inputs),
+        }
+
+
+def dequantize(model: ModelSource, output: str | Path | None = None) -> DequantizeResult:
+    """Return the float view of a model: float32 in place of every quantised tensor, constants dequantised.
+
+    QUANTIZE, DEQUANTIZE and FAKE_QUANT go; ranges of activations stay as minimum and maximum.
+
+    Args:
+        model: quantised, or in part.
+        output: a .tflite to write.
+
+    Raises:
+        GraphError: a constant whose scales do not fit its shape.
+        OutputError: the file cannot be written.
+    """
+    found = read_model(model)
+    result = dequantized(found)
+    return DequantizeResult(result, found, written(result, output))
