@@ -14,7 +14,7 @@ import numpy as np
 from tflq.converters.settings import Setting, Settings
 from tflq.errors import GraphError, OptionError, TflqError
 from tflq.graph import ABSENT, Affine, Array, Graph, Model, Tensor
-from tflq.interpreter.operands.sound_scales import require_sound_tensor
+from tflq.interpreter.operands.checks import require_sound_tensor
 from tflq.quoting import file_name
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tflq.converters.calibration.histogram import Histogram
+from tflq.converters.calibration.statistics import Histogram
 
 CAPACITY = 64
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from tests.support.refused import refuses
-from tflq.converters.calibration.histogram import best_window
 from tflq.converters.calibration.options import STRATEGIES, StatisticsOptions, parse_strategy
-from tflq.converters.calibration.statistics import Statistics
+from tflq.converters.calibration.statistics import Statistics, best_window
 from tflq.converters.calibration.strategies import GAUSS_ALPHA, LAPLACE_ALPHA, MSE_STEPS, bounds_of, squared_error
 from tflq.errors import OptionError
 

@@ -7,9 +7,18 @@ import pytest
 from numpy.typing import NDArray
 
 from tflq.converters.tflite_quantiser.recipes.columns import scaled, spread
-from tflq.converters.tflite_quantiser.recipes.params import Params, bias, bounds_of_codes, from_bounds, grown, quantised
+from tflq.converters.tflite_quantiser.recipes.params import (
+    Params,
+    bias,
+    bounds_of_codes,
+    from_bounds,
+    grown,
+    hadamard,
+    quantised,
+    rotated,
+    weights_of,
+)
 from tflq.converters.tflite_quantiser.recipes.rules import MIN_MAX, MSE, OCTAV, Widths
-from tflq.converters.tflite_quantiser.recipes.weights import hadamard, rotated, weights_of
 from tflq.errors import UnsupportedError
 
 F32 = np.float32

@@ -9,7 +9,7 @@ from tflq.graph import Array, DType, Graph
 from tflq.graph.builder import GraphBuilder
 from tflq.interpreter import Engine, lower
 from tflq.interpreter.accumulate import Window
-from tflq.interpreter.accumulate.cascade import cascade_sums
+from tflq.interpreter.accumulate.sequential import cascade_sums
 from tflq.interpreter.accumulate.transposed import TransposedWindow, prepare_transposed
 from tflq.interpreter.kernels.aipu.float_sums import (
     AMD,

@@ -17,8 +17,7 @@ from tests.support.integer_networks import integer_network
 from tflq.errors import TflqWarning
 from tflq.interpreter import Engine
 from tflq.interpreter.compiled import compiler
-from tflq.interpreter.compiled.compiler import CompilerError, load_library
-from tflq.interpreter.compiled.structures import CLayer, CPlan
+from tflq.interpreter.compiled.compiler import CLayer, CompilerError, CPlan, load_library
 
 load_again = load_library.__wrapped__
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tflq.graph import DType
-from tflq.interpreter.accumulate.bounds import FLOAT32_EXACT
+from tflq.interpreter.accumulate.products import FLOAT32_EXACT
 from tflq.interpreter.kernels.aipu.activation import Fused
 from tflq.interpreter.kernels.aipu.linear import FilterParams as AipuFilter
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier as AipuMultiplier

@@ -233,7 +233,7 @@ REFUSED = (
     _refused(
         "fully_connected",
         _Q,
-        "input, weights and output of 8 or 16 bits that are not one of the pairings of fully_connected_types.py",
+        "input, weights and output of 8 or 16 bits that are not one of the pairings of fully_connected.py",
         "TFLite reads the bytes of one type as another; tflq refuses",
     ),
     _refused(

@@ -7,9 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.converters.calibration.histogram import best_window
 from tflq.converters.calibration.options import StatisticsOptions
-from tflq.converters.calibration.statistics import Statistics
+from tflq.converters.calibration.statistics import Statistics, best_window
 
 Bounds = tuple[float, float]
 Rule = Callable[[Statistics, StatisticsOptions], Bounds]

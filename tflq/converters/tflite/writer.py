@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from tflq.converters.tflite.extras import ModelExtra, NodeExtra, TensorExtra, is_still_sparse
 from tflq.converters.tflite.options import options_of, tensor_type
-from tflq.converters.tflite.quantisation import write_quantisation
-from tflq.converters.tflite.tensors import encode_constant
+from tflq.converters.tflite.tensors import encode_constant, write_quantisation
 from tflq.errors import GraphError
 from tflq.files import write_bytes
 from tflq.graph import Graph, Model, Node, Tensor

@@ -11,18 +11,18 @@ from tflq.converters.passes.conversions import Conversions
 from tflq.converters.passes.requirements import collect_problems, refuse
 from tflq.converters.settings import Options, Settings, read_options
 from tflq.converters.tflite_quantiser.choose_kinds import PLAIN, Choice, choose_kinds, float_constants
-from tflq.converters.tflite_quantiser.choose_scales import (
-    Scales,
-    activation_inputs,
-    activation_outputs,
-    choose_scales,
-)
 from tflq.converters.tflite_quantiser.constants import Constants, type_of
 from tflq.converters.tflite_quantiser.options import LayerOptions
 from tflq.converters.tflite_quantiser.prepare import Prepared, prepare
 from tflq.converters.tflite_quantiser.recipes.quantise import quantise_by_recipe
 from tflq.converters.tflite_quantiser.rules import RULES, VERSIONS
-from tflq.converters.tflite_quantiser.scales import unsigned
+from tflq.converters.tflite_quantiser.scales import (
+    Scales,
+    activation_inputs,
+    activation_outputs,
+    choose_scales,
+    unsigned,
+)
 from tflq.graph import ABSENT, Affine, DType, Graph, Node, Tensor, pruned, validate
 
 ARITHMETIC = "tflite"

@@ -9,11 +9,17 @@ zero point), and the step back to narrow integers (numerics.requantise). Sums of
 
 from __future__ import annotations
 
-from tflq.interpreter.accumulate.bounds import accumulator_range, exact_dtype, worst_magnitude
 from tflq.interpreter.accumulate.convolution import Convolution, accumulate_convolution, prepare_convolution
 from tflq.interpreter.accumulate.depthwise import Depthwise, accumulate_depthwise, prepare_depthwise
 from tflq.interpreter.accumulate.pooling import window_counts, window_maxima, window_sums
-from tflq.interpreter.accumulate.products import MatrixProduct, accumulate_product, prepare_product
+from tflq.interpreter.accumulate.products import (
+    MatrixProduct,
+    accumulate_product,
+    accumulator_range,
+    exact_dtype,
+    prepare_product,
+    worst_magnitude,
+)
 from tflq.interpreter.accumulate.samples_last import (
     accumulate_in_order,
     accumulate_samples_last,

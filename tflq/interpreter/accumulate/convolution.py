@@ -18,11 +18,9 @@ import numpy as np
 from tflq.errors import GraphError
 from tflq.graph import Array
 from tflq.interpreter.accumulate import taps
-from tflq.interpreter.accumulate.bounds import exact_dtype, worst_magnitude
 from tflq.interpreter.accumulate.depthwise import Depthwise, accumulate_depthwise, prepare_depthwise
-from tflq.interpreter.accumulate.image import padded, strided_view
-from tflq.interpreter.accumulate.products import MatrixProduct, accumulate_product
-from tflq.interpreter.accumulate.window import Pair, Window
+from tflq.interpreter.accumulate.products import MatrixProduct, accumulate_product, exact_dtype, worst_magnitude
+from tflq.interpreter.accumulate.window import Pair, Window, padded, strided_view
 from tflq.interpreter.execution.layout import COSTS
 from tflq.interpreter.recording.primitive import primitive
 

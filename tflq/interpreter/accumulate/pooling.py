@@ -7,9 +7,8 @@ from numpy.typing import NDArray
 
 from tflq.graph import Array
 from tflq.interpreter.accumulate import taps
-from tflq.interpreter.accumulate.bounds import exact_dtype
-from tflq.interpreter.accumulate.image import padded
-from tflq.interpreter.accumulate.window import Pair, Window
+from tflq.interpreter.accumulate.products import exact_dtype
+from tflq.interpreter.accumulate.window import Pair, Window, padded
 from tflq.interpreter.recording.primitive import primitive
 
 

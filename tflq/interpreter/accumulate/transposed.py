@@ -18,7 +18,7 @@ from tflq.arrays import Singles
 from tflq.errors import GraphError
 from tflq.graph import Array
 from tflq.interpreter.accumulate import taps
-from tflq.interpreter.accumulate.bounds import exact_dtype, worst_magnitude
+from tflq.interpreter.accumulate.products import exact_dtype, worst_magnitude
 from tflq.interpreter.accumulate.window import Pair, Window
 from tflq.interpreter.recording.primitive import primitive
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tflq.arrays import Integers, Singles
 from tflq.graph import ABSENT, Array, DType, Graph, Tensor
 from tflq.interpreter.accumulate import Window, window_counts
-from tflq.interpreter.accumulate.bounds import FLOAT32_EXACT
+from tflq.interpreter.accumulate.products import FLOAT32_EXACT
 from tflq.interpreter.compiled.pairs import AffinePair, RoundedPair, affine_pair, rounded_pair
 from tflq.interpreter.compiled.reals import ByLine, ByThresholds, ToReals, by_thresholds, to_reals
 from tflq.interpreter.execution.lowering import Step

@@ -9,11 +9,10 @@ import numpy as np
 from tflq.graph import Array
 from tflq.interpreter.accumulate import Window
 from tflq.interpreter.compiled.buffers import Buffer, Offsets
-from tflq.interpreter.compiled.compiler import Library
+from tflq.interpreter.compiled.compiler import CLayer, LayerKind, Library, fill
 from tflq.interpreter.compiled.forms import ByExponentials, ByTable, Pool
 from tflq.interpreter.compiled.pairs import AffinePair
 from tflq.interpreter.compiled.reals import ByLine, ByThresholds, ToReals
-from tflq.interpreter.compiled.structures import CLayer, LayerKind, fill
 from tflq.interpreter.layers.linear import Linear
 from tflq.interpreter.layers.reals import RealMap, RealSum
 from tflq.interpreter.numerics.requantise import StepMaps

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from tflq.graph import ABSENT, Graph
 from tflq.interpreter.compiled.buffers import NO_MARGINS, Buffer, Margins, image_of, joined, margins_of, placed
-from tflq.interpreter.compiled.compiler import Library
+from tflq.interpreter.compiled.compiler import CLayer, LayerKind, Library
 from tflq.interpreter.compiled.forms import ByExponentials, ByTable, Form, Move, OfQuantized, Pool, form_of
 from tflq.interpreter.compiled.layers import Packer
 from tflq.interpreter.compiled.reals import ByLine, ByThresholds, ToReals
-from tflq.interpreter.compiled.structures import CLayer, LayerKind
 from tflq.interpreter.execution.lowering import Step
 from tflq.interpreter.layers.linear import Linear
 from tflq.interpreter.layers.reals import RealSum

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.graph import Array, Graph
-from tflq.interpreter.compiled.compiler import Library
+from tflq.interpreter.compiled.compiler import CLayer, CPlan, Library, aligned_copy
 from tflq.interpreter.compiled.plan import Planned, Run, runs_of
-from tflq.interpreter.compiled.structures import CLayer, CPlan, aligned_copy
 from tflq.interpreter.execution.lowering import Step
 from tflq.interpreter.execution.values import Value
 

@@ -1,4 +1,4 @@
-/* What structures.py fills: maps, layers, plans. */
+/* What compiler.py declares once more: maps, layers, plans. */
 #ifndef TFLQ_STRUCTS_H
 #define TFLQ_STRUCTS_H
 

@@ -1,18 +1,19 @@
-"""A lowered graph as a list of steps."""
+"""Programs: a model's lowered graphs as lists of steps."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
 from tflq import limits
 from tflq.errors import GraphError
-from tflq.graph import ABSENT, Affine, Array, DType, Node, Tensor
+from tflq.graph import ABSENT, Affine, Array, DType, Graph, Node, Tensor
+from tflq.interpreter.compiled.compiler import Library as Kernels
 from tflq.interpreter.compiled.run import CompiledRun, compiled_steps
-from tflq.interpreter.execution.control import CONTROL, RESOURCES, Session, require_call
+from tflq.interpreter.execution.control import CONTROL, RESOURCES, Session, called_graphs, require_call
 from tflq.interpreter.execution.deferred import Deferred, DeferredNode
 from tflq.interpreter.execution.layout import (
     SAMPLES_LAST_FROM,
@@ -23,11 +24,8 @@ from tflq.interpreter.execution.layout import (
 from tflq.interpreter.execution.lowering import Step, lower
 from tflq.interpreter.execution.settle import shared
 from tflq.interpreter.execution.values import Value, bytes_of, for_all_samples
+from tflq.interpreter.operands.computations import name_computations
 from tflq.interpreter.registry import Kernel, kernel, kernel_name
-
-if TYPE_CHECKING:
-    from tflq.interpreter.execution.library import Library
-
 
 Part: TypeAlias = Step | CompiledRun
 """What a program executes in one go."""
@@ -303,3 +301,52 @@ def _run_kernel(
         for result in results[: len(step.node.outputs)]:
             limits.require_room(bytes_of(result) // samples, "a result")
     return results
+
+
+class Library:
+    """The programs of a model's graphs, made when they are first needed."""
+
+    def __init__(self, graphs: Sequence[Graph], arithmetic: str, kernels: Kernels | None = None) -> None:
+        """Start without programs; `kernels` are compiled ones, None for numpy alone."""
+        self.graphs = name_computations(graphs)
+        self.kernels = kernels
+        self.arithmetic = arithmetic
+        self.called = frozenset(g for graph in graphs for node in graph.nodes for g in called_graphs(node))
+        self._programs: dict[int, Program] = {}
+
+    def program(self, number: int) -> Program:
+        """Return the program of a graph.
+
+        Raises:
+            GraphError: there is no such graph.
+            UnsupportedError: an operator without a kernel.
+        """
+        if not 0 <= number < len(self.graphs):
+            raise GraphError(f"subgraph {number} is out of range, the model has 0..{len(self.graphs) - 1}")
+        if number not in self._programs:
+            self._programs[number] = Program(self, number)
+        return self._programs[number]
+
+    def reachable(self, number: int) -> set[int]:
+        """Return the graphs that graph `number` may run, itself included.
+
+        Raises:
+            GraphError: as `program`, or a graph runs itself, by way of others or not.
+            UnsupportedError: as `program`, or graphs run each other more levels deep than `max_depth`.
+        """
+        levels: dict[int, int] = {}
+        self._visit(number, (), levels)
+        return set(levels)
+
+    def _visit(self, number: int, path: tuple[int, ...], levels: dict[int, int]) -> int:
+        """Find how many levels of graphs lie below and including a graph that is run by way of `path`."""
+        if number in path:
+            names = " -> ".join(map(str, (*path, number)))
+            raise GraphError(f"subgraphs run each other in a circle: {names}; such a model never ends")
+        allowed, what = limits.current(), f"levels of subgraphs that run each other, down to subgraph {number}"
+        allowed.require("max_depth", len(path) + 1, what)
+        if number not in levels:
+            below = {called for node in self.program(number).graph.nodes for called in called_graphs(node)}
+            levels[number] = 1 + max((self._visit(n, (*path, number), levels) for n in sorted(below)), default=0)
+        allowed.require("max_depth", len(path) + levels[number], what)
+        return levels[number]

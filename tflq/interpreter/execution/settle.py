@@ -23,8 +23,7 @@ from tflq.interpreter.execution.control import CONTROL
 from tflq.interpreter.execution.deferred import Deferred, placed
 from tflq.interpreter.execution.memory import AliveBytes
 from tflq.interpreter.execution.shapes import SHAPE_RULES, Shape, ShapeRule
-from tflq.interpreter.operands.checks import require_result
-from tflq.interpreter.operands.sound_scales import require_sound_scales
+from tflq.interpreter.operands.checks import require_result, require_sound_scales
 from tflq.interpreter.registry import Kernel, arithmetic_of, kernel, kernel_name
 
 _WITHOUT_SCALES = ("tflq.interpreter.kernels.move.", "tflq.interpreter.kernels.plain.")

@@ -15,9 +15,9 @@ from tflq.interpreter.numerics.fixed_point import INT32_MAX, rounding_divide_by_
 from tflq.interpreter.numerics.fixed_point import saturating_rounding_doubling_high_mul as srdhm
 from tflq.interpreter.recording.primitive import primitive
 
-_EXP_OF_MINUS_ONE_EIGHTH = 1895147668  # round(2^31 exp(-1/8)), and so on below
-_ONE_THIRD = 715827883
-_EXP_OF_MINUS_POWER_OF_TWO = {
+EXP_OF_MINUS_ONE_EIGHTH = 1895147668  # round(2^31 exp(-1/8)), and so on below
+ONE_THIRD = 715827883
+EXP_OF_MINUS_POWER_OF_TWO = {
     -2: 1672461947,
     -1: 1302514674,
     0: 790015084,
@@ -27,8 +27,8 @@ _EXP_OF_MINUS_POWER_OF_TWO = {
     4: 242,
 }
 _Number = TypeVar("_Number", Integers, int)
-_48_OVER_17 = 1515870810  # two integer bits
-_MINUS_32_OVER_17 = -1010580540
+NEWTON_START = 1515870810  # 48/17, with two integer bits
+NEWTON_SLOPE = -1010580540  # -32/17
 
 
 @primitive("exponential", "exp({a}) with {integer_bits} integer bits")
@@ -50,7 +50,7 @@ def exp_on_negative_values(a: ArrayLike, integer_bits: int) -> Integers:
     remainder = (value & (quarter - 1)) - quarter
     result = _exp_between_minus_quarter_and_zero(remainder << integer_bits)
     powers = remainder - value
-    for exponent, constant in _EXP_OF_MINUS_POWER_OF_TWO.items():
+    for exponent, constant in EXP_OF_MINUS_POWER_OF_TWO.items():
         if integer_bits > exponent:
             has_power = (powers >> (fraction_bits + exponent)) & 1
             result = np.where(has_power, srdhm(result, constant), result)
@@ -132,7 +132,7 @@ def bit_length(x: Integers) -> Integers:
 def _twice_one_over_one_plus_x(a: _Number) -> _Number:
     """The Newton steps of `one_over_one_plus_x`; their result has one integer bit and is doubled without saturation."""
     half_denominator = (a + (1 << 31)) >> 1  # rounded half of a + (2^31 - 1)
-    x = product(half_denominator, _MINUS_32_OVER_17) + _48_OVER_17
+    x = product(half_denominator, NEWTON_SLOPE) + NEWTON_START
     for _ in range(3):
         rest = (1 << 29) - product(half_denominator, x)
         x = x + (product(x, rest) << 2)
@@ -144,6 +144,6 @@ def _exp_between_minus_quarter_and_zero(a: Integers) -> Integers:
     x2 = srdhm(x, x)
     x3 = srdhm(x2, x)
     x4 = srdhm(x2, x2)
-    cubic = srdhm(rounding_divide_by_pot(x4, 2) + x3, _ONE_THIRD) + x2
+    cubic = srdhm(rounding_divide_by_pot(x4, 2) + x3, ONE_THIRD) + x2
     polynomial = x + rounding_divide_by_pot(cubic, 1)
-    return _EXP_OF_MINUS_ONE_EIGHTH + srdhm(_EXP_OF_MINUS_ONE_EIGHTH, polynomial)
+    return EXP_OF_MINUS_ONE_EIGHTH + srdhm(EXP_OF_MINUS_ONE_EIGHTH, polynomial)

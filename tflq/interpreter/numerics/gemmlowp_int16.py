@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tflq.arrays import Integers
 from tflq.graph import DType
+from tflq.interpreter.numerics import gemmlowp
 from tflq.interpreter.numerics.fixed_point import rounding_divide_by_pot, saturate, wrap_int16
 from tflq.interpreter.numerics.fixed_point import saturating_rounding_doubling_high_mul as srdhm
 from tflq.interpreter.numerics.lookup_tables import all_codes
@@ -31,15 +32,10 @@ def _constant(raw: int) -> int:
     return int(rounding_divide_by_pot(raw, 16))
 
 
-_EXP_OF_MINUS_ONE_EIGHTH = _constant(1895147668)
-_ONE_THIRD = _constant(715827883)
-_48_OVER_17, _MINUS_32_OVER_17 = _constant(1515870810), _constant(-1010580540)
-_EXP_OF_MINUS_POWER_OF_TWO = {
-    exponent: _constant(raw)
-    for exponent, raw in zip(
-        range(-2, 5), (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242), strict=True
-    )
-}
+_EXP_OF_MINUS_ONE_EIGHTH = _constant(gemmlowp.EXP_OF_MINUS_ONE_EIGHTH)
+_ONE_THIRD = _constant(gemmlowp.ONE_THIRD)
+_NEWTON_START, _NEWTON_SLOPE = _constant(gemmlowp.NEWTON_START), _constant(gemmlowp.NEWTON_SLOPE)
+_EXP_OF_MINUS_POWER_OF_TWO = {n: _constant(raw) for n, raw in gemmlowp.EXP_OF_MINUS_POWER_OF_TWO.items()}
 
 
 def logistic_table(integer_bits: int) -> Table:
@@ -112,7 +108,7 @@ def _half_sum(a: Integers) -> Integers:
 
 def _newton(half_denominator: Integers) -> Integers:
     """1 / half_denominator with two integer bits: three steps from 48/17 - 32/17 d; int16 registers wrap."""
-    x = wrap_int16(_48_OVER_17 + srdhm(half_denominator, _MINUS_32_OVER_17, 16))
+    x = wrap_int16(_NEWTON_START + srdhm(half_denominator, _NEWTON_SLOPE, 16))
     for _ in range(3):
         rest = wrap_int16(_ONE_OF_TWO_BITS - srdhm(half_denominator, x, 16))
         x = wrap_int16(x + saturate(srdhm(x, rest, 16) << 2, 16))

@@ -20,9 +20,8 @@ import numpy as np
 
 from tflq.arrays import Doubles, Integers
 from tflq.graph import Array
-from tflq.interpreter.numerics.single_precision import fit_in_float32
 from tflq.interpreter.numerics.step_map import BLOCK, StepMap, apply
-from tflq.interpreter.numerics.steps import Steps, fit_in_float64
+from tflq.interpreter.numerics.steps import Steps, fit_in_float32, fit_in_float64
 from tflq.interpreter.numerics.thresholds import Exact, Reach, find_thresholds
 from tflq.interpreter.recording.primitive import recorder
 

@@ -1,14 +1,22 @@
-"""What a float map must reproduce, and the map in float64 that does."""
+"""What a float map must reproduce, and the maps in float64 and float32 that do.
+
+A float32 map costs half of a float64 one on many elements. With slope s fixed, fl(fl(acc + B) * s) reaches k where acc
++ B >= q[k], and q follows from how float32 rounds: a result rounds up to a float32 number r where the exact value is
+past the middle between r and the number before it. So the offsets B that reach every code at T[k] and none at T[k] - 1
+form an interval, from max(q[k] - T[k]) to below min(q[k] - T[k]) + 1, and slopes are tried, in units in the last place,
+until a float32 number lies in it. What the search finds is only proposed: the map is compared at every threshold.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.arrays import Doubles, Integers
-from tflq.interpreter.numerics.step_map import Reals, StepMap
+from tflq.arrays import Doubles, Integers, Singles
+from tflq.interpreter.accumulate.products import FLOAT32_EXACT
+from tflq.interpreter.numerics.step_map import Fixups, Reals, StepMap
 
 POINT = 2.0**-20
 """Offsets that are no farther apart count as one."""
@@ -145,3 +153,183 @@ def middle(low: Doubles, high: Doubles) -> Doubles:
     open_low, open_high = np.isinf(low), np.isinf(high)
     bottom = np.where(open_low, np.where(open_high, 0.0, high - 1), low)
     return (bottom + np.where(open_high, bottom + 1, high)) / 2 - 0.5 * (open_low & open_high)
+
+
+SLOPES = (0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6, -6)
+"""Neighbours of the slope, in units in the last place, nearest first."""
+CORRECTIONS = ((0, 0), (0, 1), (0, -1), (1, 0), (-1, 0), (1, -1), (-1, 1), (1, 1), (-1, -1))
+"""Neighbours of a correction's ends, likewise."""
+FEW = 4
+"""A channel of so few thresholds may be compared with them."""
+_EXPONENT = np.int64(0x7FF0_0000_0000_0000)
+
+
+def fit_in_float32(steps: Steps, wide: StepMap, most: int | None = None) -> StepMap:
+    """Return a StepMap in float32 that equals the steps, with few exceptions; `wide` where there are too many.
+
+    Args:
+        steps: what to reproduce.
+        wide: the map in float64.
+        most: exceptions that each channel may have, without changes; None for as many of both as numpy's calls bear.
+    """
+    reach = max(int(np.abs(steps.lower).max()), int(np.abs(steps.upper).max())) + 2
+    if reach >= FLOAT32_EXACT:
+        return wide
+    inside = steps.inside()
+    changing = inside.any(axis=0)
+    found = steps.with_constants(_search(steps, wide, np.flatnonzero(changing)), np.flatnonzero(~changing))
+    return _with_fixups(steps, found, wide, inside, most)
+
+
+@dataclass(frozen=True)
+class _Proposal:
+    """Constants of some channels, float32[O], and how many thresholds they miss: int64[O]."""
+
+    scale: Singles
+    offset: Singles
+    low: Singles
+    high: Singles
+    missed: Integers
+
+    def improve(self, channels: Integers, other: _Proposal) -> None:
+        """Take over what misses fewer thresholds of these channels."""
+        better = other.missed < self.missed[channels]
+        for field in fields(self):
+            getattr(self, field.name)[channels[better]] = getattr(other, field.name)[better]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The channels that still miss thresholds.
+
+    Attributes:
+        channels: their numbers.
+        thresholds: float64[K, O].
+        binds_below: where T[k] is an accumulator, so that k must be reached there: bool[K, O].
+        binds_above: where T[k] - 1 is one, so that k must not be reached there.
+    """
+
+    channels: Integers
+    thresholds: Doubles
+    binds_below: NDArray[np.bool_]
+    binds_above: NDArray[np.bool_]
+
+    def of(self, left: Integers) -> _Part:
+        """Return some of the channels."""
+        bindings = self.binds_below[:, left], self.binds_above[:, left]
+        return _Part(self.channels[left], self.thresholds[:, left], *bindings)
+
+    def proposals(self, target: Doubles, slope: Singles, low: Singles, high: Singles) -> list[_Proposal]:
+        """Return the middle of the offsets that fit, else both ends too, each of which serves one side.
+
+        Args:
+            target: of `_targets` for these ends: what acc + B times the slope must reach, [K, 1] or [K, O].
+            slope: [O].
+            low: [O], of the correction.
+            high: [O].
+        """
+        gap = _before(target / slope) - self.thresholds
+        least: Doubles = np.max(gap, axis=0, initial=-np.inf, where=self.binds_below)
+        most: Doubles = np.min(gap, axis=0, initial=np.inf, where=self.binds_above) + 1
+        between = middle(least, most).astype(np.float32)
+        offsets = [between]
+        if not np.all((least <= between) & (between < most)):
+            offsets += [np.where(np.isinf(end), between, end).astype(np.float32) for end in (least, most)]
+        missed = [
+            (((gap > offset) & self.binds_below) | ((gap + 1 <= offset) & self.binds_above)).sum(axis=0)
+            for offset in offsets
+        ]
+        return [_Proposal(slope, o, low, high, m) for o, m in zip(offsets, missed, strict=True)]
+
+
+def _search(steps: Steps, wide: StepMap, channels: Integers) -> StepMap:
+    """Propose constants near those of float64, until no channel misses a threshold or all neighbours were tried."""
+    slope = np.maximum(steps.slope, np.finfo(np.float32).tiny).astype(np.float32)
+    is_corrected = wide.low is not None and wide.high is not None
+    low, high = (np.zeros_like(slope) if end is None else end.astype(np.float32) for end in (wide.low, wide.high))
+    missed = np.full(slope.shape, steps.codes.size + 1)
+    best = _Proposal(slope.copy(), wide.offset.astype(np.float32), low.copy(), high.copy(), missed)
+    t = steps.thresholds
+    every = _Part(np.arange(slope.size), t.astype(np.float64), t <= steps.upper, t > steps.lower)
+    part = every.of(channels)
+    plain = _before(_reached(steps.codes))
+    for low_step, high_step in CORRECTIONS if is_corrected else CORRECTIONS[:1]:
+        if not part.channels.size:
+            break
+        for slope_step in SLOPES:
+            at = part.channels
+            ends = _nudged(low[at], low_step), _nudged(high[at], high_step)
+            target = _before(plain - np.where(steps.codes > steps.zero_point, *ends[::-1])) if is_corrected else plain
+            for proposal in part.proposals(target, _nudged(slope[at], slope_step), *ends):
+                best.improve(at, proposal)
+            part = part.of(np.flatnonzero(best.missed[at]))
+            if not part.channels.size:
+                break
+    found = StepMap(best.scale, best.offset, None, None, steps.minimum, steps.maximum)
+    return replace(found, low=best.low, high=best.high) if is_corrected else found
+
+
+def _reached(codes: Integers) -> Doubles:
+    """Return the smallest float32 numbers that rint takes to the codes, in float64: ties go to even codes."""
+    half = (codes - 0.5).astype(np.float32)
+    return np.where(codes % 2 == 0, half, np.nextafter(half, np.float32(np.inf))).astype(np.float64)
+
+
+def _before(x: Doubles) -> Doubles:
+    """Return what a real number must reach to be rounded to a float32 number >= x.
+
+    That is the middle between the first float32 number at or above x, n units in the last place, and the one before it;
+    a little more where n is odd, because a tie goes to the even one.
+    """
+    x = x + 1e-300  # 0 has no exponent
+    unit = (x.view(np.int64) & _EXPONENT).view(np.float64) * 2.0**-23
+    n = np.ceil(x / unit)
+    odd = n - 2 * np.floor(n / 2)
+    reached: Doubles = (n - 0.5 + odd * 2.0**-12) * unit
+    return reached
+
+
+def _nudged(x: Singles, ulps: int) -> Singles:
+    """Return x moved by whole units in the last place: exact, but where the exponent changes on the way."""
+    moved: Singles = x + np.float32(ulps) * np.spacing(np.abs(x))
+    return moved
+
+
+def _with_fixups(steps: Steps, found: StepMap, wide: StepMap, inside: NDArray[np.bool_], most: int | None) -> StepMap:
+    """List what the map gets wrong; `wide` where that is much.
+
+    An accumulator beside a threshold is an exception. A channel that is off by more and changes its code a few times
+    only becomes constant, and is compared with its thresholds.
+    """
+    late, early = steps.late(found), steps.early(found)
+    wrong = np.flatnonzero((late | early).any(axis=0))
+    if not wrong.size:
+        return found
+    far = np.flatnonzero((steps.late(found, 1) | steps.early(found, 2)).any(axis=0))
+    if np.any(inside[:, far].sum(axis=0) > FEW):
+        return wide
+    late[:, far] = early[:, far] = False
+    places = np.concatenate([_places(steps.thresholds, late), _places(steps.thresholds - 1, early)])
+    places = np.unique(places, axis=0)
+    seldom = np.zeros_like(inside)
+    seldom[:, far] = inside[:, far]
+    changes = np.unique(_places(steps.thresholds, seldom), axis=0)
+    if most is None:
+        is_much = 4 * (len(places) + len(changes)) > max(found.scale.size, 4)
+    else:
+        is_much = bool(len(changes) or np.bincount(places[:, 0]).max(initial=0) > most)
+    if is_much:
+        return wide
+    found = steps.with_constants(found, far)
+    return replace(found, exceptions=_listed(steps, places), changes=_listed(steps, changes), wide=wide)
+
+
+def _places(accumulators: Integers, where: NDArray[np.bool_]) -> Integers:
+    """Return rows of channel and accumulator."""
+    k, channels = np.nonzero(where)
+    return np.stack([channels, accumulators[k, channels]], axis=1)
+
+
+def _listed(steps: Steps, places: Integers) -> Fixups:
+    codes = steps.at(places[:, 0], places[:, 1])
+    return tuple((int(o), int(acc), int(code)) for (o, acc), code in zip(places, codes, strict=True))

@@ -1,9 +1,4 @@
-"""What kernels ask of their operands before they lower: types, scales and shapes, each with one clear refusal.
-
-How large a result may become: asked by kernels when they have decided its shape, before they make it.
-
-The axes of an operator that reduces: resolved against the input's rank, without repetition.
-"""
+"""What kernels ask of their operands before they lower: types, scales and shapes, each with one clear refusal."""
 
 from __future__ import annotations
 
@@ -13,11 +8,91 @@ from math import prod
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tflq import limits
 from tflq.errors import GraphError, UnsupportedError
-from tflq.graph import Affine, Array, DType, Node, Operands, Tensor
-from tflq.interpreter.operands.sound_scales import require_sound_tensor
+from tflq.graph import Affine, Array, Blockwise, DType, Node, Operands, Tensor
+
+
+def block_scales(operands: Operands, position: int, allowed: Collection[DType]) -> NDArray[np.float32]:
+    """Return the scales of a matrix that is quantised in blocks: float32[rows, blocks].
+
+    Args:
+        operands: of the node.
+        position: of the matrix among the inputs; `operands.block_scales` has a tensor of float16 for it.
+        allowed: types of the matrix.
+
+    Raises:
+        GraphError: blocks that do not fill the rows or whole bytes, no constant of as many scales, or a
+            scale that is negative, infinite or NaN. 0 is what float16 makes of the scale of a block of tiny numbers.
+        UnsupportedError: another type.
+    """
+    matrix, scales = operands.input(position), operands.block_scales[position] if operands.block_scales else None
+    size = matrix.quantisation.block_size if isinstance(matrix.quantisation, Blockwise) else 0
+    require_type(matrix, allowed)
+    if len(matrix.shape) != 2 or size < 1 or matrix.shape[1] % size or size % (8 // matrix.dtype.bits):
+        raise GraphError(f"blocks of {size} do not fill the rows of '{matrix.name}' {matrix.shape}, or whole bytes")
+    if scales is None or scales.data is None or scales.size != matrix.size // size:
+        raise GraphError(f"'{matrix.name}' needs a constant of {matrix.size // size} scales for its blocks")
+    require_type(scales, (DType.FLOAT16,))
+    found = scales.data.astype(np.float32).reshape(matrix.shape[0], -1)
+    sound = np.isfinite(found) & (found >= 0)
+    if not sound.all():
+        raise GraphError(
+            f"the scales '{scales.name}' of '{matrix.name}' hold {found[~sound][0]}; scales are finite, and 0 or more"
+        )
+    return found
+
+
+_WIDEST_BITS = 16
+"""Zero points of wider types (biases) are read by no kernel."""
+
+
+def require_sound_scales(operands: Operands) -> None:
+    """Check the affine quantisation of every integer operand.
+
+    TFLite does not look: a scale of 0, below 0, infinite or NaN, or a zero point outside the type, gives results there
+    that stand for nothing. A scale of 0 is sound in a constant whose elements are all its zero point: TFLiteConverter
+    writes the first state of unrolled LSTMs so (16x8).
+
+    Raises:
+        GraphError: a scale is not a positive finite number, or a zero point is no value of the type.
+    """
+    for tensor in (*operands.inputs, *operands.outputs):
+        if tensor is not None:
+            require_sound_tensor(tensor)
+
+
+def require_sound_tensor(tensor: Tensor) -> None:
+    """Check the affine quantisation of one tensor, where it has one and holds integers.
+
+    Raises:
+        GraphError: as `require_sound_scales`.
+    """
+    affine = tensor.quantisation
+    if not isinstance(affine, Affine) or not tensor.dtype.is_integer:
+        return
+    bad = ~(np.isfinite(affine.scale) & (affine.scale > 0))
+    if tensor.data is not None and not affine.is_per_axis and affine.scale[0] == 0:
+        bad = np.array([bool((tensor.data != affine.zero_point[0]).any())])  # all zeros: every product vanishes
+    if bad.any():
+        raise GraphError(
+            f"tensor '{tensor.name}' has scale {affine.scale[bad][0]}{_channel(affine, bad)}; "
+            f"scales are positive and finite"
+        )
+    low, high = tensor.dtype.minimum, tensor.dtype.maximum
+    outside = (affine.zero_point < low) | (affine.zero_point > high)
+    if outside.any() and tensor.dtype.bits <= _WIDEST_BITS:
+        raise GraphError(
+            f"tensor '{tensor.name}' has zero point {affine.zero_point[outside][0]}{_channel(affine, outside)}; "
+            f"those of {tensor.dtype.value} are {low}..{high}"
+        )
+
+
+def _channel(affine: Affine, marked: np.ndarray) -> str:
+    return f" in channel {int(np.argmax(marked))}" if affine.is_per_axis else ""
+
 
 MAXIMUM_RANK = 8
 """Largest rank that TFLite broadcasts (kernels/internal/reference/broadcast_loop.h)."""
@@ -68,7 +143,7 @@ def per_tensor(tensor: Tensor) -> tuple[np.float32, int]:
     """Return scale (as float32, as the file has it) and zero point of a tensor that has one of each.
 
     Raises:
-        GraphError: the tensor has no scale and zero point, or they are not sound (sound_scales.py).
+        GraphError: the tensor has no scale and zero point, or they are not sound.
         UnsupportedError: it is quantised per channel.
     """
     affine = tensor.affine

@@ -2,19 +2,119 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tflq.errors import FormatError
-from tflq.schemas.flatbuffer import convert
-from tflq.schemas.flatbuffer.scalars import UINT8, Scalar
+from tflq.schemas.flatbuffer.scalars import BOOL, UINT8, Scalar
 
 if TYPE_CHECKING:
     from tflq.schemas.flatbuffer.decoder import Decoder
     from tflq.schemas.flatbuffer.encoder import Encoder
     from tflq.schemas.flatbuffer.table import Table, Union
+
+
+def _number(value: object, scalar: Scalar, where: str) -> bool | int | float:
+    """Return a bool, int or float of the type; a float is rounded to the type's precision.
+
+    Raises:
+        FormatError: The value is of another kind, or outside the range of the type.
+    """
+    if scalar is BOOL:
+        if isinstance(value, (bool, np.bool_)):
+            return bool(value)
+        raise FormatError(f"{where}: found {value!r}; allowed are True and False")
+    if scalar.low is None or scalar.high is None:
+        return _real(value, scalar, where)
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and scalar.low <= value <= scalar.high:
+        return int(value)
+    raise FormatError(f"{where}: found {value!r}; allowed are integers from {scalar.low} to {scalar.high}")
+
+
+def _real(value: object, scalar: Scalar, where: str) -> float:
+    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
+        try:
+            return float(scalar.codec.unpack(scalar.codec.pack(value))[0])
+        except OverflowError:
+            pass
+    raise FormatError(f"{where}: found {value!r}; allowed are numbers within the range of {scalar.dtype}")
+
+
+def _member(value: object, members: type[IntEnum], where: str) -> IntEnum:
+    """Return the enum member with this value.
+
+    Raises:
+        FormatError: There is none.
+    """
+    if type(value) is members:
+        return value
+    foreign = isinstance(value, IntEnum) or not isinstance(value, (int, np.integer))
+    if foreign or int(value) not in members._value2member_map_:  # type: ignore[call-overload]
+        raise FormatError(f"{where}: found {value!r}; allowed are members of {members.__name__}")
+    return members(int(value))  # type: ignore[call-overload]
+
+
+def _text(value: object, where: str) -> str:
+    """Return the string.
+
+    Raises:
+        FormatError: The value is no string, or cannot be written as UTF-8.
+    """
+    if not isinstance(value, str):
+        raise FormatError(f"{where}: found {value!r}; allowed is a str")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise FormatError(f"{where}: found {value!r}; allowed is text that UTF-8 can hold ({error.reason})") from None
+    return value
+
+
+def _items(value: object, where: str) -> Iterable[object]:
+    """Return the sequence.
+
+    Raises:
+        FormatError: The value is a string, or nothing one can iterate over.
+    """
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise FormatError(f"{where}: found {value!r}; allowed is a list")
+    return value
+
+
+def _instance(value: object, expected: type, where: str) -> object:
+    """Return the table.
+
+    Raises:
+        FormatError: It is of another class.
+    """
+    if not isinstance(value, expected):
+        raise FormatError(f"{where}: found {type(value).__name__}; allowed is {expected.__name__}")
+    return value
+
+
+def _array(value: NDArray[np.generic], scalar: Scalar, where: str) -> NDArray[np.generic]:
+    """Return the array, contiguous and of the type.
+
+    Raises:
+        FormatError: It has not one dimension, or holds values that the type cannot.
+    """
+    if value.ndim != 1 or (value.dtype != scalar.dtype and not _fits(value, scalar)):
+        raise FormatError(
+            f"{where}: found an array {value.dtype}{list(value.shape)}; "
+            f"allowed is a one-dimensional array whose values {scalar.dtype} can hold"
+        )
+    return np.ascontiguousarray(value, scalar.dtype)
+
+
+def _fits(value: NDArray[np.generic], scalar: Scalar) -> bool:
+    if scalar.low is None or scalar.high is None:
+        return value.dtype.kind in "iuf"
+    if value.dtype.kind not in "iu" or scalar is BOOL:
+        return value.size == 0
+    return value.size == 0 or (int(value.min()) >= scalar.low and int(value.max()) <= scalar.high)
 
 
 class Field:
@@ -63,7 +163,7 @@ class ScalarField(Field):
 
     def convert(self, value: object, where: str) -> object:
         """Return a bool, int or float within the range of the type."""
-        return convert.number(value, self.type, where)
+        return _number(value, self.type, where)
 
     def read(self, source: Decoder, position: int, values: dict[str, object]) -> None:
         """Read one number."""
@@ -79,7 +179,7 @@ class EnumField(ScalarField):
 
     def convert(self, value: object, where: str) -> object:
         """Return the member with this value."""
-        return convert.member(value, self.members, where)
+        return _member(value, self.members, where)
 
     def read(self, source: Decoder, position: int, values: dict[str, object]) -> None:
         """Read one member."""
@@ -91,7 +191,7 @@ class StringField(Field):
 
     def convert(self, value: object, where: str) -> object:
         """Return the string."""
-        return convert.text(value, where)
+        return _text(value, where)
 
     def read(self, source: Decoder, position: int, values: dict[str, object]) -> None:
         """Read the string."""
@@ -108,7 +208,7 @@ class StringVectorField(Field):
 
     def convert(self, value: object, where: str) -> object:
         """Return the list of strings."""
-        return [convert.text(item, f"{where}[{i}]") for i, item in enumerate(convert.items(value, where))]
+        return [_text(item, f"{where}[{i}]") for i, item in enumerate(_items(value, where))]
 
     def read(self, source: Decoder, position: int, values: dict[str, object]) -> None:
         """Read the strings."""
@@ -131,10 +231,10 @@ class VectorField(Field):
     def convert(self, value: object, where: str) -> object:
         """Return the array; lists and bytes are converted, numbers outside the range of the type refused."""
         if isinstance(value, np.ndarray):
-            return convert.array(value, self.type, where)
+            return _array(value, self.type, where)
         if isinstance(value, (bytes, bytearray, memoryview)) and self.type is UINT8:
             return np.frombuffer(value, np.uint8)
-        items = [convert.number(item, self.type, f"{where}[{i}]") for i, item in enumerate(convert.items(value, where))]
+        items = [_number(item, self.type, f"{where}[{i}]") for i, item in enumerate(_items(value, where))]
         return np.array(items, self.type.dtype)
 
     def read(self, source: Decoder, position: int, values: dict[str, object]) -> None:
@@ -157,9 +257,7 @@ class EnumVectorField(Field):
 
     def convert(self, value: object, where: str) -> object:
         """Return the list of members."""
-        return [
-            convert.member(item, self.members, f"{where}[{i}]") for i, item in enumerate(convert.items(value, where))
-        ]
+        return [_member(item, self.members, f"{where}[{i}]") for i, item in enumerate(_items(value, where))]
 
     def read(self, source: Decoder, position: int, values: dict[str, object]) -> None:
         """Read the members."""
@@ -180,7 +278,7 @@ class TableField(Field):
 
     def convert(self, value: object, where: str) -> object:
         """Return the table."""
-        return convert.instance(value, self.target, where)
+        return _instance(value, self.target, where)
 
     def read(self, source: Decoder, position: int, values: dict[str, object]) -> None:
         """Read the table."""
@@ -197,9 +295,9 @@ class TableVectorField(TableField):
     def convert(self, value: object, where: str) -> object:
         """Return the list of tables."""
         if not isinstance(value, list):  # a list itself is kept, so that the caller can go on appending to it
-            value = list(convert.items(value, where))
+            value = list(_items(value, where))
         for i, item in enumerate(value):
-            convert.instance(item, self.target, f"{where}[{i}]")
+            _instance(item, self.target, f"{where}[{i}]")
         return value
 
     def read(self, source: Decoder, position: int, values: dict[str, object]) -> None:

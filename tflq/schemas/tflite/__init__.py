@@ -4,8 +4,6 @@
 from tflq.schemas.flatbuffer.table import Table as Table
 from tflq.schemas.tflite.codec import decode_model as decode_model
 from tflq.schemas.tflite.codec import encode_model as encode_model
-from tflq.schemas.tflite.core import *  # noqa: F403
-from tflq.schemas.tflite.enums import *  # noqa: F403
-from tflq.schemas.tflite.operators import *  # noqa: F403
+from tflq.schemas.tflite.core import *  # noqa: F403  # noqa: F403
+from tflq.schemas.tflite.enums import *  # noqa: F403  # noqa: F403
 from tflq.schemas.tflite.options import *  # noqa: F403
-from tflq.schemas.tflite.quantization import *  # noqa: F403

@@ -26,9 +26,8 @@ from numpy.typing import NDArray
 
 from tflq.arrays import Doubles, Singles
 from tflq.converters.calibration import CalibrationSamples
-from tflq.converters.tflite_quantiser.recipes.params import Params, from_bounds, quantised
+from tflq.converters.tflite_quantiser.recipes.params import Params, axis_of, bounds_of, from_bounds, quantised
 from tflq.converters.tflite_quantiser.recipes.rules import CHANNELWISE, Widths
-from tflq.converters.tflite_quantiser.recipes.weights import axis_of, bounds_of
 from tflq.errors import MissingExtraError, UnsupportedError
 from tflq.graph import Array, Graph
 from tflq.interpreter import Engine

@@ -23,6 +23,8 @@ from tflq.converters.tflite_quantiser.recipes.params import (
     from_bounds,
     grown,
     quantised,
+    rotated,
+    weights_of,
 )
 from tflq.converters.tflite_quantiser.recipes.policy import (
     AS_INPUT,
@@ -45,7 +47,6 @@ from tflq.converters.tflite_quantiser.recipes.rules import (
     matching,
     scope_of,
 )
-from tflq.converters.tflite_quantiser.recipes.weights import rotated, weights_of
 from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, DType, Graph, Node
 

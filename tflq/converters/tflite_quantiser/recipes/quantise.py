@@ -20,7 +20,7 @@ from tflq.converters.tflite_quantiser.choose_kinds import PLAIN
 from tflq.converters.tflite_quantiser.options import LayerOptions
 from tflq.converters.tflite_quantiser.recipes.columns import statistics_of
 from tflq.converters.tflite_quantiser.recipes.files import dynamic, recipe_of, static, weight_only
-from tflq.converters.tflite_quantiser.recipes.params import Params
+from tflq.converters.tflite_quantiser.recipes.params import Params, hadamard
 from tflq.converters.tflite_quantiser.recipes.plan import Choice, Operands, Plan, choose
 from tflq.converters.tflite_quantiser.recipes.policy import AS_INPUT, AS_OUTPUT, FIXED, INPUT, OUTPUT, operation_of
 from tflq.converters.tflite_quantiser.recipes.rules import (
@@ -34,7 +34,6 @@ from tflq.converters.tflite_quantiser.recipes.rules import (
     Config,
     Rule,
 )
-from tflq.converters.tflite_quantiser.recipes.weights import hadamard
 from tflq.converters.tflite_quantiser.rules import VERSIONS
 from tflq.graph import ABSENT, Array, Attributes, Blockwise, DType, Graph, Node, Tensor, pruned
 

@@ -14,7 +14,7 @@ convolves: without a stride and where the stride divides the kernel, one fused s
 and then the columns, last to first without a stride, else first to last; any other stride: one fused sum over all taps,
 first to last. The bias is added last.
 
-What zp_x adds to each output is PyTorch's own sum (accumulate/cascade.py), in biases and in ConvTranspose's forward.
+What zp_x adds to each output is PyTorch's own sum (accumulate/sequential.py), in biases and in ConvTranspose's forward.
 
 Source: docs/aipu.md, 4; Compass Optimizer, ops/matmul.py, deconv.py, conv.py (compute_input_zp_mul_reduce_weight);
 PyTorch, aten/src/ATen/native/LinearAlgebra.cpp, Convolution.cpp.
@@ -29,8 +29,8 @@ import numpy as np
 
 from tflq.arrays import Singles
 from tflq.graph import Array, Node
-from tflq.interpreter.accumulate.cascade import cascade_sums
 from tflq.interpreter.accumulate.products import fused_products, sequential_products
+from tflq.interpreter.accumulate.sequential import cascade_sums
 from tflq.interpreter.accumulate.transposed import Slices, Transposed
 
 FLOAT_LIBRARY = "float_library"

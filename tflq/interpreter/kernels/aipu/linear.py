@@ -29,7 +29,7 @@ from tflq.interpreter.accumulate import (
     prepare_convolution,
     prepare_product,
 )
-from tflq.interpreter.accumulate.bounds import FLOAT32_EXACT
+from tflq.interpreter.accumulate.products import FLOAT32_EXACT
 from tflq.interpreter.accumulate.transposed import (
     Transposed,
     TransposedWindow,

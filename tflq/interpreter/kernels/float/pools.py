@@ -22,8 +22,8 @@ import numpy as np
 from tflq.arrays import Singles
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate import Window, window_counts
-from tflq.interpreter.accumulate.image import padded, patches
 from tflq.interpreter.accumulate.taps import of_window
+from tflq.interpreter.accumulate.window import padded, patches
 from tflq.interpreter.kernels.float.convolution import LARGEST, Clamped, float_bounds
 from tflq.interpreter.kernels.plain.binary import clamp_in_place
 from tflq.interpreter.operands.checks import require_type

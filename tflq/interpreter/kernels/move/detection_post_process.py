@@ -19,8 +19,7 @@ import numpy as np
 from tflq.arrays import Singles
 from tflq.errors import GraphError, InputError
 from tflq.graph import Array, DType, Node, Operands, Tensor
-from tflq.interpreter.kernels.move.suppression import corner_overlap
-from tflq.interpreter.numerics.heap import partial_sort
+from tflq.interpreter.kernels.move.suppression import corner_overlap, partial_sort
 from tflq.interpreter.operands.checks import per_tensor, require_type
 from tflq.interpreter.operands.movable import equal_samples
 from tflq.schemas.tflite.flexbuffer import FlexValue, decode_flexbuffer

@@ -31,10 +31,14 @@ from numpy.typing import NDArray
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Affine, Array, Blockwise, DType, Node, Operands, Tensor
-from tflq.interpreter.operands.block_scales import block_scales
-from tflq.interpreter.operands.checks import require_result, require_same_type, require_type
+from tflq.interpreter.operands.checks import (
+    block_scales,
+    require_result,
+    require_same_type,
+    require_sound_tensor,
+    require_type,
+)
 from tflq.interpreter.operands.movable import checked_indices, constant_vector, equal_samples, sample_index, shape_of
-from tflq.interpreter.operands.sound_scales import require_sound_tensor
 from tflq.interpreter.registry import Kernel
 
 HYBRID = (DType.UINT8, DType.INT8, DType.INT4, DType.INT2)

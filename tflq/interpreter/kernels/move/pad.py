@@ -29,7 +29,7 @@ import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.operands.blocks import pad_or_crop
+from tflq.interpreter.kernels.move.blocks import pad_or_crop
 from tflq.interpreter.operands.checks import (
     EIGHT_BITS,
     MAXIMUM_RANK,

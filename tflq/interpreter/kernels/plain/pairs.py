@@ -1,10 +1,13 @@
 """Functions of two tensors of plain numbers, element by element: T[S or 1, *shape] twice -> T[S, *shape].
 
-Shapes broadcast, except in ATAN2 and in StableHLO's operators, which take equal types and equal shapes.
+Shapes broadcast, except in ATAN2 and in StableHLO's operators, which take equal types and equal shapes. ADD, SUB, MUL,
+DIV, SQUARED_DIFFERENCE and PRELU are one operation each in the tensor's type, equal to TFLite bit for bit.
 
 ATAN2: the angle of the point (x, y), y the first input, computed in float64; shapes are equal. Within 1 unit in the
 last place of TFLite's (the host's atan2f). Source: TFLite kernels/atan2.cc.
 BITWISE_XOR: x xor y, bit by bit. Source: TFLite kernels/bitwise_xor.cc.
+DIV: float32: x / y and a fused activation. Without an activation results are clamped to the finite numbers, so that 1 /
+0 is the largest one; 0 / 0 is NaN. Source: TFLite kernels/div.cc, internal/reference/div.h.
 FLOOR_DIV: floor(x / y), divided in float64; a divisor of 0 is refused at run time. Source: TFLite kernels/floor_div.cc,
 internal/reference/floor_div.h.
 FLOOR_MOD: x - y floor(x / y): C's remainder, plus y where their signs differ; refused at run time are an integer
@@ -17,8 +20,11 @@ kernels/maximum_minimum.cc.
 MINIMUM: x < y ? x : y; a comparison with NaN is false, so y is taken; so it is of 0 and -0. Quantized values are
 compared as they are: scales and zero points do not enter, even where they differ. Source: TFLite
 kernels/maximum_minimum.cc.
+PRELU: float32: x where x >= 0, else f32(x * alpha), alpha broadcast. Source: TFLite kernels/activations.cc
+(ApplyPrelu).
 RIGHT_SHIFT: x >> y; signed numbers keep their sign, counts are clamped to 0 .. width - 1. Source: TFLite
 kernels/right_shift.cc.
+SQUARED_DIFFERENCE: float32: d = f32(x - y); f32(d * d). Source: TFLite kernels/squared_difference.cc.
 STABLEHLO_ADD: x + y; integers wrap, bools are joined by or. Source: TFLite kernels/stablehlo_add.cc,
 stablehlo_elementwise.h.
 STABLEHLO_AND: x and y, bit by bit; in TFLite's optimised set only. Source: TFLite kernels/stablehlo_and.cc,
@@ -34,13 +40,19 @@ optimised set only.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from tflq.errors import UnsupportedError
-from tflq.graph import Array, DType
-from tflq.interpreter.kernels.plain.elementwise import binary
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.kernels.plain.binary import PlainBinary, clamp_in_place, lower_plain, plain_pair
+from tflq.interpreter.kernels.plain.elementwise import Elementwise, binary, lower_binary
 from tflq.interpreter.numerics.bfloat16 import narrow, numbers
 from tflq.interpreter.numerics.fixed_point import float_to_int32
+from tflq.interpreter.operands.checks import require_alpha_fits
+from tflq.interpreter.registry import Kernel
+from tflq.interpreter.samples import align
 
 _BITS = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32, DType.UINT32)
 _ORDERED = (
@@ -50,7 +62,8 @@ STABLEHLO_INTEGERS = (
     DType.INT8, DType.INT16, DType.INT32, DType.INT64,
     DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64, DType.BOOL,
 )  # fmt: skip
-_NUMBERS = (DType.FLOAT32, DType.FLOAT16, DType.FLOAT64, *STABLEHLO_INTEGERS)
+_STABLEHLO = (DType.FLOAT32, DType.FLOAT16, DType.FLOAT64, *STABLEHLO_INTEGERS)
+_NUMBERS = (DType.FLOAT32, DType.FLOAT16, DType.INT16, DType.INT32, DType.INT64)
 
 
 def _angle(dtype: DType, y: Array, x: Array) -> Array:
@@ -99,7 +112,35 @@ def _shift_left(_: DType, x: Array, y: Array) -> Array:
     return np.asarray(np.left_shift(x.astype(np.int32), count).astype(x.dtype))
 
 
+def _run_div(params: PlainBinary, first: Array, second: Array) -> tuple[Array, ...]:
+    with np.errstate(all="ignore"):
+        quotient = np.asarray(np.divide(*align(first, second)))
+    return (clamp_in_place(quotient, params.minimum, params.maximum),)
+
+
+def _squared_difference(_: DType, x: Array, y: Array) -> Array:
+    difference = np.subtract(x, y)
+    return np.asarray(np.multiply(difference, difference))
+
+
+def _lower_prelu(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
+    require_alpha_fits(operands)
+    return lower_binary(operands, (DType.FLOAT32,))
+
+
+def _run_prelu(params: Elementwise, x: Array, alpha: Array) -> tuple[Array, ...]:  # noqa: ARG001
+    x, alpha = align(x, alpha)
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        return (np.where(np.greater_equal(x, 0), x, np.multiply(x, alpha)),)
+
+
 KERNELS = {
+    "add": plain_pair("add", "x_1 + x_2 and a fused activation", _NUMBERS),
+    "sub": plain_pair("sub", "x_1 - x_2 and a fused activation", (DType.FLOAT32, DType.INT32, DType.INT64)),
+    "mul": plain_pair("mul", "x_1 * x_2 and a fused activation", (*_NUMBERS, DType.UINT32)),
+    "div": Kernel(partial(lower_plain, "div", allowed=(DType.FLOAT32,)), _run_div),
+    "squared_difference": binary((DType.FLOAT32,), _squared_difference),
+    "prelu": Kernel(_lower_prelu, _run_prelu),
     "atan2": binary((DType.FLOAT32, DType.FLOAT64, DType.FLOAT16, DType.BFLOAT16), _angle, broadcasts=False),
     "bitwise_xor": binary(_BITS, lambda _, x, y: np.asarray(np.bitwise_xor(x, y))),
     "floor_div": binary((DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32), _floor_div),
@@ -109,10 +150,10 @@ KERNELS = {
     "maximum": binary(_ORDERED, _larger),
     "minimum": binary(_ORDERED, _smaller),
     "right_shift": binary(_BITS, lambda _, x, y: np.asarray(np.right_shift(x, np.clip(y, 0, 8 * x.itemsize - 1)))),
-    "stablehlo_add": binary(_NUMBERS, lambda _, x, y: np.asarray(np.add(x, y)), broadcasts=False),
+    "stablehlo_add": binary(_STABLEHLO, lambda _, x, y: np.asarray(np.add(x, y)), broadcasts=False),
     "stablehlo_and": binary(STABLEHLO_INTEGERS, lambda _, x, y: np.asarray(np.bitwise_and(x, y)), broadcasts=False),
-    "stablehlo_maximum": binary(_NUMBERS, lambda _, x, y: np.where(np.less(x, y), y, x), broadcasts=False),
-    "stablehlo_minimum": binary(_NUMBERS, lambda _, x, y: np.where(np.less(y, x), y, x), broadcasts=False),
-    "stablehlo_multiply": binary(_NUMBERS, lambda _, x, y: np.asarray(np.multiply(x, y)), broadcasts=False),
+    "stablehlo_maximum": binary(_STABLEHLO, lambda _, x, y: np.where(np.less(x, y), y, x), broadcasts=False),
+    "stablehlo_minimum": binary(_STABLEHLO, lambda _, x, y: np.where(np.less(y, x), y, x), broadcasts=False),
+    "stablehlo_multiply": binary(_STABLEHLO, lambda _, x, y: np.asarray(np.multiply(x, y)), broadcasts=False),
     "stablehlo_shift_left": binary((DType.INT8, DType.INT16, DType.INT32), _shift_left, broadcasts=False),
 }

@@ -1,7 +1,11 @@
 """Reductions of plain numbers and quantized values as they are: one element for each place outside the axes.
 
-REDUCE_MAX, REDUCE_MIN, REDUCE_ANY and REDUCE_ALL; SUM and REDUCE_PROD of numbers that are not quantised
-(docs/tflite.md).
+REDUCE_MAX, REDUCE_MIN, REDUCE_ANY and REDUCE_ALL; SUM, MEAN and REDUCE_PROD of numbers that are not quantised
+(docs/tflite.md). (TFLite splits a sum or product over all axes among its threads from 1024 elements a thread on; this
+is the result of one.)
+
+MEAN: a float32 sum in the order of the elements, then one division. Source: TFLite kernels/internal/reference/reduce.h
+(Mean).
 
 Quantized values are taken as they are; TFLite refuses integers of 8 and 16 bits whose scale or zero point changes.
 
@@ -160,7 +164,44 @@ def _extreme(summary: str, allowed: Collection[DType], largest: bool) -> Kernel:
     )
 
 
+def _lower_mean(node: Node, operands: Operands) -> Reduction:
+    """Decide the axes.
+
+    Raises:
+        UnsupportedError: another type.
+        GraphError: an axis out of range, or computed at run time.
+    """
+    require_type(operands.input(0), (DType.FLOAT32,))
+    require_same_type(operands.input(0), operands.output())
+    return lower_reduction(node, operands)
+
+
+def _run_mean(params: Reduction, x: Array, *_axes: Array) -> tuple[Array, ...]:
+    """Run MEAN: float32[S, *shape] -> float32[S, *shape without the axes, or with 1 there]."""
+    shape = shape_of_result(params, x)
+    if params.count == 0:
+        return (np.full(shape, np.nan, np.float32),)
+    rows = rows_of(params, x)
+    total = np.zeros(rows.shape[1], np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for row in rows:
+            np.add(total, row, out=total)
+    return ((total / np.float32(params.count)).reshape(shape),)
+
+
+def _fold(summary: str, operation: np.ufunc) -> Kernel:
+    return Kernel(
+        partial(lower_plain_reduction, allowed=(DType.FLOAT32,)),
+        partial(run_fold, operation=operation),
+        summary,
+        "TFLite kernels/reduce.cc, internal/reference/reduce.h (ReduceGeneric)",
+    )
+
+
 KERNELS = {
+    "mean": Kernel(_lower_mean, _run_mean),
+    "sum": _fold("a float32 sum in the order of the elements", np.add),
+    "reduce_prod": _fold("a float32 product in the order of the elements", np.multiply),
     "reduce_all": _extreme("logical and over some axes", (DType.BOOL,), largest=False),
     "reduce_any": _extreme("logical or over some axes", (DType.BOOL,), largest=True),
     "reduce_max": _extreme("the largest element over some axes", _ORDERED, largest=True),

@@ -25,8 +25,8 @@ import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.kernels.move.blocks import pad_or_crop
 from tflq.interpreter.kernels.move.pad import dilated
-from tflq.interpreter.operands.blocks import pad_or_crop
 from tflq.interpreter.operands.checks import require_result, require_same_type, require_type
 from tflq.interpreter.operands.computations import COMPUTATION
 from tflq.interpreter.operands.movable import constant_vector, equal_samples

@@ -48,7 +48,7 @@ from tflq.interpreter.numerics.fixed_point import (
     wrap_int32,
 )
 from tflq.interpreter.numerics.transcendental import exp, tanhf
-from tflq.interpreter.operands.checks import per_tensor
+from tflq.interpreter.operands.checks import per_tensor, require_sound_tensor
 from tflq.interpreter.operands.lstm import (
     CELL_STATE,
     OUTPUT_STATE,
@@ -58,7 +58,6 @@ from tflq.interpreter.operands.lstm import (
     LstmTensors,
     lstm_tensors,
 )
-from tflq.interpreter.operands.sound_scales import require_sound_tensor
 
 INTERMEDIATES = 12
 _CELL_SCALE = np.float32(2.0**-15)

@@ -3,19 +3,40 @@
 total = sum of (w - zw) * (x - zi) + bias; y = clamp(round_half_away(float64(total) * (si * sw / so)) + zo), the scale
 in float64: the reference kernels use no fixed-point multiplier but for sparse int8 weights (MBQ) and int16 weights
 (MBQ64). zw counts only where weights have one scale. Accumulators are int32 and wrap; int16 has int64 ones unless
-quantized_bias_type is int32 beside 8-bit weights. Shuffled weights are those of shuffled_fully_connected.py.
+quantized_bias_type is int32 beside 8-bit weights. Shuffled weights are those of `lower_shuffled`.
 
-Source: TFLite kernels/fully_connected.cc, internal/reference/fully_connected.h,
-internal/reference/integer_ops/fully_connected.h.
+Source: TFLite kernels/fully_connected.cc (CheckTypes, PrepareImpl, EvalQuantized, EvalShuffledQuantized),
+internal/reference/fully_connected.h, internal/reference/integer_ops/fully_connected.h.
+
+Which types meet:
+
+| input | weights | output | rounding | accumulator, bias |
+| --- | --- | --- | --- | --- |
+| int8 | int8, int4, int2 | int8 | real | int32 |
+| int8 | int8, sparse in blocks of 1 x 16 | int8 | MBQ | int32 |
+| uint8 | uint8 | uint8; int16 with a bias | real | int32 |
+| int16 | int8, int4, int2 | int16 | real | int64; int32 where quantized_bias_type says so |
+| int16 | int16 | int16 | MBQ64 | int64; bias of int32, or int64 where quantized_bias_type says so |
+
+TFLite looks at no other pairing of input and output: it reads the bytes of one type as another. tflq refuses those.
+
+Shuffled weights, of uint8 and with an output of int16: they lie in blocks of 4 rows x 16 columns, their top bit
+flipped: as int8 they are what is left of a uint8 once the zero point of 128 is off. The input loses 128 too, whatever
+its own zero point says. One or four rows of input. The sum of products and bias goes through MBQ, si * sw a float32;
+the output's zero point bounds the fused activation, but is not added. The second output is the input as the kernel
+rearranges it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tflq.graph import Array, DType, Node, Operands
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import GraphError, UnsupportedError
+from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepare_product
-from tflq.interpreter.kernels.tflite.fully_connected_types import require_pairing, scale_of
 from tflq.interpreter.kernels.tflite.hybrid_fully_connected import (
     BlockwiseFullyConnected,
     HybridFullyConnected,
@@ -25,18 +46,148 @@ from tflq.interpreter.kernels.tflite.hybrid_fully_connected import (
     run_blockwise,
     run_hybrid,
 )
-from tflq.interpreter.kernels.tflite.rescale import make_rule, require_bias_scale
-from tflq.interpreter.kernels.tflite.shuffled_fully_connected import (
-    is_shuffled,
-    lower_shuffled,
-    shuffled_input,
-    shuffled_workspace,
-    unshuffled,
-)
+from tflq.interpreter.kernels.tflite.rescale import Rounding, Rule, make_rule, require_bias_scale
 from tflq.interpreter.kernels.tflite.weighted import LayerConstants, WeightedLayer, make_constants, with_constants
 from tflq.interpreter.layers.linear import Linear, linear_product
-from tflq.interpreter.operands.checks import meets_integer_weights, per_tensor, require_symmetric
-from tflq.interpreter.operands.products import check_shapes, output_shape, require_clipping
+from tflq.interpreter.operands.checks import (
+    EIGHT_BITS,
+    meets_integer_weights,
+    per_tensor,
+    require_symmetric,
+    require_type,
+)
+from tflq.interpreter.operands.products import (
+    are_sparse,
+    check_shapes,
+    layout_of,
+    output_shape,
+    require_clipping,
+    require_default_layout,
+)
+
+_LAYOUT = "shuffled4x16int8"
+_ROWS, _COLUMNS, _BATCHES = 4, 16, (1, 4)
+_SIGN = np.uint8(0x80)
+
+
+def is_shuffled(node: Node) -> bool:
+    """Whether the weights are shuffled."""
+    return layout_of(node) == _LAYOUT
+
+
+def lower_shuffled(node: Node, operands: Operands) -> tuple[Rule, bool, tuple[int, ...]]:
+    """Return how totals become quantized values, whether the output keeps the input's axes.
+
+    And the shape of the second output.
+
+    Raises:
+        UnsupportedError: other types, or no bias.
+        GraphError: sizes that do not fill blocks, or no second output of the input's size.
+    """
+    x, weights, bias, output = operands.input(0), operands.input(1), operands.optional(2), operands.output()
+    if bias is None or len(operands.outputs) != 2:
+        raise UnsupportedError("shuffled weights without a bias and a second output; TFLite uses both")
+    workspace = operands.output(1)
+    for tensor, dtype in ((x, DType.UINT8), (weights, DType.UINT8), (bias, DType.INT32), (workspace, DType.UINT8)):
+        require_type(tensor, (dtype,))
+    require_type(output, (DType.INT16,))
+    require_clipping(node)
+    keep = check_shapes(node, x, weights)
+    rows, depth = weights.shape
+    if rows % _ROWS or depth % _COLUMNS or x.size // depth not in _BATCHES or workspace.size != x.size:
+        raise GraphError(
+            f"input {x.shape}, weights {weights.shape}, second output {workspace.shape}: shuffled weights have a "
+            f"multiple of {_ROWS} rows and of {_COLUMNS} columns, 1 or 4 rows of input, and an output for those"
+        )
+    require_bias_scale(x, weights, bias, output)
+    rule = make_rule(node, output, scale_of(x, weights, output, Rounding.DOUBLE), Rounding.DOUBLE, 32)
+    return replace(rule, zero_point=0), keep, workspace.shape
+
+
+def unshuffled(weights: Array) -> Array:
+    """Return weights row by row: uint8[..., O, K] -> int8[..., O, K]."""
+    *outer, rows, depth = weights.shape
+    blocks = weights.view(np.int8).reshape(*outer, rows // _ROWS, depth // _COLUMNS, _ROWS, _COLUMNS)
+    return np.ascontiguousarray(np.moveaxis(blocks, -2, -3)).reshape(weights.shape)
+
+
+def shuffled_input(x: Array) -> Array:
+    """Return the input less 128: uint8 -> int8."""
+    return np.asarray(np.bitwise_xor(x.astype(np.uint8), _SIGN).view(np.int8))
+
+
+def shuffled_workspace(inner: Array, depth: int) -> Array:
+    """Return what TFLite's kernel writes into its second output: int8[S, ...] -> uint8[S, elements]."""
+    samples = len(inner)
+    blocks = inner.view(np.uint8).reshape(samples, -1, depth // _COLUMNS, _COLUMNS)
+    return np.ascontiguousarray(blocks.swapaxes(1, 2)).reshape(samples, -1)
+
+
+SIGNED_WEIGHTS = (DType.INT8, DType.INT4, DType.INT2)
+_WEIGHTS = {
+    DType.INT8: SIGNED_WEIGHTS,
+    DType.UINT8: (DType.UINT8,),
+    DType.INT16: (*SIGNED_WEIGHTS, DType.INT16),
+}
+
+
+def require_pairing(node: Node, operands: Operands) -> tuple[Rounding, int]:
+    """Return the rounding and the width of the accumulator.
+
+    Raises:
+        UnsupportedError: types that do not meet in TFLite, weights stored in another way than it reads them.
+    """
+    x, weights, bias, output = operands.input(0), operands.input(1), operands.optional(2), operands.output()
+    require_default_layout(node)
+    dtype = require_type(x, (*EIGHT_BITS, DType.INT16))
+    require_type(weights, _WEIGHTS[dtype])
+    require_type(output, (DType.UINT8, DType.INT16) if dtype is DType.UINT8 else (dtype,))
+    if bias is None and dtype is not output.dtype:
+        raise UnsupportedError(f"{dtype.value} to {output.dtype.value} without a bias; TFLite reads one there")
+    bits, bias_type = _accumulator(node, x, weights)
+    if bias is not None:
+        require_type(bias, (bias_type,))
+    if weights.dtype is DType.INT16:
+        return Rounding.SINGLE_64, bits
+    return (Rounding.DOUBLE if _is_sparse(x, weights) else Rounding.REAL), bits
+
+
+def scale_of(x: Tensor, weights: Tensor, output: Tensor, rounding: Rounding) -> NDArray[np.float64]:
+    """Return si * sw / so, float64[O]; si * sw is a float32 for fixed-point multipliers of weights with one scale.
+
+    Raises:
+        GraphError: another number of scales than one or one for each row of the weights.
+    """
+    si, so = per_tensor(x)[0], per_tensor(output)[0]
+    sw, outputs = weights.affine.scale.astype(np.float32), weights.shape[0]
+    if sw.size not in (1, outputs):
+        raise GraphError(f"weights '{weights.name}' have {sw.size} scales; allowed are 1 or {outputs}")
+    product = np.float64(si) * sw.astype(np.float64)
+    if rounding is not Rounding.REAL and sw.size == 1:
+        product = (si * sw).astype(np.float64)
+    return np.array(np.broadcast_to(product / np.float64(so), (outputs,)))
+
+
+def _accumulator(node: Node, x: Tensor, weights: Tensor) -> tuple[int, DType]:
+    """Return the width of the accumulator and the type of the bias."""
+    if x.dtype in EIGHT_BITS:
+        return 32, DType.INT32
+    stated = node.attributes.text("quantized_bias_type", "float32")
+    if weights.dtype is DType.INT16:
+        return 64, DType.INT64 if stated == "int64" else DType.INT32
+    return (32, DType.INT32) if stated == "int32" else (64, DType.INT64)
+
+
+def _is_sparse(x: Tensor, weights: Tensor) -> bool:
+    if not are_sparse(weights):
+        return False
+    if x.dtype is not DType.INT8 or (weights.affine.zero_point.any() and not weights.affine.is_per_axis):
+        raise UnsupportedError(
+            f"sparse weights '{weights.name}' with an input of {x.dtype.value}; TFLite takes int8, and weights without "
+            f"zero point: store them densely"
+        )
+    return True
+
 
 FloatInput = HybridFullyConnected | BlockwiseFullyConnected
 

@@ -34,8 +34,7 @@ from tflq.interpreter.kernels.tflite.hybrid import (
     quantize_rows,
     signed_weights,
 )
-from tflq.interpreter.operands.block_scales import block_scales
-from tflq.interpreter.operands.checks import require_bias_size, require_type
+from tflq.interpreter.operands.checks import block_scales, require_bias_size, require_type
 from tflq.interpreter.operands.products import are_sparse, check_shapes, output_shape, require_default_layout
 from tflq.interpreter.samples import each_sample
 

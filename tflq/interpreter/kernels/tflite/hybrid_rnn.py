@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from tflq.arrays import Singles
 from tflq.graph import Array, DType, Node, Tensor
-from tflq.interpreter.kernels.float.rnn import rnn_kernels
-from tflq.interpreter.kernels.float.rnn_cell import Addend
+from tflq.interpreter.kernels.float.rnn import Addend, rnn_kernels
 from tflq.interpreter.kernels.tflite.hybrid import HybridMatrix, prepare_hybrid, signed_weights
 from tflq.interpreter.operands.checks import per_tensor, require_type
 

@@ -20,7 +20,7 @@ from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.accumulate import MatrixProduct, prepare_product
 from tflq.interpreter.numerics.fixed_point import round_half_away, scalar_multiplier, wrap_int32
 from tflq.interpreter.numerics.gemmlowp_int16 import Table, logistic_table, tanh_table
-from tflq.interpreter.operands.checks import per_tensor, require_type
+from tflq.interpreter.operands.checks import per_tensor, require_sound_tensor, require_type
 from tflq.interpreter.operands.lstm import (
     PROJECTION,
     PROJECTION_BIAS,
@@ -29,7 +29,6 @@ from tflq.interpreter.operands.lstm import (
     LstmTensors,
     lstm_tensors,
 )
-from tflq.interpreter.operands.sound_scales import require_sound_tensor
 
 Scale = tuple[int, int]
 

@@ -33,9 +33,8 @@ from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepare_product
-from tflq.interpreter.kernels.float.lstm import run_float
+from tflq.interpreter.kernels.float.lstm import TwoLstms, lower_two, run_float, run_two
 from tflq.interpreter.kernels.float.lstm_sequence import FloatLstm, Matrix
-from tflq.interpreter.kernels.float.two_lstms import TwoLstms, lower_two, run_two
 from tflq.interpreter.kernels.tflite.eight_bit_lstm import EightBitLstm, is_eight_bit, lower_eight_bit, run_eight_bit
 from tflq.interpreter.kernels.tflite.hybrid_lstm import hybrid_matrix, lower_hybrid
 from tflq.interpreter.kernels.tflite.integer_lstm import IntegerLstm, lower_integer
