@@ -213,7 +213,7 @@ def test_both_are_true() -> None:
     assert computed(graph_of("logical_and", (TRUTH, TRUTH), TRUTH), *values) == [0, 0, 0, 1] * 64
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.01, 0.25, 0.5, 0.99, 1.0, 1.7])
+@pytest.mark.parametrize("alpha", [0.0, 0.01, 0.25, 127 / 256, 0.5, 0.99, 127 / 128, 1.0, 1.7])
 def test_slopes_below_zero(alpha: float) -> None:
     if alpha:
         m, s = searched(float(np.float32(alpha)))

@@ -80,7 +80,9 @@ def _pair(graph: Graph, node: Node) -> str:
     writer = graph.producers().get(node.inputs[1])
     if node.operator == "div" and writer is not None and graph.nodes[writer].operator == "pow":
         return "the divisor is a power, which TPU-MLIR inverts and multiplies; write a product with the inverse power"
-    if node.operator == "div" and form_of(graph, node) is Form.FULL:
+    divisor = graph.tensors[node.inputs[1]].data
+    form, holds_zero = form_of(graph, node), divisor is not None and not np.all(divisor)
+    if node.operator == "div" and (form is Form.FULL or (form is Form.CHANNEL and holds_zero)):
         return "the quotient with a constant of several numbers; write it as a product with the inverse"
     return ""
 

@@ -151,7 +151,7 @@ def _pair(assembly: Assembly, node: Node, engine: Engine) -> None:
         tensor = assembly.source.tensors[t]
         if _is_computed(assembly, t):
             inputs.append(assembly.integers(t, name))
-        elif form is Form.SCALAR or node.operator == "div":
+        elif form is Form.SCALAR:
             inputs.append(_copied(assembly, t))
         else:
             assert tensor.data is not None

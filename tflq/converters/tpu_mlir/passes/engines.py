@@ -93,7 +93,7 @@ def _far_apart(node: Node, spans: Spans) -> Engine:
 
 
 def _quotient(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> Engine:  # noqa: ARG001
-    return Engine(F32, "division of two activations") if form_of(graph, node) is Form.TWO else Engine(INT8)
+    return Engine(INT8) if form_of(graph, node) is Form.SCALAR else Engine(F32, "division of two tensors")
 
 
 def _reduction(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> Engine:  # noqa: ARG001
