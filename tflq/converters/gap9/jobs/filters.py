@@ -128,12 +128,6 @@ class Filter:
         return 1 if self.output_bytes % 2 and max(self.size_out[:2]) > 1 else 2
 
     @property
-    def macs(self) -> int:
-        """Multiply-accumulates of all images."""
-        inputs = 1 if self.mode == "3x3dw" else self.size_in[2]
-        return self.images * prod(self.size_out) * self.window.taps * inputs
-
-    @property
     def macs_per_cycle(self) -> float:
         """Multiply-accumulates of a cycle in which all columns of the array work.
 

@@ -233,15 +233,7 @@ def _maximum(r: Request) -> Decision:
     return Decision((r.first(INT8) if r.operator.as_nntool else written,), (written,))
 
 
-def _signed_sum(r: Request) -> Decision | None:
-    return _signed_pair(r, ("dtype", "zero_point"))
-
-
-def _product(r: Request) -> Decision | None:
-    return _signed_pair(r, ())
-
-
-def _signed_pair(r: Request, insisted: tuple[str, ...]) -> Decision | None:
+def _signed_pair(r: Request, *insisted: str) -> Decision | None:
     """Int8 symmetric everywhere; own inputs keep the range of the type that arrives."""
     sources = []
     for given, arrived in zip(r.given, r.arrived, strict=True):
@@ -342,7 +334,7 @@ _SIGNED, _MEAN_OUT = frozenset({INT8}), frozenset({INT8, INT32})
 _MOVE = Form(ANY, ANY, _move)
 _POOLS = (Form(frozenset({INT8, INT16}), None, _pool), Form(frozenset({UINT8, UINT16}), None, _unsigned_pool))
 _SUMS = (
-    Form(_SIGNED, _SIGNED, _signed_sum),
+    Form(_SIGNED, _SIGNED, lambda r: _signed_pair(r, "dtype", "zero_point")),
     Form(frozenset({UINT8}), frozenset({UINT8}), _unsigned_sum),
 )
 _TABLE: dict[str, tuple[Form, ...]] = {
@@ -353,7 +345,7 @@ _TABLE: dict[str, tuple[Form, ...]] = {
     "reduce_max": (Form(_SIGNED, _MEAN_OUT, _maximum),),
     "add": _SUMS,
     "sub": _SUMS,
-    "mul": (Form(_SIGNED, _SIGNED, _product),),
+    "mul": (Form(_SIGNED, _SIGNED, _signed_pair),),
     EXPRESSION: (Form(ANY, ANY, _expression),),
     "concatenation": (Form(ANY, ANY, _concatenation),),
     "pack": (Form(ANY, ANY, _concatenation),),

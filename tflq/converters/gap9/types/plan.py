@@ -63,6 +63,26 @@ class TypePlan:
     failing: Mapping[int, str]
 
 
+@dataclass(frozen=True)
+class _Task:
+    """What types are chosen for: units but for the reshapes that NNTool absorbs, `flat`: written -> read by these."""
+
+    graph: Graph
+    units: list[Unit]
+    flat: Mapping[int, int]
+    options: Mapping[str, LayerOptions]
+    positive: frozenset[int]
+
+    @staticmethod
+    def of(graph: Graph, options: Mapping[str, LayerOptions], positive: frozenset[int]) -> _Task:
+        flat = _flattening(graph)
+        return _Task(graph, [u for u in units_of(graph) if u.outputs[0] not in flat], flat, options, positive)
+
+    def option(self, unit: Unit) -> LayerOptions:
+        """Return the options of a unit: those of its first layer."""
+        return self.options[layer_of(self.graph.nodes[unit.nodes[0]])]
+
+
 def choose_types(graph: Graph, options: Mapping[str, LayerOptions], positive: frozenset[int] = frozenset()) -> TypePlan:
     """Decide every type of a graph with ranges, fusions and engines.
 
@@ -74,10 +94,9 @@ def choose_types(graph: Graph, options: Mapping[str, LayerOptions], positive: fr
     Raises:
         UnsupportedError: a fusion whose members NNTool cannot type together.
     """
-    flat = _flattening(graph)
-    units = [unit for unit in units_of(graph) if unit.outputs[0] not in flat]
-    plan = _plan(graph, units, flat, _fused_network(graph, units, flat, options, positive), options)
-    return replace(plan, failing={**plan.failing, **_flawed(graph, units, flat, options, positive)})
+    task = _Task.of(graph, options, positive)
+    plan = _plan(task, _fused_network(task))
+    return replace(plan, failing={**plan.failing, **_flawed(task)})
 
 
 def loader_types(graph: Graph, options: Mapping[str, LayerOptions], positive: frozenset[int] = frozenset()) -> TypePlan:
@@ -91,9 +110,8 @@ def loader_types(graph: Graph, options: Mapping[str, LayerOptions], positive: fr
     Raises:
         UnsupportedError: no types fit.
     """
-    flat = _flattening(graph)
-    units = [unit for unit in units_of(graph) if unit.outputs[0] not in flat]
-    return _plan(graph, units, flat, _network(graph, units, flat, options, positive), options)
+    task = _Task.of(graph, options, positive)
+    return _plan(task, _network(task))
 
 
 def for_software(options: Mapping[str, LayerOptions]) -> dict[str, LayerOptions]:
@@ -102,14 +120,9 @@ def for_software(options: Mapping[str, LayerOptions]) -> dict[str, LayerOptions]
     return {name: replace(o, softmax_out_8bits=False, allow_asymmetric_out=False) for name, o in narrow.items()}
 
 
-def _plan(
-    graph: Graph,
-    units: list[Unit],
-    flat: Mapping[int, int],
-    network: Network,
-    options: Mapping[str, LayerOptions],
-) -> TypePlan:
-    _decide(graph, units, network, options)
+def _plan(task: _Task, network: Network) -> TypePlan:
+    graph, units = task.graph, task.units
+    _decide(task, network)
     types: dict[int, Affine] = {}
     conversions: dict[InputPlace, Affine] = {}
     alone: set[InputPlace] = set()
@@ -125,51 +138,40 @@ def _plan(
         conversions[place] = edge.state.wanted.affine
         if not all(other.in_conflict for other in network.edges_out[edge.tensor]):
             alone.add(place)
-    outside, failing = _outside(graph, units, network), _failing(graph, units, network, options)
+    outside, failing = _outside(task, network), _failing(task, network)
     for number, found in network.resolved.items():
         written = network.inner[number] if units[number].nodes[0] in outside else found
         for index, member in zip(units[number].nodes, written.members, strict=True):
             types.update(zip(graph.nodes[index].outputs, (c.affine for c in member.outputs), strict=True))
-    types.update({t: types[source] for t, source in flat.items()})
+    types.update({t: types[source] for t, source in task.flat.items()})
     return TypePlan(tuple(units), types, conversions, frozenset(alone), _inside(units, network), outside, failing)
 
 
-def _decide(graph: Graph, units: list[Unit], network: Network, options: Mapping[str, LayerOptions]) -> None:
+def _decide(task: _Task, network: Network) -> None:
     decided = network.resolved
-    order = resolve_forward(network, graph.inputs, lambda u: _open_constants(graph, units[u], decided[u], options))
+    order = resolve_forward(network, task.graph.inputs, lambda u: _open_constants(task, task.units[u], decided[u]))
     eliminate(network, order)
 
 
-def _first_conversions(
-    graph: Graph,
-    units: list[Unit],
-    flat: Mapping[int, int],
-    options: Mapping[str, LayerOptions],
-    positive: frozenset[int],
-) -> frozenset[EdgePlace]:
+def _first_conversions(task: _Task) -> frozenset[EdgePlace]:
     """Return the edges on which NNTool puts Quantize nodes when it fuses: it then decides types for SQ8, 8 bits."""
-    software, narrow = [replace(unit, engine=SQ8 if unit.engine else "") for unit in units], for_software(options)
-    network = _network(graph, software, flat, narrow, positive)
+    software = [replace(unit, engine=SQ8 if unit.engine else "") for unit in task.units]
+    task = replace(task, units=software, options=for_software(task.options))
+    network = _network(task)
     try:
-        _decide(graph, software, network, narrow)
+        _decide(task, network)
     except UnsupportedError:
         return frozenset()
     return frozenset((e.tensor, e.consumer, e.position) for e in network.edges() if e.in_conflict)
 
 
-def _fused_network(
-    graph: Graph,
-    units: list[Unit],
-    flat: Mapping[int, int],
-    options: Mapping[str, LayerOptions],
-    positive: frozenset[int],
-) -> Network:
+def _fused_network(task: _Task) -> Network:
     """Return the network whose types NNTool decides after it has fused, edges in its order.
 
     It has removed the first conversions then, which puts their edges behind a tensor's others.
     """
-    network = _network(graph, units, flat, options, positive)
-    conversions = _first_conversions(graph, units, flat, options, positive)
+    network = _network(task)
+    conversions = _first_conversions(task)
     for edges in network.edges_out.values():
         edges.sort(key=lambda e: (e.tensor, e.consumer, e.position) in conversions)
     return network
@@ -184,15 +186,15 @@ def _inside(units: list[Unit], network: Network) -> dict[int, Affine]:
     return found
 
 
-def _outside(graph: Graph, units: list[Unit], network: Network) -> dict[int, Affine]:
+def _outside(task: _Task, network: Network) -> dict[int, Affine]:
     """With numerics=nntool: filter of a fusion that `_taken_for_another` -> the type that its readers take.
 
     Raises:
         UnsupportedError: such a result is read without a Quantize node.
     """
-    found = {}
-    for number in _taken_for_another(units, network):
-        unit, stated = units[number], network.resolved[number].outputs[0]
+    graph, found = task.graph, {}
+    for number in _taken_for_another(task.units, network):
+        unit, stated = task.units[number], network.resolved[number].outputs[0]
         if graph.nodes[unit.nodes[0]].attributes.text("numerics", "exact") != "nntool":
             continue
         readers = network.edges_out[unit.outputs[0]]
@@ -217,7 +219,7 @@ def _taken_for_another(units: list[Unit], network: Network) -> list[int]:
     ]
 
 
-def _failing(graph: Graph, units: list[Unit], network: Network, options: Mapping[str, LayerOptions]) -> dict[int, str]:
+def _failing(task: _Task, network: Network) -> dict[int, str]:
     """Fusions that NNTool does not compute rightly as they are typed.
 
     A filter's whose readers take it for another type; an Add's whose members have followed an input where it has not.
@@ -227,11 +229,10 @@ def _failing(graph: Graph, units: list[Unit], network: Network, options: Mapping
     Raises:
         UnsupportedError: with numerics=nntool.
     """
-    found = {units[number].nodes[0]: _TAKEN for number in _taken_for_another(units, network)}
-    for number, unit in enumerate(units):
+    found = {task.units[number].nodes[0]: _TAKEN for number in _taken_for_another(task.units, network)}
+    for number, unit in enumerate(task.units):
         written = network.resolved[number].outputs[0].codes
-        first = unit.nodes[0]
-        layer = options[layer_of(graph.nodes[first])]
+        first, layer = unit.nodes[0], task.option(unit)
         if unit.operator == "leaky_relu" and layer.use_ne16 and layer.feature_bits == 16:
             found[first] = _LEAKY
         if len(unit.nodes) == 1 or unit.is_filter:
@@ -241,17 +242,13 @@ def _failing(graph: Graph, units: list[Unit], network: Network, options: Mapping
         elif network.members_followed(number):
             found[first] = _MEMBERS
         if first in found and layer.numerics == "nntool":
-            raise UnsupportedError(f"{graph.where(first)}: {found[first]}; numerics=exact computes it as it stands")
+            raise UnsupportedError(
+                f"{task.graph.where(first)}: {found[first]}; numerics=exact computes it as it stands"
+            )
     return found
 
 
-def _flawed(
-    graph: Graph,
-    units: list[Unit],
-    flat: Mapping[int, int],
-    options: Mapping[str, LayerOptions],
-    positive: frozenset[int],
-) -> dict[int, str]:
+def _flawed(task: _Task) -> dict[int, str]:
     """Return what NNTool gives types that its kernels do not fit -> the flaw.
 
     Sigmoids, tanhs and leaky ReLUs that stand alone and get unsigned types on NE16; largest elements that are taken for
@@ -260,39 +257,42 @@ def _flawed(
     Raises:
         UnsupportedError: a sigmoid, a tanh or such a ReLU with numerics=nntool.
     """
-    lone = _lone_curves(graph, units, options)
+    graph, units = task.graph, task.units
+    lone = _lone_curves(task)
     largest = [n for n, unit in enumerate(units) if unit.operator == "reduce_max"]
     if not (lone or largest):
         return {}
-    flawed = {name: replace(o, numerics="nntool") for name, o in options.items()}
-    network = _fused_network(graph, units, flat, flawed, positive)
-    _decide(graph, units, network, flawed)
+    flawed = replace(task, options={name: replace(o, numerics="nntool") for name, o in task.options.items()})
+    network = _fused_network(flawed)
+    _decide(flawed, network)
     decided, found = network.resolved, dict[int, str]()
     for n in largest:
         first, taken, written = units[n].nodes[0], decided[n].inputs[0], decided[n].members[0].outputs[0]
         fails = units[n].operators[-1] in RECTIFIERS and taken.zero_point != written.zero_point
         if not taken.agrees(written):
             found[first] = _UNRECTIFIED if fails else _MAXIMUM
-            if fails and options[layer_of(graph.nodes[first])].numerics == "nntool":
+            if fails and task.option(units[n]).numerics == "nntool":
                 raise UnsupportedError(f"{graph.where(first)}: {_UNRECTIFIED}; numerics=exact computes them")
-    for first in (units[n].nodes[0] for n in lone if not decided[n].inputs[0].codes.signed):
+    for unit in (units[n] for n in lone if not decided[n].inputs[0].codes.signed):
+        first = unit.nodes[0]
         found[first] = _UNSIGNED_LEAKY if graph.nodes[first].operator == "leaky_relu" else _UNSIGNED_CURVE
-        if found[first] == _UNSIGNED_CURVE and options[layer_of(graph.nodes[first])].numerics == "nntool":
+        if found[first] == _UNSIGNED_CURVE and task.option(unit).numerics == "nntool":
             raise UnsupportedError(f"{graph.where(first)}: {found[first]}; numerics=exact computes it in int8")
     return found
 
 
-def _lone_curves(graph: Graph, units: list[Unit], options: Mapping[str, LayerOptions]) -> list[int]:
+def _lone_curves(task: _Task) -> list[int]:
     """Return the sigmoids, tanhs and leaky ReLUs that stand alone, where there is an NE16 for one of them."""
+    units = task.units
     joined = {
         t
         for unit in units
         for t in unit.outputs
-        if JOINED in graph.nodes[unit.nodes[0]].attributes.text("departure", "")
+        if JOINED in task.graph.nodes[unit.nodes[0]].attributes.text("departure", "")
     }
     curves = [n for n, unit in enumerate(units) if unit.operator in ("logistic", "tanh", "leaky_relu")]
     lone = [n for n in curves if units[n].inputs[0][1] not in joined]
-    return lone if any(options[layer_of(graph.nodes[units[n].nodes[0]])].use_ne16 for n in lone) else []
+    return lone if any(task.option(units[n]).use_ne16 for n in lone) else []
 
 
 def _flattening(graph: Graph) -> dict[int, int]:
@@ -313,21 +313,16 @@ def _absorbs(graph: Graph, reader: Node) -> bool:
     return reader.operator == "fully_connected" or (reader.operator in GLOBAL_POOLS and rank == 3)
 
 
-def _network(
-    graph: Graph,
-    units: list[Unit],
-    flat: Mapping[int, int],
-    options: Mapping[str, LayerOptions],
-    positive: frozenset[int],
-) -> Network:
-    first = next(iter(options.values()), None)
+def _network(task: _Task) -> Network:
+    graph, units = task.graph, task.units
+    first = next(iter(task.options.values()), None)
     allow = first is not None and first.allow_asymmetric_out
     producers = dict.fromkeys(graph.inputs, GRAPH_INPUT)
     producers.update({t: number for number, unit in enumerate(units) for t in unit.outputs})
     edges_out: dict[int, list[Edge]] = {t: [] for t in producers}
     edges_in: list[list[Edge]] = []
     for number, unit in enumerate(units):
-        read = [flat.get(t, t) for _, t in unit.inputs]
+        read = [task.flat.get(t, t) for _, t in unit.inputs]
         edges_in.append([Edge(t, producers[t], number, place) for place, t in enumerate(read)])
         for edge in edges_in[-1]:
             edges_out[edge.tensor].append(edge)
@@ -342,13 +337,13 @@ def _network(
 
     def of_input(tensor: int) -> Choice:
         stated = range_of(graph, tensor)
-        return Choice.made(stated, INT8, bool(stated.minimum[0] != 0 or tensor in positive) and not allow)
+        return Choice.made(stated, INT8, bool(stated.minimum[0] != 0 or tensor in task.positive) and not allow)
 
     def of_output(arrived: Choice) -> Choice:
         return arrived if allow else arrived.symmetric() or arrived
 
     return Network(
-        [resolver_of(graph, u, options[layer_of(graph.nodes[u.nodes[0]])]) for u in units],
+        [resolver_of(graph, u, task.option(u)) for u in units],
         edges_in,
         edges_out,
         [unit.outputs for unit in units],
@@ -384,14 +379,14 @@ def _unused_pieces(graph: Graph) -> list[int]:
     return [node.outputs[place] for node in graph.nodes for place in node.attributes.integers(UNUSED, ())]
 
 
-def _open_constants(graph: Graph, unit: Unit, found: Resolved, options: Mapping[str, LayerOptions]) -> int:
+def _open_constants(task: _Task, unit: Unit, found: Resolved) -> int:
     """How many constants of a filter are not what the file holds: weights, and the bias with its folded zero points.
 
     Weights are in conflict on NE16, and where a scale changes; a bias is, where a scale changes or zero points fold.
     """
-    node, decision = graph.nodes[unit.nodes[0]], found.members[0]
+    graph, node, decision = task.graph, task.graph.nodes[unit.nodes[0]], found.members[0]
     x, y = decision.inputs[0].affine, decision.outputs[0].affine
-    made = quantise_layer(graph, node, x.scale, options[layer_of(node)])
+    made = quantise_layer(graph, node, x.scale, task.option(unit))
     weights = graph.tensors[node.inputs[1]]
     count = int(unit.on_ne16 or not has_scales(weights, made.weights.scale))
     return count + (not keeps_bias(graph, node, made, (x, y)))
