@@ -1,12 +1,14 @@
 """What the live Compass tools make of single layers and small networks, recorded for tests/converters/aipu.
 
-    scripts/peer compass-recorded [--kind KIND] [--only WORDS] [--mode LETTERS] [--write] [--work DIR] [--jobs N]
+    scripts/peer compass-recorded [--kind KIND] [--only WORDS] [--mode LETTERS] [--float] [--write] [--work DIR]
+                                  [--jobs N]
 
 The Parser and Optimizer (peers/compass) run the layers of tests/converters/aipu/single_layers.py and the networks of
-tests/support/float_forms.py, each in one of seven modes in turn, and the layers of drawn_layers.py, each in its own
-mode; --only takes those whose names hold the words, --kind those of one kind. A row a case says whether tflq's float
-IR, quantised IR and tensors are the tools'. --write puts what is equal into tests/converters/aipu/recorded.json, beside
-what stands there of other cases. What --work holds already is not made anew.
+networks.py beside it, each in one of seven modes in turn, and the layers of drawn_layers.py, each in its own mode;
+--only takes those whose names hold the words, --kind those of one kind, --float the Parser alone and networks. A row a
+case says whether tflq's float IR, quantised IR and tensors are the tools'. --write puts what is equal into
+tests/converters/aipu/recorded.json, beside what stands there of other cases. What --work holds already is not made
+anew.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from peers.campaign import Peer, Row, Verdict, find, parser, report
 from peers.compass import _environment, ranges_of
 from tests.converters.aipu import test_recorded
 from tests.converters.aipu.drawn_layers import MODE_OF
+from tests.converters.aipu.networks import NETWORKS, built
 from tests.converters.aipu.recording import (
     CALIBRATED,
     FAST,
@@ -36,7 +39,6 @@ from tests.converters.aipu.recording import (
     settings_of,
 )
 from tests.converters.aipu.single_layers import LAYERS
-from tests.support.float_forms import FORMS, built
 from tflq.converters.aipu import AIPU
 from tflq.converters.aipu.tool_config import config_text
 from tflq.converters.settings import parse_settings
@@ -55,14 +57,15 @@ def main(arguments: Sequence[str]) -> int:
     options.add_argument("--only", default="", help="cases whose names hold these words (all)")
     options.add_argument("--kind", choices=("layers", "networks", "drawn"), help="those of one kind (all)")
     options.add_argument("--mode", default="", help="modes whose names hold these letters (all)")
+    options.add_argument("--float", action="store_true", help="run the Parser only")
     options.add_argument("--write", action="store_true", help="record what is equal")
     options.add_argument("--work", type=Path, help="folder that keeps the tools' files")
     chosen = options.parse_args(arguments)
     peer = find("compass")
     with tempfile.TemporaryDirectory() as scratch:
-        kinds = [chosen.kind] if chosen.kind else ["layers", "networks", "drawn"]
+        kinds = ["networks"] if chosen.float else [chosen.kind] if chosen.kind else ["layers", "networks", "drawn"]
         plan = [
-            case
+            {**case, "float": chosen.float}
             for case in _plan(chosen.work or Path(scratch))
             if chosen.only in case["name"] and chosen.mode in case["mode"] and case["kind"] in kinds
         ]
@@ -71,10 +74,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _plan(work: Path) -> list[Case]:
-    names = [("layers", name) for name in LAYERS] + [("networks", name) for name in FORMS]
+    names = [("layers", name) for name in LAYERS] + [("networks", name) for name in NETWORKS]
     modes = [(kind, name, IN_TURN[k % len(IN_TURN)]) for k, (kind, name) in enumerate(names)]
     modes += [("drawn", name, mode) for name, mode in MODE_OF.items()]
-    joined = [name for name in FORMS if {"concatenation", "pack"} & {n.operator for n in built(name)[0].nodes}]
+    joined = [name for name in NETWORKS if {"concatenation", "pack"} & {n.operator for n in built(name)[0].nodes}]
     modes += [("networks", name, mode) for name in joined for mode in UNIFIED]
     modes += [("drawn", f"softmax {k}", mode) for k, mode in enumerate(FAST)]
     return [
@@ -146,14 +149,15 @@ def _rows(plan: list[Case], write: bool) -> Iterator[Row]:
     test_recorded.RECORDED = found
     for case in plan:
         kind, name, mode, folder = case["kind"], case["name"], case["mode"], Path(case["folder"]) / case["mode"]
-        if not (folder / "tensors.npz").exists():
+        if not (folder.parent / "ir" / "model.txt" if case["float"] else folder / "tensors.npz").exists():
             yield Row(name, mode, Verdict.REFUSED_BY_PEER)
             continue
         found[kind][name] = _recorded(case, folder)
         try:
             if kind == "networks":
                 test_recorded.test_the_float_ir_is_the_parsers(name)
-            test_recorded.test_the_quantised_ir_and_every_value_are_the_optimizers(kind, name, mode)
+            if not case["float"]:
+                test_recorded.test_the_quantised_ir_and_every_value_are_the_optimizers(kind, name, mode)
         except TflqError as error:
             yield Row(name, mode, Verdict.REFUSED_BY_TFLQ, words=str(error)[:160])
         except AssertionError as error:
@@ -161,7 +165,8 @@ def _rows(plan: list[Case], write: bool) -> Iterator[Row]:
         except Exception as error:  # a layer that is no valid one of its kind must not end the others
             yield Row(name, mode, Verdict.DIFFERS, words=f"{type(error).__name__}: {error}"[:160])
         else:
-            yield Row(name, mode, Verdict.EQUAL, len(found[kind][name]["modes"][mode]["tensors"]))
+            made = found[kind][name]["modes"]
+            yield Row(name, mode, Verdict.EQUAL, len(made[mode]["tensors"]) if mode in made else 0)
             kept = recorded.setdefault(kind, {}).setdefault(name, {"modes": {}})
             found[kind][name]["modes"] = {**kept["modes"], **found[kind][name]["modes"]}
             recorded[kind][name] = found[kind][name]
@@ -170,6 +175,15 @@ def _rows(plan: list[Case], write: bool) -> Iterator[Row]:
 
 
 def _recorded(case: Case, folder: Path) -> Case:
+    result: Case = {"modes": {} if case["float"] else {case["mode"]: _quantised(case, folder)}}
+    if case["kind"] == "networks":
+        ir = Path(case["folder"]) / "ir" / "model.txt"
+        text, binary = write_network(read_network(ir.read_text(encoding="utf-8"), ir.with_suffix(".bin").read_bytes()))
+        result["float"] = digest_of_files(text.encode(), binary)
+    return result
+
+
+def _quantised(case: Case, folder: Path) -> Case:
     stem = "model" if case["kind"] == "networks" else "layer"
     for template in folder.glob("*_opt_template.json"):
         template.rename(folder / "model_opt_template.json")
@@ -177,14 +191,8 @@ def _recorded(case: Case, folder: Path) -> Case:
         digests = {name: digest_of_tensor(file[name]) for name in file.files}
     calibrated = json.loads((folder / "ranges.json").read_text(encoding="utf-8"))
     files = [(folder / f"{stem}_o.{end}").read_bytes() for end in ("txt", "bin")]
-    one = {"file": digest_of_files(*files), "tensors": digests, "ranges": _finite(ranges_of(folder)),
-           "calibrated": _finite(calibrated)}  # fmt: skip
-    result: Case = {"modes": {case["mode"]: one}}
-    if case["kind"] == "networks":
-        ir = Path(case["folder"]) / "ir" / "model.txt"
-        text, binary = write_network(read_network(ir.read_text(encoding="utf-8"), ir.with_suffix(".bin").read_bytes()))
-        result["float"] = digest_of_files(text.encode(), binary)
-    return result
+    return {"file": digest_of_files(*files), "tensors": digests, "ranges": _finite(ranges_of(folder)),
+            "calibrated": _finite(calibrated)}  # fmt: skip
 
 
 def _finite(ranges: Case) -> dict[str, list[float]]:

@@ -1,9 +1,9 @@
 """Quantises float IR with Compass's Optimizer and dumps it; runs in the peer's environment (compass_recorded.py).
 
 usage: compass_recorded_worker.py PLAN.json
-PLAN: a list of {"folder", "text" or "model", "mode", "settings", "calibrated"}; the folder holds samples.npz, one array
-an input of the IR, [samples, *shape]. Writes FOLDER/MODE as the peer's quantise_and_dump does. Each case runs in a
-process of its own, so that one that ends does not end the others.
+PLAN: a list of {"folder", "text" or "model", "float", "mode", "settings", "calibrated"}; the folder holds samples.npz,
+one array an input of the IR, [samples, *shape]. Writes FOLDER/MODE as the peer's quantise_and_dump does; with "float"
+the Parser's files alone. Each case runs in a process of its own, so that one that ends does not end the others.
 """
 
 from __future__ import annotations
@@ -77,6 +77,8 @@ def dump(case: dict[str, Any]) -> None:
     text = Path(case["text"]) if "text" in case else folder / "ir" / "model.txt"
     if "model" in case and not text.exists():
         compass.parse(case["model"], text.parent)
+    if case["float"]:
+        return
     with np.load(folder / "samples.npz") as file:
         arrays = [file[name] for name in file.files]
     calibrated = case["calibrated"]

@@ -474,7 +474,8 @@ def zeros_then_filter(
                 operator, x, b.reals(new[3], 2, 2, new[3]), b.reals(new[3]), shape=(new[0], *side, new[3]), **WHOLE
             )
         else:
-            y = b.do(operator, x, b.reals(1, 2, 2, new[3]), b.reals(new[3]), shape=(new[0], *side, new[3]), **WHOLE)
+            given = b.reals(1, 2, 2, new[3]), b.reals(new[3])
+            y = b.do(operator, x, *given, shape=(new[0], *side, new[3]), **WHOLE, depth_multiplier=1)
         return (
             b.do("add", y, b.do("mean", x, b.whole(1, 2), shape=(new[0], 1, 1, new[3]), keep_dims=True))
             if read_twice
@@ -931,9 +932,14 @@ FORMS: dict[str, Make] = {
 }
 
 
-def built(name: str) -> tuple[Graph, list[Array]]:
+def built_of(make: Make) -> tuple[Graph, list[Array]]:
     """The network without ranges, and samples of its inputs."""
     b = Network()
-    graph = b.build([FORMS[name](b)])
+    graph = b.build([make(b)])
     draw = np.random.default_rng(9)
     return graph, [draw.uniform(-2, 2, (10, *graph.tensors[t].shape)).astype(np.float32) for t in graph.inputs]
+
+
+def built(name: str) -> tuple[Graph, list[Array]]:
+    """One of FORMS."""
+    return built_of(FORMS[name])

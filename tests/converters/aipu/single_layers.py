@@ -34,6 +34,11 @@ def truth(draw: np.random.Generator, shape: Shape) -> Array:
     return (draw.uniform(-1, 1, shape) * (draw.uniform(0, 1, (*shape[:-1], 1)) < 0.6)).astype(np.float32)
 
 
+def given(*rows: Sequence[float]) -> Draw:
+    """The same numbers in every sample."""
+    return lambda _draw, shape: np.broadcast_to(np.array(rows, np.float32), shape).copy()
+
+
 @dataclass(frozen=True)
 class OneLayer:
     """A layer, what it reads and writes, its keys and its own constants: shapes of drawn ones, or given."""
@@ -206,6 +211,8 @@ def of_pair(operator: str, method: str) -> Keys:
     return named if operator in ("div", "squared_difference", "logical") else {"with_activation": "NONE", **named}
 
 
+BORDERS = given((0, 0, 0, 36, 28), (0, 8, 8, 8, 8), (0, 12, 4, 12, 20), (0, 20, 20, 24, 20), (0, 35, 27, 36, 28))
+"""A map of 9 by 7 pixels, each of 4: the whole, a point, two lines, the last corner."""
 LAYERS: dict[str, OneLayer] = {
     **{
         f"cumulate {m} {a} {e} {r}": one("cumulate", (1, 3, 4, 5), axis=a, method=m, exclusive=e, reverse=r)
@@ -598,4 +605,57 @@ LAYERS: dict[str, OneLayer] = {
         for d in (True, False)
     },
     "crop": one("crop", IMAGE, (1, 3, 2, 4), crops=np.array([[0, 1], [1, 4], [2, 4], [0, 4]])),
+    **{
+        f"roi_align at borders, {m}, {s}, {c}": OneLayer(
+            "roi_align",
+            ((1, 9, 7, 2), (5, 5)),
+            ((5, 2, 3, 2),),
+            {
+                "method": m,
+                "pooled_shape": (2, 3),
+                "spatial_scale_value": (0.25, 0.25),
+                "sample": s,
+                "coordinate_transformation_mode": c,
+            },
+            {},
+            (real(), BORDERS),
+        )
+        for m, s, c in (
+            ("AVG", (2, 2), "HALF_PIXEL"),
+            ("AVG", (2, 1), "OUTPUT_HALF_PIXEL"),
+            ("MAX", (2, 2), "OUTPUT_HALF_PIXEL"),
+            ("AVG", (0, 0), "OUTPUT_HALF_PIXEL"),
+        )
+    },
+    "max_roi_pool at borders": OneLayer(
+        "max_roi_pool",
+        ((1, 9, 7, 2), (5, 5)),
+        ((5, 2, 3, 2),),
+        {"pooled_shape": (2, 3), "spatial": (0.25, 0.25)},
+        {},
+        (real(), BORDERS),
+    ),
+    **{
+        f"pyramid_roi_align of {s} samples, {c}": OneLayer(
+            "pyramid_roi_align",
+            ((1, 5, 4), *((1, n, n, 2) for n in (40, 20, 10, 5))),
+            ((5, 2, 3, 2),),
+            {
+                "resize_width": 3,
+                "resize_height": 2,
+                "image_width": 640,
+                "image_height": 640,
+                "sample": s,
+                "spatial_scale_value": tuple(n / 640 for n in (40, 20, 10, 5)),
+                "proposal_normalized": False,
+                "coordinate_transformation_mode": c,
+            },
+            {},
+            (
+                given((0, 0, 112, 112), (8, 40, 330, 330), (0, 0, 640, 640), (60, 0, 400, 640), (100, 100, 104, 108)),
+                real(),
+            ),
+        )
+        for s, c in (((0, 0), "OUTPUT_HALF_PIXEL"), ((2, 1), "HALF_PIXEL"))
+    },
 }

@@ -2,7 +2,7 @@
 
 recorded.json holds, for each case and mode, the ranges that the Optimizer calibrated, and digests of its quantised IR
 and of every tensor of two samples; for a network also that of the Parser's float IR. `scripts/peer compass-recorded`
-makes it of single_layers.py and forms.py, and names what differs from tflq.
+makes it of single_layers.py, drawn_layers.py and networks.py, and names what differs from tflq.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from tests.converters.aipu.drawn_layers import DRAWN
+from tests.converters.aipu.networks import built
 from tests.converters.aipu.recording import (
     CALIBRATED,
     FAST,
@@ -27,7 +28,6 @@ from tests.converters.aipu.recording import (
     values_of,
 )
 from tests.converters.aipu.single_layers import LAYERS, OneLayer
-from tests.support import float_forms as forms
 from tests.support.aipu_boxes import internal_values
 from tflq.converters.aipu import AIPU, graph_of, network_of
 from tflq.converters.aipu.emit import float_network_of
@@ -67,12 +67,12 @@ def float_network(kind: str, name: str) -> Network:
     """The float IR: of one layer as it is given, of a .tflite as tflq translates it, with the Parser's faults."""
     if kind != "networks":
         return layer_of(kind, name).network()
-    model = model_from_bytes(model_to_bytes(forms.built(name)[0]), name)
+    model = model_from_bytes(model_to_bytes(built(name)[0]), name)
     return float_network_of(translate(float_view(settled_graph(model.main)), "model", faults=True), "model")
 
 
 def samples_of(kind: str, name: str) -> list[Array]:
-    return forms.built(name)[1] if kind == "networks" else layer_of(kind, name).samples()
+    return built(name)[1] if kind == "networks" else layer_of(kind, name).samples()
 
 
 def layer_of(kind: str, name: str) -> OneLayer:

@@ -223,10 +223,10 @@ def _map_leaky(work: Translation, node: Node) -> None:
 
 
 def _map_prelu(work: Translation, node: Node) -> None:
-    """One slope an element, the batch apart."""
+    """One slope an element, the batch apart; of one image with its axis."""
     slopes = np.asarray(work.source.tensors[node.inputs[1]].data)
     shape = work.shape(node.inputs[0])
-    whole = np.broadcast_to(slopes, shape[1:] if len(shape) < 4 else (1, *shape[1:]))
+    whole = np.broadcast_to(slopes, shape if len(shape) >= 4 and shape[0] == 1 else shape[1:])
     work.append(node, "activation", {"negative_slope": whole}, Attributes({"method": "PRELU"}))
 
 

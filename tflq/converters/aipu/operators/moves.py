@@ -159,35 +159,39 @@ def _limits(begin: list[int] | tuple[int, ...], end: list[int], strides: list[in
 
 
 def _map_blocks(work: Translation, node: Node) -> None:
-    """BATCH_TO_SPACE_ND and SPACE_TO_BATCH_ND: of images by square blocks one layer, else moved by Transpose."""
+    """BATCH_TO_SPACE_ND and SPACE_TO_BATCH_ND: of images one layer, of three axes moved by Transpose.
+
+    So are the blocks of images that are not square and come back whole.
+    """
     blocks, sizes = work.numbers(node, 1), work.numbers(node, 2)
     is_back = node.operator == "batch_to_space_nd"
-    if len(work.shape(node.inputs[0])) != 4 or len(set(blocks)) > 1:
-        (_from_blocks if is_back else _to_blocks)(work, node, blocks, sizes)
+    if is_back and (len(blocks) == 1 or (blocks[0] != blocks[1] and not any(sizes))):
+        _from_blocks(work, node, blocks, sizes)
+        return
+    if len(blocks) == 1:
+        _to_blocks(work, node, blocks[0], sizes)
         return
     by, bx = blocks
     named = dict(zip(_SIDES, sizes, strict=True))
     name = "crop" if is_back else "pad"
     keys: dict[str, Attribute] = {"block_size_x": bx, "block_size_y": by}
     keys.update({f"{name}_{side}": named[side] for side in ("left", "right", "top", "bottom")})
-    work.append(node, "batch_to_space" if is_back else "space_to_batch", {}, Attributes(keys))
+    operator, suffix = ("batch_to_space", "") if is_back else ("space_to_batch", "_reshape2" if by != bx else "")
+    work.add(node, operator, (work.operand(node.inputs[0]),), node.outputs, keys, suffix=suffix)
 
 
-def _to_blocks(work: Translation, node: Node, blocks: tuple[int, ...], pads: tuple[int, ...]) -> None:
-    """Pad; Reshape each axis to (places, block); Transpose the blocks in front; Reshape them into the batch."""
+def _to_blocks(work: Translation, node: Node, block: int, pads: tuple[int, ...]) -> None:
+    """Pad; Reshape the axis to (places, block); Transpose the block in front; Reshape it into the batch."""
     (t,), name, x = node.outputs, work.name_of(node.outputs[0]), work.operand(node.inputs[0])
-    batch, *sizes, depth = work.shape(node.inputs[0])
+    batch, size, depth = work.shape(node.inputs[0])
     if any(pads):
-        around = np.array([(0, 0), *zip(pads[::2], pads[1::2], strict=True), (0, 0)], np.int64)
-        sizes = [n + int(a + b) for n, (a, b) in zip(sizes, around[1:-1], strict=True)]
+        size += sum(pads)
+        around = np.array([(0, 0), pads, (0, 0)], np.int64)
         keys: dict[str, Attribute] = {"constant_value": 0.0, "mode": "CONSTANT", "pads": around}
-        x = _moved(work, node, f"{name}_pad", "pad", x, (batch, *sizes, depth), keys)
-    places = [n // b for n, b in zip(sizes, blocks, strict=True)]
-    apart = (batch, *(n for pair in zip(places, blocks, strict=True) for n in pair), depth)
+        x = _moved(work, node, f"{name}_pad", "pad", x, (batch, size, depth), keys)
+    apart = (batch, size // block, block, depth)
     x = _moved(work, node, f"{name}_reshape1", "reshape", x, apart, {"shape": apart})
-    count = len(blocks)
-    perm = (*range(2, 2 * count + 1, 2), 0, *range(1, 2 * count, 2), 2 * count + 1)
-    x = _moved(work, node, name, "transpose", x, tuple(apart[a] for a in perm), {"perm": perm})
+    x = _moved(work, node, name, "transpose", x, (block, batch, size // block, depth), {"perm": (2, 0, 1, 3)})
     work.reshape(node, x, t, f"{name}_reshape2")
 
 
@@ -234,9 +238,12 @@ def _refuse_slice(_graph: Graph, node: Node) -> str:
 
 
 def _refuse_blocks(graph: Graph, node: Node) -> str:
+    """As TFLite's own kernels: blocks along all axes but the first and the last, of three or four."""
     sizes, rank = graph.tensors[node.inputs[1]].size, len(graph.tensors[node.inputs[0]].shape)
     return (
-        f"blocks along {sizes} axes of {rank}; allowed are all but the first and the last" if sizes != rank - 2 else ""
+        ""
+        if sizes == rank - 2 and sizes in (1, 2)
+        else f"blocks along {sizes} axes of {rank}; allowed are 1 of 3, 2 of 4"
     )
 
 

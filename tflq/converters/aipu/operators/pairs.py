@@ -247,7 +247,7 @@ def _map_pow(work: Translation, node: Node) -> None:
         bounds = {
             "log_outputs": (logs[0], logs[1]),
             "power_outputs": (min(products), max(products)),
-            "exp_outputs": (0.0, max(map(abs, y))),
+            "exp_outputs": y,
         }
     work.add_internal(node.outputs[0], bounds)
 

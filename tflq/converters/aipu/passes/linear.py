@@ -120,8 +120,8 @@ def dilated_filters(layers: Layers) -> None:
         back = None if apart is None else layers.only_reader(node.outputs[0])
         if apart is None or back is None or (apart.operator, back.operator) != ("space_to_batch", "batch_to_space"):
             continue
-        block = apart.attributes.integer("block_size_x")
-        if block != back.attributes.integer("block_size_x"):
+        block, *others = (n.attributes.integer(f"block_size_{axis}") for n in (apart, back) for axis in "xy")
+        if others != [block] * 3:
             continue
         keys = {f"dilation_{axis}": node.attributes.integer(f"dilation_{axis}") * block for axis in "xy"}
         for side in ("left", "right", "top", "bottom"):

@@ -121,22 +121,20 @@ class ScaledParams:
     Attributes:
         input_offset: zp_x.
         rescale: M and N of s_y / s_x.
-        slope: alpha * 2^slope_bits; None for CLIP.
-        slope_bits: bits of the output.
+        slope: alpha * 2^bits and bits, those of the output; None for CLIP.
         codes: how the output is stored; the limits of CLIP are its own.
     """
 
     input_offset: int
     rescale: Multiplier
-    slope: int | None
-    slope_bits: int
+    slope: tuple[int, int] | None
     codes: OutputCodes
 
     def apply(self, x: Array) -> Array:
         """Return quantized values of quantized values."""
         v = self.rescale.apply(x.astype(np.int64) + self.input_offset).astype(np.int64)
         if self.slope is not None:
-            v = np.maximum(v, 0) + scaled(np.minimum(v, 0), self.slope, self.slope_bits).astype(np.int64)
+            v = np.maximum(v, 0) + scaled(np.minimum(v, 0), *self.slope).astype(np.int64)
         return self.codes.store(v)
 
 
@@ -149,10 +147,10 @@ def lower_activation(node: Node, operands: Operands) -> ScaledParams | MirroredP
     bits, codes = bits_of(output), codes_of(output)
     found = find_multiplier(scale_of(output) / scale_of(x), bits)
     if method == LEAKY:
-        return ScaledParams(offset_of(x), found, leaky_slope(node, bits), bits, codes)
+        return ScaledParams(offset_of(x), found, (leaky_slope(node, bits), bits), codes)
     limits = np.array([node.attributes.real(key) for key in ("clip_min", "clip_max")], np.float32)
     low, high = (int(code) for code in encode(limits, output.affine))
-    return ScaledParams(offset_of(x), found, None, 0, replace(codes, minimum=low, maximum=high))
+    return ScaledParams(offset_of(x), found, None, replace(codes, minimum=low, maximum=high))
 
 
 def lower_negative(_node: Node, operands: Operands) -> ActivationParams:
