@@ -605,28 +605,6 @@ LAYERS: dict[str, OneLayer] = {
         for d in (True, False)
     },
     "crop": one("crop", IMAGE, (1, 3, 2, 4), crops=np.array([[0, 1], [1, 4], [2, 4], [0, 4]])),
-    **{
-        f"roi_align at borders, {m}, {s}, {c}": OneLayer(
-            "roi_align",
-            ((1, 9, 7, 2), (5, 5)),
-            ((5, 2, 3, 2),),
-            {
-                "method": m,
-                "pooled_shape": (2, 3),
-                "spatial_scale_value": (0.25, 0.25),
-                "sample": s,
-                "coordinate_transformation_mode": c,
-            },
-            {},
-            (real(), BORDERS),
-        )
-        for m, s, c in (
-            ("AVG", (2, 2), "HALF_PIXEL"),
-            ("AVG", (2, 1), "OUTPUT_HALF_PIXEL"),
-            ("MAX", (2, 2), "OUTPUT_HALF_PIXEL"),
-            ("AVG", (0, 0), "OUTPUT_HALF_PIXEL"),
-        )
-    },
     "max_roi_pool at borders": OneLayer(
         "max_roi_pool",
         ((1, 9, 7, 2), (5, 5)),

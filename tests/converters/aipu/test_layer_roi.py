@@ -95,6 +95,29 @@ def test_roi_align_leaves_out_boxes_that_end_behind_the_map_or_before_they_start
     assert not ran.outputs[0].any()
 
 
+@pytest.mark.parametrize("samples", [(2, 2), (1, 3), (0, 0)])
+@pytest.mark.parametrize("method", ["AVG", "MAX"])
+def test_roi_align_takes_a_pixel_for_boxes_that_are_smaller(samples: tuple[int, int], method: str) -> None:
+    """A point and a line become boxes of a pixel, here 4 by 4 of the image, unless boxes move by half one."""
+    sizes = ((0, 0), (0, 2), (3, 0), (4, 4))
+    boxes = np.array([(40, 60, 40 + h, 60 + w) for h, w in sizes], np.float32)
+    keys: dict[str, Attribute] = {"method": method, "pooled_shape": (2, 3), "spatial_scale_value": (0.25, 0.25)}
+    given = [_maps(33, 65), _numbered(boxes)]
+    graph = float_layer(
+        "roi_align",
+        given,
+        [Output((4, 2, 3, 2))],
+        **keys,
+        sample=samples,
+        coordinate_transformation_mode="OUTPUT_HALF_PIXEL",
+    )
+    ran = run_layer(graph, given, WIDE)
+    point, *others = ran.codes[0][0]
+    assert np.abs(point).max() > 0
+    for other in others:
+        np.testing.assert_allclose(other, point, atol=2)
+
+
 def test_roi_align_refuses_other_methods_and_coordinates() -> None:
     with pytest.raises(UnsupportedError, match="method=MIN; allowed is AVG, MAX"):
         _roi_align(SYMMETRIC, method="MIN")

@@ -177,9 +177,9 @@ def _map_suppression(work: Translation, node: Node) -> None:
     _, count, scores, kept = work.layer(node, name, "nms", operands, tops, _suppression_keys(work, node, limit))
     results = (kept, scores, count) if node.operator == "non_max_suppression_v5" else (kept, count)
     read = {t for other in work.source.nodes for t in other.inputs} | set(work.source.outputs)
-    for source, t in zip(results, node.outputs, strict=True):
+    for port, (source, t) in enumerate(zip(results, node.outputs, strict=True)):
         if t in read:
-            work.reshape(node, source, t, f"{name}_post_reshape")
+            work.reshape(node, source, t, f"{name}_post_reshape" + f"_{port}" * (port > 0))
 
 
 def _suppression_keys(work: Translation, node: Node, limit: int) -> dict[str, Attribute]:
