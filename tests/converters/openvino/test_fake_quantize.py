@@ -11,7 +11,7 @@ from tflq.converters.openvino.ir.files import network_to_bytes
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Affine, DType, FakeQuantize, GraphBuilder
 from tflq.interpreter import lower
-from tflq.interpreter.kernels.openvino.conversions import level_indices, require_sound
+from tflq.interpreter.kernels.openvino.levels import level_indices, require_sound
 
 VALUES = 100_000
 

@@ -11,7 +11,7 @@ from tflq.converters.openvino.reader import read_model
 from tflq.converters.settings import parse_settings
 from tflq.graph import DType, FakeQuantize
 from tflq.interpreter import Engine
-from tflq.interpreter.kernels.openvino.conversions import level_indices, level_values
+from tflq.interpreter.kernels.openvino.levels import level_indices, level_values
 
 
 @pytest.mark.parametrize("case", range(10))

@@ -77,7 +77,7 @@ class Emitter(ABC):
         """Return a tensor in a layout; the same value where its axes are not 4."""
 
     @abstractmethod
-    def number(self, name: str, array: Array, first: bool = False) -> Value:
+    def number(self, name: str, array: Array) -> Value:
         """Add a constant."""
 
     @abstractmethod

@@ -40,9 +40,7 @@ def fully_connected(writer: Writer) -> None:
     depth = tensor.shape[1]
     x = writer.held(source)
     rows = x if x.shape == (x.shape[0], depth) else _shaped(writer, source, (int(np.prod(x.shape)) // depth, depth))
-    bias = writer.given(2)
-    operands = [rows, weights, *([] if bias is None else [_bias(writer, bias)])]
-    value = writer.add("Gemm", operands, (rows.shape[0], tensor.shape[0]), transB=1)
+    value = writer.add("Gemm", [rows, weights, *_bias(writer)], (rows.shape[0], tensor.shape[0]), transB=1)
     if len(wanted) != 2:
         value = writer.reshaped(value, wanted)
         if len(wanted) == 4:
@@ -83,30 +81,22 @@ def _is_flattened_for_products(writer: Writer, source: int, t: int) -> bool:
     if is_same_order(shape_first(old)) or not writer.held(source).is_first:
         return False
     readers = [graph.nodes[i] for i in graph.consumers().get(t, [])]
-    products = [n for n in readers if n.operator == "fully_connected" and n.inputs[0] == t]
-    is_read = len(products) == len(readers)
-    weights = [writer.tensor(n.inputs[1]) for n in products]
-    return is_read and all(w.is_constant and w.shape[1] == new[1] for w in weights)
-
-
-def pads_of(window: Window) -> tuple[int, int, int, int]:
-    """Return ONNX's order of padding: top, left, bottom, right."""
-    return (window.top, window.left, window.bottom, window.right)
+    if any(n.operator != "fully_connected" or n.inputs[0] != t for n in readers):
+        return False
+    weights = [writer.tensor(n.inputs[1]) for n in readers]
+    return all(w.is_constant and w.shape[1] == new[1] for w in weights)
 
 
 def _convolution(writer: Writer, weights: Array, groups: int) -> None:
     shape = writer.tensor(writer.node.inputs[0]).shape
     kernel = (weights.shape[2], weights.shape[3])
     window = window_of(writer.node.attributes, (shape[1], shape[2]), kernel)
-    bias = writer.given(2)
-    operands = [writer.first(0), writer.weights(writer.node.inputs[1], weights, 0)]
-    if bias is not None:
-        operands.append(_bias(writer, bias))
+    operands = [writer.first(0), writer.weights(writer.node.inputs[1], weights, 0), *_bias(writer)]
     attributes: dict[str, ExchangeAttribute] = {
         "kernel_shape": kernel,
         "strides": window.stride,
         "dilations": window.dilation,
-        "pads": pads_of(window),
+        "pads": (window.top, window.left, window.bottom, window.right),
         "group": groups,
     }
     writer.result(
@@ -114,11 +104,15 @@ def _convolution(writer: Writer, weights: Array, groups: int) -> None:
     )
 
 
-def _bias(writer: Writer, t: int) -> Value:
+def _bias(writer: Writer) -> list[Value]:
+    """Return the node's bias, input 2, if it has one."""
+    t = writer.given(2)
+    if t is None:
+        return []
     tensor = writer.tensor(t)
     if tensor.dtype.is_integer and tensor.quantisation is None:
         raise UnsupportedError(f"bias '{tensor.name}' has no scale; use form=float")
-    return writer.laid(t, False) if tensor.data is None else writer.weights(t, tensor.data, 0)
+    return [writer.laid(t, False) if tensor.data is None else writer.weights(t, tensor.data, 0)]
 
 
 def average_pool_2d(writer: Writer) -> None:

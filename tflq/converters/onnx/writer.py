@@ -15,6 +15,7 @@ from tflq.converters.exchange.emitter import FLOAT32, Emitter, ExchangeAttribute
 from tflq.converters.onnx.model import OnnxAttribute, OnnxGraph, OnnxNode, OnnxValue, tensor_names
 from tflq.converters.onnx.options import OnnxOptions
 from tflq.converters.onnx.weights import Codes, kept
+from tflq.converters.passes.patterns import TO_FIRST, TO_LAST
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, DType, Graph, Tensor
 from tflq.quoting import Names
@@ -109,9 +110,9 @@ class Writer(Emitter):
             self._fresh.discard(self._turned[t, first].name)
         return self._turned[t, first]
 
-    def number(self, name: str, array: Array, first: bool = False) -> Value:
+    def number(self, name: str, array: Array) -> Value:
         """Add a constant."""
-        return Value(self.constant(f"{self._prefix}_{name}", array), array.shape, array.dtype, first)
+        return Value(self.constant(f"{self._prefix}_{name}", array), array.shape, array.dtype)
 
     def weights(self, t: int, array: Array, axis: int) -> Value:
         """Add a constant tensor of the model, rearranged, and what dequantises it."""
@@ -134,9 +135,9 @@ class Writer(Emitter):
         return [Value(name, shape, dtype, first) for name, (shape, dtype) in zip(names, results, strict=True)]
 
     def in_order(self, t: int) -> Value:
-        """Return a tensor with its elements in the model's own order, in whichever shape."""
+        """Return a tensor with its elements in the model's own order, in either layout, for a Reshape."""
         value = self.held(t)
-        return replace(value, is_first=False) if value.is_first and is_same_order(value.shape) else self.laid(t, False)
+        return value if value.is_first and is_same_order(value.shape) else self.laid(t, False)
 
     def read_constant(self, t: int, value: Array, axis: int = 0) -> str:
         """Add a constant tensor of the model, perhaps rearranged, and return its real value.
@@ -195,8 +196,7 @@ class Writer(Emitter):
         elif self._stored[t].rank == 4 and self._stored[t].is_first != first:
             inside = self._names.fresh(f"{name}_inside")
             self._rename(name, inside)
-            order = (0, 3, 1, 2) if first else (0, 2, 3, 1)
-            self._nodes.append(OnnxNode("Transpose", (inside,), (name,), {"perm": order}))
+            self._nodes.append(OnnxNode("Transpose", (inside,), (name,), {"perm": TO_FIRST if first else TO_LAST}))
         return self._port(t, name)
 
     @property

@@ -11,8 +11,7 @@ from tflq.converters.openvino.quantise import problems_of, quantise_graph
 from tflq.converters.settings import settings_of
 from tflq.converters.targets import Target
 from tflq.graph import Array, Tensor
-from tflq.interpreter.kernels.openvino.conversions import level_indices
-from tflq.interpreter.kernels.openvino.levels import rule_of
+from tflq.interpreter.kernels.openvino.levels import level_indices, rule_of
 from tflq.schemas.openvino import specification
 
 __all__ = ["OPENVINO"]

@@ -9,7 +9,7 @@ import numpy as np
 from tflq.converters.exchange.emitter import FLOAT32, INT64, Emitter, ExchangeAttribute, Kind, Value
 from tflq.converters.openvino.emit.writer import NUMPY, Writer
 from tflq.converters.openvino.ir import Value as Port
-from tflq.converters.openvino.ir import element_type
+from tflq.converters.openvino.ir import dtype_of, element_type
 from tflq.errors import UnsupportedError
 from tflq.graph import Array
 
@@ -45,10 +45,10 @@ class Layers(Emitter):
         first = first and len(self.tensor(t).shape) == 4
         return self._value(self.writer.read(t) if first else self.writer.read_plain(t), first)
 
-    def number(self, name: str, array: Array, first: bool = False) -> Value:
+    def number(self, name: str, array: Array) -> Value:
         """Add a constant."""
         _require(array.dtype)
-        value = self._value(self.writer.builder.constant(self._named(name), array), first)
+        value = self._value(self.writer.builder.constant(self._named(name), array), False)
         self.constants[value.name] = array
         return value
 
@@ -89,27 +89,18 @@ class Layers(Emitter):
             kind, self._named(kind), ports, shapes, {k: _text(v) for k, v in data.items()}
         )
 
-    def whole_port(self, name: str, numbers: Sequence[int] | int) -> Port:
-        """Add an int64 constant."""
-        return self.writer.builder.constant(self._named(name), np.asarray(numbers, np.int64))
-
     def _named(self, name: str) -> str:
         return f"{self.node.name}/{name}"
 
     def _value(self, port: Port, first: bool) -> Value:
         name = f"{port.source.layer}.{port.source.output}"
         self._ports[name] = port
-        dtype = np.dtype(
-            {"f32": "f4", "boolean": "?"}.get(
-                port.element_type, port.element_type.replace("i", "int").replace("u", "uint")
-            )
-        )
-        return Value(name, port.shape, dtype, first and len(port.shape) == 4)
+        return Value(name, port.shape, dtype_of(port.element_type), first and len(port.shape) == 4)
 
 
 def _require(dtype: Kind) -> str:
     try:
-        return element_type(np.empty(0, dtype))
+        return element_type(dtype)
     except KeyError:
         raise UnsupportedError(
             f"a value of {dtype}; float32, int8, uint8, int32, int64 and bool can be written"
@@ -164,7 +155,7 @@ def _extreme(kind: str) -> Row:
         gone = e.integers(axes)
         kept = tuple(1 if a in gone else size for a, size in enumerate(x.shape))
         found = e.layer(kind, inputs, [(kept, x.dtype)], keep_dims=True)
-        return e.layer("Reshape", [found[0], e.whole_port("shape", results[0][0])], results, special_zero=False)
+        return e.layer("Reshape", [found[0], e.whole("shape", results[0][0])], results, special_zero=False)
 
     return row
 
@@ -238,7 +229,7 @@ def _place(mode: str) -> Row:
             stable=True,
             index_element_type="i64",
         )
-        return e.layer("Reshape", [found[1], e.whole_port("shape", results[0][0])], results, special_zero=False)
+        return e.layer("Reshape", [found[1], e.whole("shape", results[0][0])], results, special_zero=False)
 
     return row
 

@@ -108,9 +108,7 @@ class Writer:
         kept = [a for a in order if value.shape[a] != 1]
         if kept == sorted(kept):
             return self.reshaped(value, shape, name) if shape != value.shape else value
-        return self.builder.add(
-            "Transpose", name, [value, self.whole(f"{name}/order", order)], shape, value.element_type
-        )
+        return self.transposed_codes(value, order, name)
 
     def write(self, node: Node, value: Value) -> None:
         """Take the real result of a node in the IR's layout: its activation, then its levels where it writes some."""
@@ -157,7 +155,7 @@ class Writer:
         """
         tensor = self.tensor(t)
         if tensor.quantisation is None and tensor.dtype in PLAIN:
-            kind = element_type(np.empty(0, tensor.dtype.storage))
+            kind = element_type(tensor.dtype.storage)
             self.values[t] = self.builder.parameter(tensor.name, shape_first(tensor.shape), kind)
             return
         if tensor.dtype is not DType.INT8:

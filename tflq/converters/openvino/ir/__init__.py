@@ -31,7 +31,7 @@ _STORAGE = {
     "u8": "<u1",
     "i32": "<i4",
     "i64": "<i8",
-    "boolean": "<u1",
+    "boolean": "?",
 }
 _NIBBLES = {"i4": "<i1", "u4": "<u1"}
 
@@ -41,12 +41,19 @@ def size_bytes(name: str, count: int) -> int:
     return (count + 1) // 2 if name in _NIBBLES else count * np.dtype(_STORAGE[name]).itemsize
 
 
-def element_type(array: Array) -> str:
-    """Return the element type of an array: f32, i8, u8, i32, i64 or boolean."""
-    if array.dtype == np.bool_:
-        return "boolean"
-    found = {np.dtype(code).newbyteorder("="): name for name, code in _STORAGE.items() if name != "boolean"}
-    return found[array.dtype]
+def dtype_of(name: str) -> np.dtype[np.generic]:
+    """Return the numpy type of an element type of 8 bits or more."""
+    found: np.dtype[np.generic] = np.dtype(_STORAGE[name]).newbyteorder("=")
+    return found
+
+
+def element_type(dtype: np.dtype[np.generic]) -> str:
+    """Return the element type of a numpy type: f32, f16, i8, u8, i32, i64 or boolean.
+
+    Raises:
+        KeyError: another type.
+    """
+    return {dtype_of(name): name for name in _STORAGE}[dtype]
 
 
 def to_bytes(name: str, array: Array) -> bytes:
@@ -69,7 +76,7 @@ def from_bytes(name: str, data: bytes | memoryview, shape: tuple[int, ...]) -> A
         values: Array = flat.astype(_NIBBLES[name]).reshape(shape)
     else:
         read = np.frombuffer(data, _STORAGE[name], count).reshape(shape)
-        values = read.astype(bool) if name == "boolean" else read
+        values = read.view(np.uint8).astype(bool) if name == "boolean" else read
     values.setflags(write=False)
     return values
 
@@ -174,7 +181,7 @@ class Builder:
 
     def constant(self, name: str, value: Array, kind: str | None = None) -> Value:
         """Add a constant; `kind` names a type that numpy has not, such as "i4"."""
-        port = Port(kind or element_type(value), value.shape)
+        port = Port(kind or element_type(value.dtype), value.shape)
         return self._layer("Const", name, (), [port], {}, np.ascontiguousarray(value))[0]
 
     def add(

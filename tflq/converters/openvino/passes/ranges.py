@@ -12,13 +12,15 @@ from tflq.converters.passes.requirements import refuse_missing_ranges
 from tflq.converters.settings import Options
 from tflq.errors import GraphError
 from tflq.graph import Affine, DType, FakeQuantize, Graph, Node, Range, Tensor
-from tflq.interpreter.kernels.openvino.conversions import require_sound
-from tflq.interpreter.kernels.openvino.levels import rule_of
+from tflq.interpreter.kernels.openvino.levels import require_sound, rule_of
+from tflq.interpreter.operands.sound_scales import require_sound_tensor
 
+Rules = Mapping[int, FakeQuantize]
+"""Tensor -> its levels."""
 _WAY_OUT = "calibrate on samples (--calibrate), give a file of ranges (--ranges), or convert a model that is quantised"
 
 
-def rules_of(network: Graph, source: Graph, options: Options[LayerOptions]) -> dict[int, FakeQuantize]:
+def rules_of(network: Graph, source: Graph, options: Options[LayerOptions]) -> Rules:
     """Return tensor -> levels, for each tensor of a float network that gets a FakeQuantize.
 
     A tensor gets one if a layer on quantized values reads it, also through operators that only move levels, or writes
@@ -130,9 +132,7 @@ def _is_wanted(network: Graph, t: int, writer: Node | None, read: set[int], opti
         return False
     if t in read:
         return True
-    if t in network.outputs:
-        return options.whole.output == INT8
-    if _is_moved_to_output(network, t):
+    if t in network.outputs or _is_moved_to_output(network, t):
         return options.whole.output == INT8
     return writer is not None and is_on_codes(writer, options)
 
@@ -151,7 +151,7 @@ def _rule(network: Graph, t: int, source: Tensor, layer: LayerOptions) -> FakeQu
     if isinstance(affine, Affine) and source.dtype.is_integer and not affine.is_per_axis:
         codes = affine.maximum_code - affine.minimum_code + 1
         if codes == layer.levels:
-            _require_scale(source, affine)
+            require_sound_tensor(source)
             return rule_of(affine)
     found = _range(network, t, source)
     if found is None:
@@ -171,12 +171,3 @@ def _range(network: Graph, t: int, source: Tensor) -> Range | None:
         if readers and all(n.operator in PER_CHANNEL for n in readers):
             return own
     return network.tensors[t].range
-
-
-def _require_scale(tensor: Tensor, affine: Affine) -> None:
-    bad = ~(np.isfinite(affine.scale) & (affine.scale > 0))
-    if bad.any():
-        raise GraphError(f"tensor '{tensor.name}' has scale {affine.scale[bad][0]}; scales are positive and finite")
-
-
-Rules = Mapping[int, FakeQuantize]

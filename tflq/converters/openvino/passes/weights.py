@@ -1,8 +1,6 @@
 """Weights as signed codes: the file's own where they can be written so, else quantised here.
 
-FakeQuantize nodes on a float network, and weights as quantized values behind a Dequantize.
-
-The network as the IR has it.
+`insert` makes the network that the IR has: FakeQuantize nodes, weights as quantized values behind a Dequantize.
 """
 
 from __future__ import annotations

@@ -11,8 +11,7 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, Attributes, FakeQuantize, Node, Tensor
 from tflq.graph.attributes import Attribute
 from tflq.interpreter.accumulate import window_of
-from tflq.interpreter.kernels.openvino.conversions import level_indices, level_values
-from tflq.interpreter.kernels.openvino.levels import affine_of
+from tflq.interpreter.kernels.openvino.levels import affine_of, level_indices, level_values
 
 _Ends = tuple[tuple[int, int], tuple[int, int]]
 

@@ -12,7 +12,7 @@ from tflq.converters.openvino.reader.graph import Codes, Reading
 from tflq.converters.passes.patterns import TO_LAST
 from tflq.errors import UnsupportedError
 from tflq.graph import FakeQuantize
-from tflq.interpreter.kernels.openvino.conversions import require_sound
+from tflq.interpreter.kernels.openvino.levels import require_sound
 
 Rule = Callable[[Reading, Layer, Source], None]
 

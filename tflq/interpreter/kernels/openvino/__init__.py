@@ -8,7 +8,7 @@ from tflq.interpreter.registry import Arithmetic, places
 
 _OWN = places(
     __name__,
-    conversions="quantize dequantize fake_quantize",
+    levels="quantize dequantize fake_quantize",
     linear="conv_2d depthwise_conv_2d fully_connected",
     pairs="add concatenation mul sub",
     pooling="average_pool_2d max_pool_2d mean",

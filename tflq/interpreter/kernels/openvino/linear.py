@@ -105,14 +105,8 @@ def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterPar
     multiplier = np.broadcast_to(scale * affine.scale.astype(np.float64), (outputs,))
     sums = codes.reshape(outputs, -1).sum(axis=1)
     folded = sums * int(zero_point[0]) if zero_point.size == 1 else np.zeros(outputs, np.int64)
-    found = FilterParams(
-        codes,
-        multiplier,
-        _bias(operands, outputs),
-        zero_point,
-        folded,
-        Stored.of(node, operands.output()),
-    )
+    how = Stored.of(node, operands.output())
+    found = FilterParams(codes, multiplier, _bias(operands, outputs), zero_point, folded, how)
     return replace(found, step_map=_fitted(found, x))
 
 

@@ -1,10 +1,7 @@
 """ADD, SUB and MUL of two operands, each with its own range (non-unified): reals in float64, then levels.
 
 An operand is quantized values, per tensor or per channel, or real numbers (a constant: ScaleShift).
-
-CONCATENATION brings each to the levels of the output.
-
-CONCATENATION: CONCATENATION of quantized values with ranges of their own (non-unified). Source: docs/openvino.md, 2.
+CONCATENATION brings each to the levels of the output (docs/openvino.md, 2).
 """
 
 from __future__ import annotations
@@ -74,10 +71,7 @@ def lower_pair(node: Node, operands: Operands) -> PairParams:
         require_type(tensor, (*CODES, DType.FLOAT32))
     require_broadcast(*tensors)
     first, second = (t.affine if t.dtype.is_integer else None for t in tensors)
-    return PairParams(
-        (first, second),
-        Stored.of(node, operands.output()),
-    )
+    return PairParams((first, second), Stored.of(node, operands.output()))
 
 
 def run_pair(numbers: PairParams, first: Array, second: Array, *, rule: Rule) -> tuple[Array, ...]:
