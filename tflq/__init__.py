@@ -16,7 +16,7 @@ if TYPE_CHECKING:
         freeze as freeze,
         verify_baseline as verify_baseline,
     )
-    from tflq.analysis.dumps.options import DumpOptions as DumpOptions
+    from tflq.analysis.dumps.wanted import DumpOptions as DumpOptions
     from tflq.api.backward import BackwardOptions as BackwardOptions, BackwardResult as BackwardResult
     from tflq.api.bench import BenchOptions as BenchOptions, BenchResult as BenchResult, bench as bench
     from tflq.api.calibrate import calibrate as calibrate
@@ -104,7 +104,7 @@ _HOMES = {
     "tflq.interpreter.kernel_files": ("load_kernels",),
     "tflq.api.mlperf_tiny": ("build_data", "data_sets", "fetch_data", "fetch_models", "models"),
     "tflq.api.options": ("CalibrationOptions", "SampleOptions", "TargetOptions"),
-    "tflq.analysis.dumps.options": ("DumpOptions",),
+    "tflq.analysis.dumps.wanted": ("DumpOptions",),
     "tflq.cli.progress": ("progress",),
     "tflq.api.read_model": ("read_model",),
     "tflq.api.recover": ("RecoverOptions", "RecoverResult", "recover"),

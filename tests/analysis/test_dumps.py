@@ -14,8 +14,7 @@ from tests.support.faults import DIGITS, digits
 from tflq.analysis.compare import Running, dump_of
 from tflq.analysis.compare.dumps import Dump, wanted_of
 from tflq.analysis.dumps.files import read_archive
-from tflq.analysis.dumps.options import DumpOptions
-from tflq.analysis.dumps.wanted import Archive, Stored
+from tflq.analysis.dumps.wanted import Archive, DumpOptions, Stored
 from tflq.analysis.executions import as_is
 from tflq.analysis.inputs import GivenSamples
 from tflq.api.compare import compare

@@ -27,7 +27,7 @@ from tflq.analysis.known_differences import (
     summed,
 )
 from tflq.analysis.known_differences.blame import INHERITED
-from tflq.analysis.known_differences.conditions import slots_behind_the_last_box
+from tflq.analysis.known_differences.row import slots_behind_the_last_box
 from tflq.analysis.oracle import Oracle, OracleIdentity
 from tflq.analysis.verify import TensorVerdict, Verdict, verify
 from tflq.converters.tflite import model_from_bytes, model_to_bytes, read_model

@@ -12,7 +12,7 @@ import numpy as np
 from tests.hostile.mutate import mutation
 from tests.hostile.subject import SECONDS, Reaction, Subject
 from tflq.analysis.oracle import Oracle
-from tflq.analysis.oracle.errors import OracleAborted, OracleRefused, OracleTimeout
+from tflq.analysis.oracle.results import OracleAborted, OracleRefused, OracleTimeout
 from tflq.errors import TflqError
 from tflq.graph import Array
 

@@ -9,9 +9,8 @@ from tests.support.digits_problem import evaluator, problem
 from tflq.analysis.executions import all_outputs, for_target
 from tflq.analysis.inputs import GivenSamples
 from tflq.converters.precision import find_mixed_precision
-from tflq.precision.noise import beside_others, is_required_accuracy_within
 from tflq.precision.problem import Problem
-from tflq.precision.search import search
+from tflq.precision.search import beside_others, is_required_accuracy_within, search
 from tflq.precision.trial import Bits, Requirement, Result, Trial
 from tflq.report.precision import noise_texts, verdict_text
 

@@ -14,7 +14,7 @@ from tflq.analysis.compare.dumps import wanted_of
 from tflq.analysis.compare.tally import TensorFigures
 from tflq.analysis.diagnosis.diagnose import diagnose
 from tflq.analysis.diagnosis.finding import Diagnosis
-from tflq.analysis.dumps.options import DumpOptions
+from tflq.analysis.dumps.wanted import DumpOptions
 from tflq.api.options import CalibrationOptions, Progress, SampleOptions, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource
 from tflq.api.recovered_layers import RecoveredLayer, recovered_layers

@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tflq.analysis.dumps.options import DumpOptions
 from tflq.analysis.dumps.understanding import Reading, Understood
+from tflq.analysis.dumps.wanted import DumpOptions
 from tflq.api.options import CalibrationOptions, Progress, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource
 from tflq.api.result import TableResult, picked

@@ -11,8 +11,8 @@ import numpy as np
 
 from tflq.analysis.compare import Running, dump_of, match
 from tflq.analysis.compare.dumps import wanted_of
-from tflq.analysis.diagnosis.needed import Needed, needed
-from tflq.analysis.dumps.options import DumpOptions
+from tflq.analysis.diagnosis.linear import Needed, needed
+from tflq.analysis.dumps.wanted import DumpOptions
 from tflq.analysis.explain import Explainer, Explanation, SideBySide, Step, explain_constant, side_by_side
 from tflq.api.options import CalibrationOptions, Progress, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_model

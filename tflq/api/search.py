@@ -24,12 +24,11 @@ from tflq.errors import UsageError
 from tflq.files import write_bytes
 from tflq.precision import search as precision
 from tflq.precision.evaluate import evaluate
-from tflq.precision.noise import Beside, beside_others, is_required_accuracy_within
 from tflq.precision.objective import OBJECTIVES as OBJECTIVES
 from tflq.precision.objective import objective_of
 from tflq.precision.problem import Problem
 from tflq.precision.recover import RecoverySettings
-from tflq.precision.search import Point, PrecisionSearch
+from tflq.precision.search import Beside, Point, PrecisionSearch, beside_others, is_required_accuracy_within
 from tflq.precision.trial import Requirement, Result
 from tflq.quoting import Json
 from tflq.report import Page

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 from tflq.analysis.compare import ConvertedSamples, Dump, Running, dump_of
 from tflq.analysis.dumps.files import SUFFIXES, read_archive
-from tflq.analysis.dumps.options import DumpOptions
-from tflq.analysis.dumps.wanted import Archive
+from tflq.analysis.dumps.wanted import Archive, DumpOptions
 from tflq.analysis.executions import as_is, for_target, in_float
 from tflq.analysis.inputs import GivenSamples, Samples
 from tflq.api.calibrate import calibrate, refuse_calibration_without_target

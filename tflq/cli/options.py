@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import click
 
-from tflq.analysis.dumps.options import LAYOUTS, NUMBERINGS, TYPES, DumpOptions
+from tflq.analysis.dumps.wanted import LAYOUTS, NUMBERINGS, TYPES, DumpOptions
 from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions, changed
 from tflq.cli import completion
 from tflq.cli.in_force import DEBUG_OPTION, KERNELS_OPTION, LIMIT_OPTION, WIDE_OPTION

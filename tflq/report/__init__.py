@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tflq.report.page import Chart, Page, Prose, Section, Table
-from tflq.report.render import render
+from tflq.report.page import Chart, Page, Prose, Section, Table, render
 
 __all__ = ["Chart", "Page", "Prose", "Section", "Table", "render"]

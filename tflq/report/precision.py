@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from tflq.analysis.metrics import TOP_1, Metric
 from tflq.analysis.significance import interval_text
-from tflq.precision.noise import Beside, is_required_accuracy_within
-from tflq.precision.search import Point, PrecisionSearch
+from tflq.precision.search import Beside, Point, PrecisionSearch, is_required_accuracy_within
 from tflq.precision.sensitivity import Sensitivity
 from tflq.precision.trial import Requirement, Result
 from tflq.report.page import Chart, Page, Section, Table, decibels

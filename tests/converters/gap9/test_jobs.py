@@ -19,7 +19,7 @@ from tests.support.data import data_path
 from tests.support.faults import digits
 from tests.support.tracked import ROOT
 from tflq.analysis.executions import for_target, quantised
-from tflq.analysis.vectors.ne16 import job_vectors
+from tflq.analysis.vectors.collect import job_vectors
 from tflq.api.read_model import read_model
 from tflq.converters.gap9.emit.hardware import config0, hardware_memory
 from tflq.converters.gap9.jobs.filters import Filter, filter_of

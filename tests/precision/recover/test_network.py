@@ -23,9 +23,9 @@ from tflq.precision.recover import (
     network,
     outcome,
     prepare,
-    probe,
     proposals,
     recover_network,
+    reference,
 )
 from tflq.precision.recover.journal import JournalFile
 from tflq.precision.recover.network import Journal
@@ -76,7 +76,7 @@ def test_few_bits_come_nearer_to_float(target: str, settings: tuple[str, ...], g
 
 def test_the_result_depends_neither_on_chunks_nor_on_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = three_bits()
-    monkeypatch.setattr(probe, "_CHUNK_BYTES", 20_000)
+    monkeypatch.setattr(reference, "_CHUNK_BYTES", 20_000)
     parts = recovered("gap9-ne16", ("weight_bits=3",), jobs=3)
     assert parts.network.main.tensors == whole.network.main.tensors
     assert parts.layers == whole.layers

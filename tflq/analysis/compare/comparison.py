@@ -8,9 +8,8 @@ from functools import cached_property
 
 from tflq.analysis.compare.dumps import Dump
 from tflq.analysis.compare.isolated import Isolated
-from tflq.analysis.compare.judging import blame_of, explain, judged
 from tflq.analysis.compare.matching import Match, Matching, match
-from tflq.analysis.compare.result import Comparison
+from tflq.analysis.compare.result import Comparison, blame_of, explain, judged
 from tflq.analysis.compare.sides import Running, Side
 from tflq.analysis.compare.tally import Tally
 from tflq.analysis.known_differences import Blame

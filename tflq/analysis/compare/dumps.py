@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.analysis.compare.sides import Column, Running
-from tflq.analysis.dumps.options import DumpOptions
 from tflq.analysis.dumps.understanding import Understood, understand
-from tflq.analysis.dumps.wanted import Archive, Wanted
+from tflq.analysis.dumps.wanted import Archive, DumpOptions, Wanted
 from tflq.errors import InputError
 from tflq.graph import Array, Graph
 

@@ -14,8 +14,7 @@ from tflq.analysis.compare.isolated import require_separate_nodes
 from tflq.analysis.compare.sides import Running
 from tflq.analysis.diagnosis.finding import Diagnosis, Finding
 from tflq.analysis.diagnosis.hypothesis import Hypothesis, Prediction
-from tflq.analysis.diagnosis.run import Run, window
-from tflq.analysis.diagnosis.suspect import NOT_COMPUTED, Suspect, unequal
+from tflq.analysis.diagnosis.suspect import NOT_COMPUTED, Run, Suspect, unequal, window
 from tflq.analysis.diagnosis.table import HYPOTHESES
 from tflq.errors import UnsupportedError
 from tflq.graph import Array

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.analysis.dumps.options import QUANTIZED, REAL
+from tflq.analysis.dumps.wanted import QUANTIZED, REAL
 from tflq.errors import InputError
 from tflq.graph import Affine, Array, DType, Tensor
 

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from tflq.analysis.dumps.options import FROM_ONE, NUMBERINGS, OPERATORS, TENSORS
-from tflq.analysis.dumps.wanted import Stored, Wanted
+from tflq.analysis.dumps.wanted import FROM_ONE, NUMBERINGS, OPERATORS, TENSORS, Stored, Wanted
 from tflq.errors import InputError
 
 Fits = Callable[[Stored, Wanted], bool]

@@ -10,8 +10,7 @@ import numpy as np
 from tflq.analysis.dumps.encodings import Fit, decode, fit_of, is_other_type, kind_of_floats
 from tflq.analysis.dumps.layouts import Arranged, arrangements
 from tflq.analysis.dumps.names import Fits, Placed, nearest, place
-from tflq.analysis.dumps.options import DumpOptions
-from tflq.analysis.dumps.wanted import Archive, Stored, Wanted
+from tflq.analysis.dumps.wanted import Archive, DumpOptions, Stored, Wanted
 from tflq.errors import InputError
 from tflq.graph import Array, Tensor
 

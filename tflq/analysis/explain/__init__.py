@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tflq.analysis.explain.constants import explain_constant
-from tflq.analysis.explain.explanation import Explainer, Explanation
+from tflq.analysis.explain.explanation import Explainer, Explanation, explain_constant
 from tflq.analysis.explain.side_by_side import Pair, SideBySide, side_by_side
 from tflq.analysis.explain.steps import Step, Value
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from tflq.analysis.inputs.given import given_arrays, given_inputs
 from tflq.analysis.inputs.legal import Legal, legal_values
-from tflq.analysis.inputs.random import Portion, RandomSamples
-from tflq.analysis.inputs.samples import FileSamples, GivenSamples, Samples
+from tflq.analysis.inputs.samples import FileSamples, GivenSamples, Portion, RandomSamples, Samples
 
 __all__ = [
     "FileSamples",

@@ -1,6 +1,6 @@
 """Where tflq is not TFLite's reference interpreter bit for bit: a table with reasons, and what it explains.
 
-`rows.py` is the table, `conditions.py` the conditions on nodes and elements that it names, `row.py` what a row says.
+`rows.py` is the table, `row.py` what a row says, with the conditions on nodes and elements.
 `blame.py` judges the elements of one node, and those of a whole model. `tflq verify`, `tflq compare`, the
 table of conformance (docs/operators.md) and the tests read this one table.
 """

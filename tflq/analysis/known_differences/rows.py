@@ -8,8 +8,25 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tflq.analysis.known_differences import conditions
-from tflq.analysis.known_differences.row import Effect, KnownDifference, label_of
+from tflq.analysis.known_differences.row import (
+    Effect,
+    KnownDifference,
+    floats_that_do_not_fit,
+    has_computed_weights,
+    has_float_results,
+    has_long_rows,
+    has_no_elements,
+    has_sparse_constant,
+    has_weights_in_blocks,
+    host_has_new_tanh,
+    label_of,
+    leaves_registers,
+    results_that_nothing_reads,
+    rows_with_nan,
+    searches_last_axis,
+    slots_behind_the_last_box,
+    suppresses_fast,
+)
 from tflq.graph import Graph, Node
 from tflq.interpreter.registry import kernel_name
 
@@ -68,7 +85,7 @@ LAST_BITS = (
         Effect.LAST_BITS,
         64,
         "largest",
-        when=conditions.leaves_registers,
+        when=leaves_registers,
     ),
     KnownDifference(
         ("while",),
@@ -78,7 +95,7 @@ LAST_BITS = (
         Effect.LAST_BITS,
         4,
         "largest",
-        when=conditions.has_float_results,
+        when=has_float_results,
     ),
     KnownDifference(
         ("non_max_suppression_v5",),
@@ -106,7 +123,7 @@ UNDEFINED = (
         "the whole result of an input without elements",
         f"{_UNWRITTEN}; tflq gives 0",
         Effect.UNDEFINED,
-        when=conditions.has_no_elements,
+        when=has_no_elements,
     ),
     KnownDifference(
         ("while",),
@@ -114,7 +131,7 @@ UNDEFINED = (
         "results that no operator reads and that are no outputs",
         f"{_UNWRITTEN}; tflq gives what the loop ends with",
         Effect.UNDEFINED,
-        elements=conditions.results_that_nothing_reads,
+        elements=results_that_nothing_reads,
     ),
     KnownDifference(
         ("not_equal",), ("int16",), "the whole result", f"{_UNWRITTEN}; tflq gives x != y", Effect.UNDEFINED
@@ -125,7 +142,7 @@ UNDEFINED = (
         "quantized values of the gates with 12 intermediates, where the C library is glibc 2.41 or later",
         "TFLite calls the host's tanhf; tflq takes that of fdlibm, as glibc has it up to 2.40",
         Effect.UNDEFINED,
-        when=conditions.host_has_new_tanh,
+        when=host_has_new_tanh,
     ),
     KnownDifference(
         ("batch_matmul",),
@@ -133,7 +150,7 @@ UNDEFINED = (
         "asymmetric: weights that change from one invocation to the next",
         "TFLite keeps the sums of the first invocation's weights; tflq takes those of each sample",
         Effect.UNDEFINED,
-        when=conditions.has_computed_weights,
+        when=has_computed_weights,
     ),
     KnownDifference(
         ("fully_connected",),
@@ -141,7 +158,7 @@ UNDEFINED = (
         "the whole result of int4 weights in blocks",
         "TFLite's reference kernel takes 0 for the scale of such weights; tflq is held to the optimised kernel",
         Effect.UNDEFINED,
-        when=conditions.has_weights_in_blocks,
+        when=has_weights_in_blocks,
         kernels="BUILTIN_REF",
     ),
     KnownDifference(
@@ -151,7 +168,7 @@ UNDEFINED = (
         "TFLite reads stored values as if they were all of them, or crashes (lstm); tflq takes the constant "
         "that they stand for",
         Effect.UNDEFINED,
-        when=conditions.has_sparse_constant,
+        when=has_sparse_constant,
     ),
     KnownDifference(
         (
@@ -162,7 +179,7 @@ UNDEFINED = (
         "asymmetric: rows of more than 2048 weights whose sums leave 16 bits",
         "TFLite's SSE code sums each eighth of a row up in int16, which wraps; tflq's sums do not",
         Effect.UNDEFINED,
-        when=conditions.has_long_rows,
+        when=has_long_rows,
     ),
     KnownDifference(
         ("arg_max", "arg_min"),
@@ -170,8 +187,8 @@ UNDEFINED = (
         "the place where NaN occurs, along a last axis",
         "TFLite's vectorised search leaves it open; tflq passes NaN over, as TFLite does along other axes",
         Effect.UNDEFINED,
-        when=conditions.searches_last_axis,
-        elements=conditions.rows_with_nan,
+        when=searches_last_axis,
+        elements=rows_with_nan,
     ),
     KnownDifference(
         ("cast",),
@@ -179,7 +196,7 @@ UNDEFINED = (
         "floats to integers that do not hold them, TensorFlow 2.21 only",
         "it leaves them to the compiler; tflq clamps, as LiteRT 2.3 does",
         Effect.UNDEFINED,
-        elements=conditions.floats_that_do_not_fit,
+        elements=floats_that_do_not_fit,
         package="tensorflow",
     ),
     KnownDifference(
@@ -188,8 +205,8 @@ UNDEFINED = (
         "slots behind the last box, with fast suppression",
         "TFLite does not write them; tflq gives zeros",
         Effect.UNDEFINED,
-        when=conditions.suppresses_fast,
-        elements=conditions.slots_behind_the_last_box,
+        when=suppresses_fast,
+        elements=slots_behind_the_last_box,
     ),
 )
 

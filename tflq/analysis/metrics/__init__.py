@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from tflq.analysis.metrics.detection import Boxes, average_precision, mean_average_precision
 from tflq.analysis.metrics.metric import AUC, OF_TRUTHS, SCORES, TOP_1, Found, Metric, find_metric
-from tflq.analysis.metrics.scores import confusion_matrix, mean_iou, snr_db, top_k_percent, word_error_rate
+from tflq.analysis.metrics.scores import (
+    Boxes,
+    average_precision,
+    confusion_matrix,
+    mean_average_precision,
+    mean_iou,
+    snr_db,
+    top_k_percent,
+    word_error_rate,
+)
 from tflq.analysis.metrics.truth import BoxDecoder, Labels, MaskDecoder, TextDecoder, Truth, figure_of, greedy
 
 __all__ = [

@@ -12,8 +12,15 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.analysis.metrics.detection import IOUS, Boxes, mean_average_precision
-from tflq.analysis.metrics.scores import among_highest, mean_iou, snr_db, word_error_rate
+from tflq.analysis.metrics.scores import (
+    IOUS,
+    Boxes,
+    among_highest,
+    mean_average_precision,
+    mean_iou,
+    snr_db,
+    word_error_rate,
+)
 from tflq.arrays import Doubles
 from tflq.errors import InputError, OptionError, UsageError
 from tflq.user_code import run_user_file

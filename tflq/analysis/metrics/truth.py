@@ -8,8 +8,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.analysis.metrics.detection import Boxes
 from tflq.analysis.metrics.metric import Found, Metric
+from tflq.analysis.metrics.scores import Boxes
 from tflq.arrays import Doubles
 
 Part = tuple[float, float, float, float]

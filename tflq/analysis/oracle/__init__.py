@@ -6,9 +6,17 @@ is never the caller's own. Nothing of TFLite is imported here.
 
 from __future__ import annotations
 
-from tflq.analysis.oracle.errors import OracleAborted, OracleRefused, OracleTimeout
 from tflq.analysis.oracle.oracle import Oracle
-from tflq.analysis.oracle.results import OracleIdentity, OracleModel, OracleRun, OracleTensor, OracleTiming
+from tflq.analysis.oracle.results import (
+    OracleAborted,
+    OracleIdentity,
+    OracleModel,
+    OracleRefused,
+    OracleRun,
+    OracleTensor,
+    OracleTimeout,
+    OracleTiming,
+)
 
 __all__ = [
     "Oracle",

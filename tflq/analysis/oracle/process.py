@@ -13,8 +13,8 @@ import weakref
 from typing import BinaryIO
 
 from tflq.analysis.oracle import protocol
-from tflq.analysis.oracle.errors import OracleAborted, OracleTimeout
 from tflq.analysis.oracle.package import DISTRIBUTIONS
+from tflq.analysis.oracle.results import OracleAborted, OracleTimeout
 from tflq.errors import OracleError
 
 # Importing tensorflow takes seconds, and a minute on a loaded machine.

@@ -1,4 +1,4 @@
-"""What the oracle returns, chunk by chunk and put together again."""
+"""What the oracle answers: tensors, chunk by chunk and put together again, or what went wrong in TFLite."""
 
 from __future__ import annotations
 
@@ -8,6 +8,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tflq.errors import OracleError
+
+
+class OracleRefused(OracleError):  # noqa: N818 - named by what happened
+    """TFLite rejects the model or cannot run it; the message is its own, in one line."""
+
+
+class OracleAborted(OracleError):  # noqa: N818 - named by what happened
+    """The worker process died: a failed CHECK in TFLite (SIGABRT), a segmentation fault, or a signal from outside."""
+
+
+class OracleTimeout(OracleError):  # noqa: N818 - named by what happened
+    """The worker gave no sign of life for as long as the caller allows one sample to take."""
 
 
 @dataclass(frozen=True)

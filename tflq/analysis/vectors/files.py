@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tflq.analysis.archives import npz_bytes
-from tflq.analysis.vectors.collect import LayerVectors, Vector
-from tflq.analysis.vectors.ne16 import REGISTERS
+from tflq.analysis.vectors.collect import REGISTERS, LayerVectors, Vector
 from tflq.errors import UnsupportedError
 from tflq.graph import Array
 from tflq.quoting import json_text

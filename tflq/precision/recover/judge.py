@@ -18,9 +18,8 @@ from tflq.graph import Affine, Array, Graph, Tensor
 from tflq.precision.recover.areas import Areas
 from tflq.precision.recover.filters import Filter
 from tflq.precision.recover.moments import Moments, Observed, moments_of
-from tflq.precision.recover.probe import Probe, elements, gather, offsets_of
 from tflq.precision.recover.records import Objective, objective_of
-from tflq.precision.recover.reference import Reference
+from tflq.precision.recover.reference import Probe, Reference, elements, gather, offsets_of
 
 DECIMALS = 6
 """Of a ratio in dB: sums of squares may differ in their last bits from one processor to the next."""
