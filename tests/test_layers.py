@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "quoting": set[str](),
     "user_code": set[str](),
     "errors": {"quoting"},
-    "backends": {"errors"},
+    "backends": {"errors", "limits"},
     "units": set[str](),
     "files": {"errors"},
     "limits": {"errors"},

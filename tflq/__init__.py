@@ -10,75 +10,48 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tflq import lite as lite
-    from tflq.api.baseline import (
-        BaselineResult as BaselineResult,
-        FreezeResult as FreezeResult,
-        freeze as freeze,
-        verify_baseline as verify_baseline,
-    )
+    from tflq.api.baseline import BaselineResult as BaselineResult, FreezeResult as FreezeResult, freeze as freeze
+    from tflq.api.baseline import verify_baseline as verify_baseline
     from tflq.analysis.dumps.wanted import DumpOptions as DumpOptions
     from tflq.api.backward import BackwardOptions as BackwardOptions, BackwardResult as BackwardResult
     from tflq.api.bench import BenchOptions as BenchOptions, BenchResult as BenchResult, bench as bench
     from tflq.api.calibrate import calibrate as calibrate
     from tflq.api.compare import CompareOptions as CompareOptions, CompareResult as CompareResult, compare as compare
-    from tflq.api.convert import (
-        ConvertAllResult as ConvertAllResult,
-        ConvertOptions as ConvertOptions,
-        ConvertResult as ConvertResult,
-        convert as convert,
-        convert_all as convert_all,
-    )
+    from tflq.api.convert import ConvertAllResult as ConvertAllResult, ConvertOptions as ConvertOptions
+    from tflq.api.convert import ConvertResult as ConvertResult, convert as convert, convert_all as convert_all
     from tflq.api.written_model import CutResult as CutResult, cut as cut
     from tflq.api.demo import Demo as Demo, demo as demo
     from tflq.api.written_model import DequantizeResult as DequantizeResult, dequantize as dequantize
     from tflq.api.diff import DiffResult as DiffResult, diff as diff
     from tflq.api.dumps import DumpsOptions as DumpsOptions, DumpsResult as DumpsResult, dumps as dumps
     from tflq.api.dut import DutOptions as DutOptions, dut as dut
-    from tflq.api.estimate import (
-        EstimateOptions as EstimateOptions,
-        EstimateResult as EstimateResult,
-        estimate as estimate,
-    )
+    from tflq.api.estimate import EstimateOptions as EstimateOptions, EstimateResult as EstimateResult
+    from tflq.api.estimate import estimate as estimate
     from tflq.api.explain import ExplainOptions as ExplainOptions, ExplainResult as ExplainResult, explain as explain
     from tflq.api.export import ExportOptions as ExportOptions, ExportResult as ExportResult, export as export
     from tflq.api.inspect import InspectResult as InspectResult, inspect as inspect
     from tflq.interpreter.kernel_files import load_kernels as load_kernels
     from tflq.api.mlperf_tiny import build_data as build_data, data_sets as data_sets, fetch_data as fetch_data
     from tflq.api.mlperf_tiny import fetch_models as fetch_models, models as models
-    from tflq.api.options import (
-        CalibrationOptions as CalibrationOptions,
-        SampleOptions as SampleOptions,
-        TargetOptions as TargetOptions,
-    )
+    from tflq.api.options import CalibrationOptions as CalibrationOptions, SampleOptions as SampleOptions
+    from tflq.api.options import TargetOptions as TargetOptions
     from tflq.cli.progress import progress as progress
     from tflq.api.read_model import read_model as read_model
     from tflq.api.recover import RecoverOptions as RecoverOptions, RecoverResult as RecoverResult, recover as recover
     from tflq.api.run import RunOptions as RunOptions, RunResult as RunResult, run as run
     from tflq.api.samples import samples as samples
     from tflq.api.search import SearchOptions as SearchOptions, SearchResult as SearchResult, search as search
-    from tflq.api.sensitivity import (
-        SensitivityOptions as SensitivityOptions,
-        SensitivityResult as SensitivityResult,
-        sensitivity as sensitivity,
-    )
+    from tflq.api.sensitivity import SensitivityOptions as SensitivityOptions, SensitivityResult as SensitivityResult
+    from tflq.api.sensitivity import sensitivity as sensitivity
     from tflq.api.targets import targets as targets
     from tflq.api.trials import Span as Span
     from tflq.api.verify import VerifyOptions as VerifyOptions, VerifyResult as VerifyResult, verify as verify
     from tflq.benchmarks.board import Board as Board
-    from tflq.converters.tflite import (
-        model_from_bytes as model_from_bytes,
-        model_to_bytes as model_to_bytes,
-        write_model as write_model,
-    )
+    from tflq.converters.tflite import model_from_bytes as model_from_bytes, model_to_bytes as model_to_bytes
+    from tflq.converters.tflite import write_model as write_model
     from tflq.errors import TflqError as TflqError
-    from tflq.graph import (
-        Affine as Affine,
-        DType as DType,
-        Graph as Graph,
-        GraphBuilder as GraphBuilder,
-        Model as Model,
-        Tensor as Tensor,
-    )
+    from tflq.graph import Affine as Affine, DType as DType, Graph as Graph, GraphBuilder as GraphBuilder
+    from tflq.graph import Model as Model, Tensor as Tensor
     from tflq.interpreter import Engine as Engine, lower as lower
     from tflq.backends import backend as backend
     from tflq.tflite_interpreter import Interpreter as Interpreter

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Literal, get_args
 
 from tflq.errors import OptionError
+from tflq.limits import environment
 
 Backend = Literal["numpy", "c"]
 BACKENDS: tuple[Backend, ...] = get_args(Backend)
@@ -45,12 +46,5 @@ def backend(name: str) -> Iterator[None]:
     Raises:
         OptionError: there is none of that name.
     """
-    before = os.environ.get(VARIABLE)
-    os.environ[VARIABLE] = require_backend(name)
-    try:
+    with environment({VARIABLE: require_backend(name)}):
         yield
-    finally:
-        if before is None:
-            del os.environ[VARIABLE]
-        else:
-            os.environ[VARIABLE] = before

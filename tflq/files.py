@@ -236,11 +236,7 @@ _HEADS = (
     (b"%PDF", "a PDF"),
     (b"version https://git-lfs", "a pointer of Git LFS; fetch the file itself with `git lfs pull`"),
 )
-_ARCHIVES = (
-    (b"data.pkl", "a PyTorch file"),
-    (b"config.json", "a .keras file"),
-    (b".npy", "an .npz file of numpy"),
-)
+_ARCHIVES = ((b"data.pkl", "a PyTorch file"), (b"config.json", "a .keras file"), (b".npy", "an .npz file of numpy"))
 """Names of members that tell what a zip archive is."""
 _ONNX_FIELDS = {1: 0, 2: 2, 3: 2, 4: 2, 5: 0, 6: 2, 7: 2, 8: 2, 14: 2, 20: 2, 25: 2}
 """Fields of ONNX's ModelProto with their wire types (onnx.proto)."""

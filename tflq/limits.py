@@ -7,7 +7,7 @@ else the defaults of `Limits` (docs/reliability.md).
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
@@ -155,7 +155,13 @@ def from_environment() -> Limits:
 @contextmanager
 def exported(limits: Limits) -> Iterator[None]:
     """State limits in the environment for a block, for processes that are started in it as well."""
-    stated = {_variable(name): str(getattr(limits, name)) for name in _NAMES}
+    with environment({_variable(name): str(getattr(limits, name)) for name in _NAMES}):
+        yield
+
+
+@contextmanager
+def environment(stated: Mapping[str, str]) -> Iterator[None]:
+    """Set variables of the environment for a block."""
     before = {variable: os.environ.get(variable) for variable in stated}
     os.environ.update(stated)
     try:

@@ -97,20 +97,20 @@ def c_comment(text: str, longest: int = 200) -> str:
     return plain if len(plain) <= longest else f"{plain[: longest // 2]}...{plain[-longest // 3 :]}"
 
 
-def c_string(text: str, longest: int = 500) -> str:
+def c_string(text: str) -> str:
     r"""Return a text in the quotes of C: what is not printable ASCII, and ", ? and the backslash, as octal bytes.
 
     The middle of a long one is left out: C99 compilers need not take more than 4095 characters.
     """
-    text = text if len(text) <= longest else f"{text[: longest // 2]}...{text[-longest // 3 :]}"
+    text = text if len(text) <= 500 else f"{text[:250]}...{text[-167:]}"
     return '"' + "".join(c if " " <= c <= "~" and c not in '"\\?' else _octal(c) for c in text) + '"'
 
 
-def c_identifiers(names: Sequence[str], otherwise: str = "layer") -> list[str]:
+def c_identifiers(names: Sequence[str]) -> list[str]:
     """Return a C and Verilog identifier for each name; no two are equal, nor equal but for the case of letters.
 
     A name keeps its ASCII letters and digits, all else becomes "_". One that is empty, begins with a digit, is longer
-    than `LONGEST_FILE_NAME` or is that of another one becomes `<otherwise>_<position>`.
+    than `LONGEST_FILE_NAME` or is that of another one becomes `layer_<position>`.
     """
     plain = [_NOT_IDENTIFIER.sub("_", name) for name in names]
     folded = [name.lower() for name in plain]
@@ -118,7 +118,7 @@ def c_identifiers(names: Sequence[str], otherwise: str = "layer") -> list[str]:
     found = []
     for position, name in enumerate(plain):
         if not (0 < len(name) <= LONGEST_FILE_NAME) or name[0].isdigit() or name.lower() not in taken:
-            name = f"{otherwise}_{position}"
+            name = f"layer_{position}"
             while name in taken:
                 name += "_"
             taken.add(name)

@@ -33,16 +33,16 @@ def number(value: float) -> str:
     return f"{int(value)}" if math.isfinite(value) and value == int(value) and abs(value) < 1e15 else f"{value:.6g}"
 
 
-def listed(numbers: Sequence[int], most: int = 8) -> str:
-    """Write whole numbers in order, runs as 3..7; after `most` parts how many more there are."""
+def listed(numbers: Sequence[int]) -> str:
+    """Write whole numbers in order, runs as 3..7; after eight parts how many more there are."""
     parts: list[tuple[int, int]] = []
     for n in sorted(numbers):
         if parts and n == parts[-1][1] + 1:
             parts[-1] = (parts[-1][0], n)
         else:
             parts.append((n, n))
-    words = [str(a) if a == b else f"{a}, {b}" if b == a + 1 else f"{a}..{b}" for a, b in parts[:most]]
-    more = sum(b - a + 1 for a, b in parts[most:])
+    words = [str(a) if a == b else f"{a}, {b}" if b == a + 1 else f"{a}..{b}" for a, b in parts[:8]]
+    more = sum(b - a + 1 for a, b in parts[8:])
     text = ", ".join(words) + (f" and {more} more" if more else "")
     return " and ".join(text.rsplit(", ", 1)) if not more else text
 

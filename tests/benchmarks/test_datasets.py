@@ -178,14 +178,14 @@ def test_missing_images_and_recordings_are_one_line(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match=r"no image for 248 of 248 files, the first is 000000000000\.bin; name val2017\.zip"
     ):
-        coco.build([tmp_path], labels)
+        coco.ORIGINALS.files([tmp_path], labels)
     with pytest.raises(
         InputError, match=r"no recording for 248 of 248 files, the first is 0+\.bin; name dev_data_ToyCar"
     ):
-        toy_car.build([tmp_path], labels)
+        toy_car.ORIGINALS.files([tmp_path], labels)
     put(tmp_path / "text.zip", b"no archive")
     with pytest.raises(InputError, match=r"cannot be read as \.zip, \.tar or \.tar\.gz: .*; name one, or a folder"):
-        coco.build([tmp_path / "text.zip"], labels)
+        coco.ORIGINALS.files([tmp_path / "text.zip"], labels)
 
 
 def specification(tmp_path: Path, **changes: object) -> Path:
@@ -246,8 +246,10 @@ def test_streams_that_cannot_be_made(tmp_path: Path, changes: dict[str, object],
 def test_labels_of_the_folder_and_files_that_are_there(batch: tuple[Path, NDArray[np.uint8]], tmp_path: Path) -> None:
     place = tmp_path / "ic01"
     put(place / "y_labels.csv", b"car_s_000007.bin,10,7\n")
-    assert build(SETS["ic01"], [batch[0]], place).files == ("car_s_000007.bin",)
-    assert build(SETS["ic01"], [batch[0]], place).size_bytes == 3072
+    made = build(SETS["ic01"], [batch[0]], place)
+    assert made == {"car_s_000007.bin": (place / "car_s_000007.bin").read_bytes()}
+    assert len(made["car_s_000007.bin"]) == 3072
+    assert build(SETS["ic01"], [batch[0]], place) == made
     put(place / "car_s_000007.bin", b"mine")
     with pytest.raises(OutputError, match="is there already with other content; move it away; nothing was written"):
         build(SETS["ic01"], [batch[0]], place)

@@ -12,12 +12,15 @@ from threading import Thread
 import pytest
 
 from tests.support.data import data_files
-from tflq.benchmarks.fetch import fetch
-from tflq.benchmarks.reference_models import REFERENCE_MODELS, ReferenceModel, reference_models
+from tflq.benchmarks.fetch import Published, fetch
+from tflq.benchmarks.reference_models import REFERENCE_MODELS, reference_models
 from tflq.errors import FormatError, InputError, OptionError, OutputError
 
 CONTENT = bytes(range(256)) * 600
-MODEL = ReferenceModel("tiny.tflite", "task", len(CONTENT), hashlib.sha256(CONTENT).hexdigest())
+PLACES = ("models/tiny.tflite", "tiny.tflite")
+MODEL = Published(
+    "task", "tiny.tflite", "task/trained_models", len(CONTENT), hashlib.sha256(CONTENT).hexdigest(), PLACES
+)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -25,7 +28,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         kind = self.path.split("/")[1]
-        if self.path != f"/{kind}/{MODEL.path}" or kind == "missing":
+        if self.path != f"/{kind}/{MODEL.folder}/{MODEL.name}" or kind == "missing":
             self.send_error(404)
             return
         body = {"good": CONTENT, "wrong": CONTENT[:-1] + b"x", "long": CONTENT + b"x", "short": CONTENT[:1000]}
@@ -69,7 +72,7 @@ def test_download_then_already_there(server: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "error", "message"),
     [
-        ("wrong", FormatError, f"wrong content, SHA-256 [0-9a-f]{{64}}, expected {MODEL.sha256}; nothing was kept"),
+        ("wrong", FormatError, f"wrong content, SHA-256 [0-9a-f]{{64}}, expected {MODEL.checksum}; nothing was kept"),
         ("long", FormatError, "wrong content"),
         ("short", FormatError, f"the transfer was cut, 1000 of {len(CONTENT)} bytes came"),
         ("cut", FormatError, f"the transfer was cut, {len(CONTENT) // 2} of {len(CONTENT)} bytes came"),
@@ -150,4 +153,4 @@ def test_names() -> None:
 @pytest.mark.parametrize("path", data_files("models"), ids=lambda path: path.stem)
 def test_the_pinned_checksums_are_those_of_the_files(path: Path) -> None:
     (model,) = reference_models((path.name,))
-    assert (model.size_bytes, model.sha256) == (path.stat().st_size, hashlib.sha256(path.read_bytes()).hexdigest())
+    assert (model.size_bytes, model.checksum) == (path.stat().st_size, hashlib.sha256(path.read_bytes()).hexdigest())

@@ -15,7 +15,16 @@ from tflq.analysis.compare.tally import TensorFigures
 from tflq.analysis.diagnosis.diagnose import diagnose
 from tflq.analysis.diagnosis.finding import Diagnosis
 from tflq.analysis.dumps.wanted import DumpOptions
-from tflq.api.options import CalibrationOptions, Progress, SampleOptions, SampleSource, TargetOptions, changed, silent
+from tflq.api.options import (
+    CalibrationOptions,
+    Progress,
+    SampleOptions,
+    SampleSource,
+    TargetOptions,
+    changed,
+    is_random,
+    silent,
+)
 from tflq.api.read_model import ModelSource
 from tflq.api.recovered_layers import RecoveredLayer, recovered_layers
 from tflq.api.result import PageResult, TableResult, picked
@@ -265,7 +274,7 @@ def _sides(
 def _dumps(a: Side, b: Side, samples: SampleSource, dump: DumpOptions) -> tuple[Dump, Dump, int]:
     """Return two dumps, whose first axes are the samples."""
     options = samples if isinstance(samples, SampleOptions) else SampleOptions()
-    if samples is not None and not (isinstance(samples, SampleOptions) and samples.is_random):
+    if not is_random(samples):
         raise UsageError("--input is for models; both sides are dumps")
     left, right = (dump_as_it_is(side.archive(dump)) for side in (a, b))
     require_known([c.name for c in left.columns], [c.name for c in right.columns], right.name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -262,14 +263,10 @@ def convert(
     if options.recover or fits_weights(settings):
         ranged, chosen = _recovered(original, ranged, (found, settings), wanted, samples, options)
     execution = for_target(ranged.main, found, settings)
-    artefacts: Artefacts
-    if folder is None:
+    with nullcontext() if folder is None else output_folder(folder) as scratch:
         artefacts = _artefacts(found, execution.graph, ranged)
         compared = check_emitted(execution, artefacts, chosen)
-    else:
-        with output_folder(folder) as scratch:
-            artefacts = _artefacts(found, execution.graph, ranged)
-            compared = check_emitted(execution, artefacts, chosen)
+        if scratch is not None:
             _write(scratch, artefacts)
     with progress("compare", chosen.count) as advance:
         measured = measured_similarities(execution, ranged, chosen, advance)

@@ -99,20 +99,12 @@ class ExplainResult(TableResult):
     def report(self) -> Mapping[str, Json]:
         """Return the element, and all parts with their steps; of both computations where there are two."""
         told = {"recovered": self.recovered} if self.recovered else {}
-        return {**self._report(), **told}
-
-    def _report(self) -> Mapping[str, Json]:
-        found = self.against
-        if found is None and self.device is None:
-            return _explanation(self.explanation)
+        found, device = self.against, self.device
         if found is None:
-            assert self.device is not None
-            facts: Mapping[str, Json] = {
-                "dump": self.device.dump,
-                "value": self.device.value,
-                "words": self.device.words,
-            }
-            return {**_explanation(self.explanation), "equal": self.is_equal, "device": facts}
+            beside: dict[str, Json] = {}
+            if device is not None:
+                beside = {"equal": self.is_equal, "device": picked(device, "dump", "value", "words")}
+            return {**_explanation(self.explanation), **beside, **told}
         parting = found.parting
         return {
             "equal": self.is_equal,
@@ -120,6 +112,7 @@ class ExplainResult(TableResult):
             "parting": None if parting is None else {"step": parting.label, "place": parting.place},
             "first": _explanation(found.first),
             "second": _explanation(found.second),
+            **told,
         }
 
 

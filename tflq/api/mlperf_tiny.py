@@ -11,8 +11,8 @@ from tflq.api.options import Progress, silent
 from tflq.api.result import TableResult, picked
 from tflq.benchmarks.datasets.build import build
 from tflq.benchmarks.datasets.published import SETS, PublishedSet, fetch_clips, fetch_file, find_set
-from tflq.benchmarks.fetch import Outcome, fetch
-from tflq.benchmarks.reference_models import BASE_URL, COMMIT, REFERENCE_MODELS, ReferenceModel, reference_models
+from tflq.benchmarks.fetch import Outcome, Published, fetch
+from tflq.benchmarks.reference_models import BASE_URL, COMMIT, REFERENCE_MODELS, reference_models
 from tflq.quoting import Json
 
 
@@ -24,11 +24,11 @@ class ModelsResult(TableResult):
         models: with task, size and checksum.
     """
 
-    models: tuple[ReferenceModel, ...]
+    models: tuple[Published, ...]
 
     def rows(self) -> Sequence[Mapping[str, Json]]:
         """Return a row for each model."""
-        return [picked(model, "name", "task", "size_bytes", "sha256") for model in self.models]
+        return [{**picked(model, "name", "task", "size_bytes"), "sha256": model.checksum} for model in self.models]
 
     def report(self) -> Mapping[str, Json]:
         """Return the commit that they are of, and the rows."""
@@ -45,12 +45,17 @@ class FetchedModels(TableResult):
     """
 
     folder: Path
-    outcomes: tuple[tuple[ReferenceModel, Outcome], ...]
+    outcomes: tuple[tuple[Published, Outcome], ...]
 
     def rows(self) -> Sequence[Mapping[str, Json]]:
         """Return path, outcome, size and checksum of each."""
         return [
-            {"path": str(self.folder / model.name), "outcome": outcome, **picked(model, "size_bytes", "sha256")}
+            {
+                "path": str(self.folder / model.name),
+                "outcome": outcome,
+                "size_bytes": model.size_bytes,
+                "sha256": model.checksum,
+            }
             for model, outcome in self.outcomes
         ]
 
@@ -61,7 +66,7 @@ class FetchedModels(TableResult):
 
 def models() -> ModelsResult:
     """Return the MLPerf Tiny reference models (mlcommons/tiny at a pinned commit, checksums pinned)."""
-    return ModelsResult(tuple(REFERENCE_MODELS))
+    return ModelsResult(REFERENCE_MODELS)
 
 
 def fetch_models(
@@ -84,7 +89,7 @@ def fetch_models(
         InputError, OutputError: the server cannot be reached, or the folder not be written.
     """
     chosen = reference_models(names)
-    with progress("fetch", sum(model.size_bytes for model in chosen)) as advance:
+    with progress("fetch", sum(model.size_bytes or 0 for model in chosen)) as advance:
         outcomes = [(model, fetch(model, Path(folder), base_url or BASE_URL, advance)) for model in chosen]
     return FetchedModels(Path(folder), tuple(outcomes))
 
@@ -160,12 +165,7 @@ class BuiltData(TableResult):
 
     def report(self) -> Mapping[str, Json]:
         """Return the folder and its files."""
-        return {
-            "task": self.task,
-            "folder": str(self.folder),
-            "size_bytes": self.size_bytes,
-            "files": list(self.files),
-        }
+        return {"task": self.task, "folder": str(self.folder), "size_bytes": self.size_bytes, "files": list(self.files)}
 
 
 def data_sets() -> DataSetsResult:
@@ -213,10 +213,7 @@ def fetch_data(
 
 
 def build_data(
-    task: str,
-    *sources: str | os.PathLike[str],
-    folder: str | os.PathLike[str] = FOLDER,
-    base_url: str | None = None,
+    task: str, *sources: str | os.PathLike[str], folder: str | os.PathLike[str] = FOLDER, base_url: str | None = None
 ) -> BuiltData:
     """Make a task's samples of the original archives, as mlcommons' scripts do (docs/mlperf_tiny.md).
 
@@ -237,4 +234,4 @@ def build_data(
     found = find_set(task)
     place = Path(folder, task)
     made = build(found, [Path(source) for source in sources], place, base_url)
-    return BuiltData(task, place, made.files, made.size_bytes)
+    return BuiltData(task, place, tuple(made), sum(map(len, made.values())))

@@ -67,6 +67,11 @@ class SampleOptions:
         return self.data is None and isinstance(self.inputs, (str, Sequence, Mapping)) and not self.inputs
 
 
+def is_random(samples: SampleSource) -> bool:
+    """Whether a use case is given no samples."""
+    return samples is None or (isinstance(samples, SampleOptions) and samples.is_random)
+
+
 @dataclass(frozen=True)
 class TargetOptions:
     """A target and how it quantises.

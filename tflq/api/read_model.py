@@ -36,7 +36,8 @@ def read_model(source: ModelSource) -> Model:
         return source
     if not isinstance(source, (str, os.PathLike)):
         return tflite.read_model(source)
-    kind = _format(Path(source))
+    # told by its first bytes, else by the name's ending; the reader then says what is wrong
+    kind = _known_format(Path(source)) or _SUFFIXES.get(Path(source).suffix.lower(), "tflite")
     if kind == "openvino":
         from tflq.converters.openvino import reader
 
@@ -70,11 +71,6 @@ def read_with_content(source: ModelSource) -> tuple[Model, bytes | memoryview | 
 def name_of(source: ModelSource) -> str:
     """Return how reports call a model: its path, as it was given, or "model" where none is known."""
     return (source.source or "model") if isinstance(source, Model) else name_of_source(source)
-
-
-def _format(path: Path) -> str:
-    """Tell a format by its first bytes, else by the name's ending; the reader then says what is wrong."""
-    return _known_format(path) or _SUFFIXES.get(path.suffix.lower(), "tflite")
 
 
 def _known_format(path: Path) -> str | None:

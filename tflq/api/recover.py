@@ -16,7 +16,7 @@ from tflq import __version__
 from tflq.analysis.executions import for_target
 from tflq.analysis.inputs import GivenSamples, Samples
 from tflq.api.calibrate import calibrate
-from tflq.api.options import Progress, SampleOptions, SampleSource, TargetOptions, changed, silent
+from tflq.api.options import Progress, SampleSource, TargetOptions, changed, is_random, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.recovered_layers import METADATA
 from tflq.api.result import TableResult, picked
@@ -32,15 +32,7 @@ from tflq.converters.tflite import model_from_bytes, model_to_bytes
 from tflq.errors import TflqWarning, UnsupportedError, UsageError
 from tflq.files import write_bytes
 from tflq.graph import Graph, Model
-from tflq.precision.recover import (
-    LayerRecovery,
-    Outcome,
-    Recovery,
-    RecoverySettings,
-    outcome,
-    prepare,
-    recover_network,
-)
+from tflq.precision.recover import LayerRecovery, Outcome, Recovery, RecoverySettings, outcome, prepare, recover_network
 from tflq.precision.recover.journal import JournalFile
 from tflq.precision.recover.records import Cost, objective_of
 from tflq.precision.recover.reference import split, split_numbers, taken
@@ -288,18 +280,17 @@ def _settings(options: RecoverOptions) -> Mapping[str, Json]:
 def _read_samples(
     model: Model, samples: SampleSource, options: RecoverOptions
 ) -> tuple[Samples, NDArray[np.int64] | None]:
-    is_random = samples is None or (isinstance(samples, SampleOptions) and samples.is_random)
     if options.data is not None:
-        if not is_random:
+        if not is_random(samples):
             raise UsageError("--data and --input both name samples; give one of them")
         data = load_named(options.data, model.main)
         return data.samples, data.labels
-    if is_random and not options.random:
+    if is_random(samples) and not options.random:
         raise UsageError(
             "recovery fits weights to samples like those that the device will see: give --data or --input; "
             "--random takes random ones all the same"
         )
-    if is_random:
+    if is_random(samples):
         warnings.warn(
             "weights are fitted to random samples: the result is for trying out, not for use", TflqWarning, stacklevel=3
         )
@@ -341,8 +332,7 @@ def require_named(samples: SampleSource, *others: object) -> None:
     Raises:
         UsageError: none are named.
     """
-    is_random = samples is None or (isinstance(samples, SampleOptions) and samples.is_random)
-    if is_random and not any(others):
+    if is_random(samples) and not any(others):
         raise UsageError("recovery fits weights to samples like those that the device will see: name them")
 
 

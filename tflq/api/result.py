@@ -1,7 +1,4 @@
-"""What every result of a use case can do: JSON, and where they make sense a page and a table.
-
-What `cut` and `dequantize` return: a model that was made of another, and the .tflite that it was written to.
-"""
+"""What every result of a use case can do: JSON, and where they make sense a page and a table."""
 
 from __future__ import annotations
 
@@ -12,9 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tflq.converters.tflite import write_model
 from tflq.errors import MissingExtraError
-from tflq.graph import Model
 from tflq.quoting import Json, json_text
 
 if TYPE_CHECKING:
@@ -121,35 +116,3 @@ def plain(value: Json) -> Json:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [plain(item) for item in value]
     return value
-
-
-@dataclass(frozen=True)
-class WrittenModel(Result):
-    """A model made of another.
-
-    Attributes:
-        model: the new one.
-        whole: the one that it was made of.
-        output: the .tflite that it was written to, or None.
-    """
-
-    model: Model
-    whole: Model
-    output: Path | None
-
-    @property
-    def size_bytes(self) -> int | None:
-        """Size of the file."""
-        return None if self.output is None else self.output.stat().st_size
-
-
-def written(model: Model, output: str | Path | None) -> Path | None:
-    """Write a model if it is to be written.
-
-    Raises:
-        OutputError: it cannot be.
-    """
-    if output is None:
-        return None
-    write_model(model, output)
-    return Path(output)

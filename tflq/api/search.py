@@ -12,7 +12,7 @@ from typing import overload
 
 from tflq.api.backward import BackwardOptions, BackwardResult, backward
 from tflq.api.estimate import figure
-from tflq.api.options import Progress, SampleOptions, SampleSource, TargetOptions, changed, silent
+from tflq.api.options import Progress, SampleSource, TargetOptions, changed, is_random, silent
 from tflq.api.read_model import ModelSource, name_of
 from tflq.api.result import PageResult, TableResult, paired_report, picked
 from tflq.api.run_record import recorded
@@ -254,7 +254,7 @@ def search(
         return backward(model, wanted, samples, options, progress)
     options.check()
     plain = None
-    if options.recover and options.data is None and (samples is None or _is_random(samples)):
+    if options.recover and options.data is None and is_random(samples):
         raise UsageError(
             "--recover fits weights to samples like those that the device will see: give --data or --input"
         )
@@ -269,10 +269,6 @@ def search(
     found = _found(problem, options, progress)
     verified = _verified(subject, found, options.verify)
     return SearchResult(name_of(model), found, problem, options.span, verified, beside_others(problem, found), plain)
-
-
-def _is_random(samples: SampleSource) -> bool:
-    return isinstance(samples, SampleOptions) and samples.is_random
 
 
 def _found(problem: Problem, options: SearchOptions, progress: Progress) -> PrecisionSearch:

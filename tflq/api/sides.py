@@ -11,14 +11,7 @@ from tflq.analysis.dumps.wanted import Archive, DumpOptions
 from tflq.analysis.executions import as_is, for_target, in_float
 from tflq.analysis.inputs import GivenSamples, Samples
 from tflq.api.calibrate import calibrate, refuse_calibration_without_target
-from tflq.api.options import (
-    CalibrationOptions,
-    Progress,
-    SampleOptions,
-    SampleSource,
-    TargetOptions,
-    silent,
-)
+from tflq.api.options import CalibrationOptions, Progress, SampleOptions, SampleSource, TargetOptions, silent
 from tflq.api.read_model import ModelSource, is_model_file, name_of, read_model
 from tflq.api.samples import samples as choose_samples
 from tflq.api.target import choose_target, refuse_settings_without_target

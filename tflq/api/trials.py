@@ -12,7 +12,7 @@ from tflq.analysis.inputs import GivenSamples, Samples
 from tflq.analysis.metrics import SCORES, Labels, Metric, Truth, find_metric
 from tflq.analysis.workers import open_workers
 from tflq.api.calibrate import calibrate
-from tflq.api.options import CalibrationOptions, Progress, SampleOptions, SampleSource, TargetOptions
+from tflq.api.options import CalibrationOptions, Progress, SampleSource, TargetOptions, is_random
 from tflq.api.read_model import ModelSource, read_model
 from tflq.api.samples import samples as choose_samples
 from tflq.api.target import choose_target
@@ -186,7 +186,7 @@ def read_subject(
     if options.data is None:
         most = max((span.stop for span in spans if span), default=DEFAULT_SAMPLES)
         return Subject(model, ranged, choose_samples(model, samples, count=most), None, target, options)
-    if not (samples is None or (isinstance(samples, SampleOptions) and samples.is_random)):
+    if not is_random(samples):
         raise UsageError("--data and --input both name samples; give one of them")
     data = load_judged(options.data, model.main)
     return Subject(model, ranged, data.samples, data.labels, target, options)

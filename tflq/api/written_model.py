@@ -3,16 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tflq.api.read_model import ModelSource, read_model
-from tflq.api.result import WrittenModel, written
+from tflq.api.result import Result
 from tflq.api.samples import input_names
 from tflq.converters.settled import dequantized, settled_model
+from tflq.converters.tflite import write_model
 from tflq.graph import Graph, Model, find_tensor
 from tflq.graph import cut as cut_graph
 from tflq.quoting import Json
+
+
+@dataclass(frozen=True)
+class WrittenModel(Result):
+    """A model made of another.
+
+    Attributes:
+        model: the new one.
+        whole: the one that it was made of.
+        output: the .tflite that it was written to, or None.
+    """
+
+    model: Model
+    whole: Model
+    output: Path | None
+
+    @property
+    def size_bytes(self) -> int | None:
+        """Size of the file."""
+        return None if self.output is None else self.output.stat().st_size
+
+    def report(self) -> Mapping[str, Json]:
+        """Return the file and its size."""
+        return {"output": None if self.output is None else str(self.output), "size_bytes": self.size_bytes}
 
 
 class CutResult(WrittenModel):
@@ -22,8 +47,7 @@ class CutResult(WrittenModel):
         """Return what is in the part and at its ends."""
         part = self.model.main
         return {
-            "output": None if self.output is None else str(self.output),
-            "size_bytes": self.size_bytes,
+            **super().report(),
             "operators": [node.name for node in part.nodes],
             "operators_of_the_whole": len(self.whole.main.nodes),
             "inputs": _tensors(part, part.inputs),
@@ -56,7 +80,7 @@ def cut(
     found = settled_model(whole) if settled else whole
     graph = cut_graph(found.main, _named(found, inputs), _named(found, outputs))
     part = replace(found, graphs=[graph, *found.graphs[1:]], signatures=[], extra=None)
-    return CutResult(part, whole, written(part, output))
+    return CutResult(part, whole, _written(part, output))
 
 
 def _named(model: Model, texts: Sequence[str]) -> list[int]:
@@ -85,8 +109,7 @@ class DequantizeResult(WrittenModel):
             for a, b in zip(before.inputs, after.inputs, strict=True)
         ]
         return {
-            "output": None if self.output is None else str(self.output),
-            "size_bytes": self.size_bytes,
+            **super().report(),
             "operators": sum(len(graph.nodes) for graph in new),
             "operators_before": sum(len(graph.nodes) for graph in old),
             "inputs_now_float": sum(before.dtype is not after.dtype for before, after in inputs),
@@ -108,4 +131,12 @@ def dequantize(model: ModelSource, output: str | Path | None = None) -> Dequanti
     """
     found = read_model(model)
     result = dequantized(found)
-    return DequantizeResult(result, found, written(result, output))
+    return DequantizeResult(result, found, _written(result, output))
+
+
+def _written(model: Model, output: str | Path | None) -> Path | None:
+    """Write a model if it is to be written."""
+    if output is None:
+        return None
+    write_model(model, output)
+    return Path(output)

@@ -119,23 +119,16 @@ def load_windows(task: Task, folder: Path, graph: Graph, count: int | None = Non
     return LabelledWindows(Windows(task, graph, views), classes, files)
 
 
-def detect(
+def window_errors(
     execution: Execution, data: LabelledWindows, progress: Callable[[int], object] = lambda _: None
-) -> Detection:
-    """Run all windows; a file's score is the mean of its windows' errors.
+) -> NDArray[np.float32]:
+    """Run all windows and return the error of each, float32[W, 1].
 
     Args:
         execution: the autoencoder, in some arithmetic.
         data: windows for the model that `execution` was made from.
         progress: called with the number of windows just finished.
     """
-    return summarise_errors(execution.name, window_errors(execution, data, progress), data)
-
-
-def window_errors(
-    execution: Execution, data: LabelledWindows, progress: Callable[[int], object] = lambda _: None
-) -> NDArray[np.float32]:
-    """Run all windows and return the error of each, float32[W, 1]. Arguments as for `detect`."""
     errors: list[NDArray[np.float32]] = []
     start = 0
     for chunk in execution.iterate(data.samples):
@@ -147,7 +140,7 @@ def window_errors(
 
 
 def summarise_errors(name: str, errors: Array, data: LabelledWindows) -> Detection:
-    """Average the windows' errors, real[W, 1], over the files and compare with their labels."""
+    """Average the windows' errors, real[W, 1], over each file, whose score that is, and compare with the labels."""
     ends = np.cumsum([len(view) for view in data.samples.views])[:-1]
     scores = [float(part.mean(dtype=np.float64)) for part in np.split(errors[:, 0], ends)]
     abnormal = data.labels == ANOMALY

@@ -8,10 +8,10 @@ import os
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
-from tflq.benchmarks.reference_models import BASE_URL
 from tflq.errors import FormatError, InputError, OutputError
 from tflq.files import write_bytes
 
@@ -24,34 +24,31 @@ _MOST_BYTES = 128 << 20
 _COPIES = "without a network, name a folder with copies in TFLQ_DATA"
 
 
-class Published(Protocol):
-    """A file that others publish."""
+@dataclass(frozen=True)
+class Published:
+    """A file that others publish.
 
-    @property
-    def name(self) -> str:
-        """Of the file."""
+    Attributes:
+        task: of MLPerf Tiny, as mlcommons' folders or EnergyRunner call it.
+        name: of the file.
+        folder: below the base address.
+        size_bytes: its size; None where that is not known.
+        checksum: SHA-256 in hexadecimal; of 40 digits the number that git gives the file.
+        places: where a copy may lie below the folder that TFLQ_DATA names.
+    """
 
-    @property
-    def path(self) -> str:
-        """Below the base address."""
-
-    @property
-    def places(self) -> tuple[str, ...]:
-        """Where a copy may lie below the folder that TFLQ_DATA names."""
-
-    @property
-    def size_bytes(self) -> int | None:
-        """Its size; None where that is not known."""
-
-    @property
-    def checksum(self) -> str:
-        """SHA-256 in hexadecimal; of 40 digits the number that git gives the file."""
+    task: str
+    name: str
+    folder: str
+    size_bytes: int | None
+    checksum: str
+    places: tuple[str, ...]
 
 
 def fetch(
     file: Published,
     folder: Path,
-    base_url: str = BASE_URL,
+    base_url: str,
     progress: Callable[[int], object] = lambda _: None,
     *,
     offline: str = _COPIES,
@@ -64,7 +61,7 @@ def fetch(
     Args:
         file: which one.
         folder: where to; it is made where it is missing.
-        base_url: the folder that holds the file's path.
+        base_url: the folder that holds the file's folder.
         progress: called with the number of bytes just received.
         offline: what to do without a network, for the message.
 
@@ -81,7 +78,7 @@ def fetch(
                 f"{_digest(target, file)}, expected {file.checksum}); move it away"
             )
         return "already there"
-    copy = _local_copy(file)
+    copy = next((path for path in copies(file.places) if path.is_file() and _is_right(path, file)), None)
     data = copy.read_bytes() if copy is not None else _downloaded(file, base_url, progress, offline)
     make_folder(folder)
     write_bytes(target, data)
@@ -125,7 +122,7 @@ def download(url: str, most: int, progress: Callable[[int], object] = lambda _: 
 
 
 def _downloaded(file: Published, base_url: str, progress: Callable[[int], object], offline: str) -> bytes:
-    url = f"{base_url.rstrip('/')}/{file.path}"
+    url = f"{base_url.rstrip('/')}/{file.folder}/{file.name}"
     data = download(url, file.size_bytes or _MOST_BYTES, progress, offline)
     if file.size_bytes is not None and len(data) < file.size_bytes:
         raise FormatError(f"{url}: the transfer was cut, {len(data)} of {file.size_bytes} bytes came; try again")
@@ -133,10 +130,6 @@ def _downloaded(file: Published, base_url: str, progress: Callable[[int], object
     if found != file.checksum:
         raise FormatError(f"{url}: wrong content, {_kind(file)} {found}, expected {file.checksum}; nothing was kept")
     return data
-
-
-def _local_copy(file: Published) -> Path | None:
-    return next((path for path in copies(file.places) if path.is_file() and _is_right(path, file)), None)
 
 
 def _is_right(path: Path, file: Published) -> bool:

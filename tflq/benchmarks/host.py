@@ -51,13 +51,11 @@ class Reply:
         start_us: the device's clock before the first inference.
         stop_us: the same after the last one.
         results: the numbers as the device writes them.
-        host_seconds: how long the command took on this computer's clock.
     """
 
     start_us: int
     stop_us: int
     results: tuple[str, ...]
-    host_seconds: float
 
     @property
     def seconds(self) -> float:
@@ -122,14 +120,12 @@ class Host:
         Raises:
             DeviceError: it answers with an error, without results, or without two readings of its clock.
         """
-        start = self._clock()
         lines = self.command(f"infer {count} {warmups}", self._timeout + seconds)
-        spent = self._clock() - start
         laps = [int(match.group(1)) for match in map(LAP_PATTERN.fullmatch, lines) if match]
         results = [found for found in map(parse_results, lines) if found is not None]
         if len(laps) != 2 or len(results) != 1:
             raise self._unexpected("infer", "two lines m-lap-us-N and one m-results-[f,f,...]", lines)
-        return Reply(laps[0], laps[1], results[0], spent)
+        return Reply(laps[0], laps[1], results[0])
 
     def command(self, text: str, timeout: float | None = None) -> list[str]:
         """Send a command and return its lines up to m-ready, which is omitted.

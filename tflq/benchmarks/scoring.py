@@ -1,7 +1,4 @@
-"""Data sets of any kind, and what a model scores on them.
-
-Labelled samples out of a data description: folders of images or sound, one a class (docs/data.md).
-"""
+"""Data sets of any kind, and what a model scores on them."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ def is_description(path: Path) -> bool:
 
 
 def load_described(path: Path, graph: Graph, count: int | None = None) -> LabelledSamples:
-    """Read the files of a description for a classifier: all, or the first `count`.
+    """Read the files of a description (docs/data.md) for a classifier: all, or the first `count`.
 
     Raises:
         InputError: no labels; more classes than the model's output has elements; what the files raise.
@@ -130,10 +127,9 @@ def split_named(text: str) -> tuple[Task | None, Path]:
     return (find_task(task), Path(folder)) if equals and not Path(text).exists() else (None, Path(text))
 
 
-def load_named(text: str, graph: Graph, count: int | None = None) -> LabelledSamples:
+def load_named(text: str, graph: Graph) -> LabelledSamples:
     """Read a data set for a classifier that is named [TASK=]DIR; arguments and errors as for `load_data`."""
-    task, folder = split_named(text)
-    return load_classified(task, folder, graph, count)
+    return load_classified(*split_named(text), graph)
 
 
 def run_data(execution: Execution, data: DataSet, progress: Callable[[int], object] = lambda _: None) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 
 from tflq.analysis.inputs import GivenSamples, Samples
 from tflq.analysis.inputs.described import Description, Images, described_array, nearest, taken_part
+from tflq.analysis.inputs.described.description import Truth as StatedTruth
 from tflq.analysis.metrics import SCORES, BoxDecoder, Boxes, MaskDecoder, Metric, TextDecoder, Truth
 from tflq.analysis.metrics.truth import Part
 from tflq.arrays import Doubles
@@ -63,7 +64,7 @@ def load_truth(description: Description, graph: Graph) -> LabelledTruth:
     assert of is not None
     if len(graph.inputs) != 1:
         raise InputError(f"{where}: gives samples of one input; the model has {len(graph.inputs)}")
-    truth = {"boxes": _boxes, "masks": _masks, "texts": _texts}[of.kind](description, graph)
+    truth = {"boxes": _boxes, "masks": _masks, "texts": _texts}[of.kind](description, of, graph)
     array, _ = described_array(description, graph.tensors[graph.inputs[0]])
     return LabelledTruth(GivenSamples([array]), truth, description.files)
 
@@ -74,10 +75,9 @@ def judge(name: str, values: Doubles, data: LabelledTruth) -> Judged:
     return Judged(name, len(values), metric, data.labels.figure(metric, values, values))
 
 
-def _boxes(description: Description, graph: Graph) -> Truth:
+def _boxes(description: Description, of: StatedTruth, graph: Graph) -> Truth:
     """Read COCO's instances; outputs are TFLite_Detection_PostProcess's: boxes, classes, scores, their number."""
-    of, how = description.truth, description.preparation
-    assert of is not None
+    how = description.preparation
     assert isinstance(how, Images)
     made = next((node.outputs for node in graph.nodes if node.custom_code == DETECTION), graph.outputs)
     order = made if set(made) == set(graph.outputs) else graph.outputs
@@ -89,17 +89,15 @@ def _boxes(description: Description, graph: Graph) -> Truth:
             f"{description.path}: labels are boxes; the model's outputs are {found}; needed are boxes [1, N, 4], "
             f"classes [1, N], scores [1, N] and their number [1], as {DETECTION} gives them"
         )
-    truth, parts, ids = _instances(description, how)
+    truth, parts, ids = _instances(description, of, how)
     starts = np.cumsum([0, *(graph.tensors[t].size for t in graph.outputs)]).tolist()
     places = {t: (start, stop) for t, start, stop in zip(graph.outputs, starts, starts[1:], strict=False)}
     decode = BoxDecoder(tuple(places[t] for t in order), tuple(parts))
     return Truth(truth, SCORES["boxes"], decode, tuple(ids))
 
 
-def _instances(description: Description, how: Images) -> tuple[list[Boxes], list[Part], list[int]]:
+def _instances(description: Description, of: StatedTruth, how: Images) -> tuple[list[Boxes], list[Part], list[int]]:
     """Return the objects of each file in pixels, the part of it that the model sees, and its id."""
-    of = description.truth
-    assert of is not None
     try:
         content = json.loads(bytes(read_bytes(of.path)))
         images = {image["file_name"]: image for image in content["images"]}
@@ -134,7 +132,7 @@ def _objects(entries: list[tuple[Doubles, str, bool]], classes: tuple[str, ...],
     return Boxes(corners, numbers, is_crowd=np.array([crowd for *_, crowd in entries], bool))
 
 
-def _masks(description: Description, graph: Graph) -> Truth:
+def _masks(description: Description, of: StatedTruth, graph: Graph) -> Truth:
     """Read a mask for each file; the output is a class for each pixel, or a score for each class of each pixel."""
     shape = _only_output(description, graph)
     height, width, channels = (*shape[1:], 1)[:3] if len(shape) in (3, 4) else (0, 0, 0)
@@ -145,15 +143,14 @@ def _masks(description: Description, graph: Graph) -> Truth:
         )
     how = description.preparation
     assert isinstance(how, Images)
-    files = [_beside(description, file, (".png", ".npy")) for file in description.files]
+    files = [_beside(of, file, (".png", ".npy")) for file in description.files]
     truth = np.stack([nearest(file, (height, width), how) for file in files])
     return Truth(truth, SCORES["masks"], MaskDecoder(height, width, channels))
 
 
-def _texts(description: Description, graph: Graph) -> Truth:
+def _texts(description: Description, of: StatedTruth, graph: Graph) -> Truth:
     """Read a text for each file; the output has a score for each token of each step, [1, T, C]."""
-    shape, of = _only_output(description, graph), description.truth
-    assert of is not None
+    shape = _only_output(description, graph)
     tokens = list(description.classes)
     if len(tokens) == shape[-1] - 1 and of.blank <= len(tokens):
         tokens.insert(of.blank, "")
@@ -162,7 +159,7 @@ def _texts(description: Description, graph: Graph) -> Truth:
             f"{description.path}: labels are texts; the model's output is {list(shape)}; needed is [1, T, C], with a "
             f"score for each of the {len(description.classes)} classes and for the blank, {of.blank}"
         )
-    texts = [_text(_beside(description, file, (".txt",))) for file in description.files]
+    texts = [_text(_beside(of, file, (".txt",))) for file in description.files]
     return Truth(texts, SCORES["texts"], TextDecoder(tuple(tokens), of.blank))
 
 
@@ -172,9 +169,7 @@ def _only_output(description: Description, graph: Graph) -> tuple[int, ...]:
     return tuple(graph.tensors[graph.outputs[0]].shape)
 
 
-def _beside(description: Description, file: Path, suffixes: tuple[str, ...]) -> Path:
-    of = description.truth
-    assert of is not None
+def _beside(of: StatedTruth, file: Path, suffixes: tuple[str, ...]) -> Path:
     paths = [(of.path / file.relative_to(of.root)).with_suffix(suffix) for suffix in suffixes]
     found = next((path for path in paths if path.is_file()), None)
     if found is None:

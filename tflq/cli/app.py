@@ -18,12 +18,11 @@ from tflq import __version__
 from tflq.api.options import command_line
 from tflq.cli import completion
 from tflq.cli.help import HelpfulGroup, with_examples
+from tflq.cli.in_force import DEBUG_OPTION
 from tflq.errors import TflqError, TflqWarning, UsageError
 from tflq.quoting import shown
 
-OK = 0
-CHECK_FAILED = 1
-BAD_INPUT = 2
+_BAD_INPUT = 2
 _INTERRUPTED = 130  # 128 + SIGINT, as shells count it
 _PIPE_CLOSED = 141  # 128 + SIGPIPE
 
@@ -115,7 +114,7 @@ class LazyGroup(HelpfulGroup):
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return _PIPE_CLOSED
-        return status if isinstance(status, int) else OK
+        return status if isinstance(status, int) else 0
 
 
 @click.group(
@@ -124,7 +123,7 @@ class LazyGroup(HelpfulGroup):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 @click.version_option(__version__, "-V", "--version", prog_name="tflq", message="%(prog)s %(version)s")
-@click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
+@DEBUG_OPTION
 @click.option(
     "--show-completion",
     metavar="SHELL",
@@ -148,15 +147,15 @@ def run(arguments: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.simplefilter("always", TflqWarning)
             warnings.showwarning = _show_warning(warnings.showwarning)
-            status = cli.main(args=given, prog_name="tflq", standalone_mode=False)
-        return status if isinstance(status, int) else OK
+            status: int = cli.main(args=given, prog_name="tflq", standalone_mode=False)
+        return status
     except (KeyboardInterrupt, click.Abort):
         return _fail("interrupted", _INTERRUPTED)
     except Exception as error:
         if "--debug" in given:
             for line in traceback.format_exc().splitlines():
                 print(shown(line), file=sys.stderr)
-        return _fail(_one_line(error), BAD_INPUT)
+        return _fail(_one_line(error), _BAD_INPUT)
     finally:
         command_line.reset(said)
 

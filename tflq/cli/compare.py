@@ -15,6 +15,7 @@ from tflq.cli.options import (
     JOBS_OPTION,
     SCHEDULER_OPTION,
     SIDE_HELP,
+    STRICT_OPTION,
     calibration_options,
     dump_options,
     report_option,
@@ -43,7 +44,7 @@ _LEAST = ("-8..8 LSB", "unused", "clipped", "saturated", "of", "cosine", "rms LS
 )
 @click.option("--tensor", "tensors", multiple=True, metavar="NAME", help="Compare this tensor of A only. Repeat it.")
 @dump_options
-@click.option("--strict", is_flag=True, help="Exit status 1 for differences that are known, too.")
+@STRICT_OPTION
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Layers to rank in the text.")
 @JOBS_OPTION
 @SCHEDULER_OPTION
@@ -76,11 +77,9 @@ def command(
     it is, B a dump of TFLite, and docs/operators.md lists all that differs as known.
     """
     found = compare(first, second, samples, changed(CompareOptions(), options), progress=output.progress)
-    if report is not None:
-        found.write_report(report)
     if node_data_path is not None:
         found.write_node_data(node_data_path)
-    output.show(found, as_json, lambda: _print(found, top))
+    output.show(found, as_json, lambda: _print(found, top), report)
     return 0 if found.is_equal or (found.is_explained and not strict) else 1
 
 
@@ -92,8 +91,7 @@ def _print(result: CompareResult, top: int) -> None:
         output.line(f"known: {known.elements} elements, because {known.reason}")
     for name, others in (("only A has", found.matching.first_only), ("only B has", found.matching.second_only)):
         if others:
-            some = ", ".join(output.short(o) for o in others[:5])
-            output.line(f"{name}: {some}{f' and {len(others) - 5} more' if len(others) > 5 else ''}")
+            output.line(f"{name}: {output.some(others)}")
     output.lines(result.notes)
     output.lines(layer.text for layer in result.recovered)
     if found.unseen:

@@ -5,7 +5,7 @@ Nothing here may fail or print: what cannot be told completes to nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 import click
@@ -46,7 +46,8 @@ def settings(ctx: click.Context, _param: click.Parameter, incomplete: str) -> li
     from tflq.api.targets import targets as named
 
     found: dict[str, str] = {}
-    for name in _named_targets(ctx):
+    single, several = ctx.params.get("target__name"), ctx.params.get("targets")
+    for name in (single,) if isinstance(single, str) else several or ():
         with suppress(Exception):
             found.update({s.key: s.help for t in named(name).targets for s in t.settings})
     return [CompletionItem(f"{key}=", help=text) for key, text in found.items() if f"{key}=".startswith(incomplete)]
@@ -77,11 +78,6 @@ def show(ctx: click.Context, _param: click.Parameter, shell: str | None) -> None
         raise click.UsageError(f"no completion for {shell}; there is {', '.join(SHELLS)}", ctx)
     click.echo(kind(ctx.command, {}, "tflq", "_TFLQ_COMPLETE").source())
     ctx.exit()
-
-
-def _named_targets(ctx: click.Context) -> Sequence[str]:
-    single, several = ctx.params.get("target__name"), ctx.params.get("targets")
-    return (single,) if isinstance(single, str) else several or ()
 
 
 def _matching(names: Iterable[str], incomplete: str) -> list[CompletionItem]:

@@ -93,9 +93,9 @@ def command(
             found.write_template(template_path)
         if settings_path is not None:
             found.write_settings(settings_path)
-    if report is not None:
-        found.write_report(report)
-    output.show(found, as_json, lambda: _print(found) if isinstance(found, ConvertResult) else _print_all(found))
+    output.show(
+        found, as_json, lambda: _print(found) if isinstance(found, ConvertResult) else _print_all(found), report
+    )
     return 1 if isinstance(found, ConvertAllResult) and not found.is_complete else 0
 
 

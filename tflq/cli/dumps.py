@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from tflq.analysis.dumps.understanding import Understood
 from tflq.api.dumps import DumpsOptions, dumps
 from tflq.api.options import SampleOptions, changed
 from tflq.cli import output
@@ -19,26 +20,23 @@ from tflq.cli.options import calibration_options, dump_options, reporting, sampl
 @target_options()
 @calibration_options
 @reporting
-def command(path: str, model: str, samples: SampleOptions, as_json: bool, **options: object) -> int:
+def command(path: str, model: str, samples: SampleOptions, as_json: bool, **options: object) -> None:
     """Show how DUMP is understood: which array is which tensor, its layout and encoding, and what told it.
 
     DUMP is a file or folder as boards and tools write them (docs/dumps.md), [TENSOR=]FILE for one array.
     """
     found = dumps(path, model, samples, changed(DumpsOptions(), options), progress=output.progress)
-    if as_json:
-        output.json_report(found.to_dict())
-        return 0
-    understood = found.understood
+    output.show(found, as_json, lambda: _print(found.understood, model))
+
+
+def _print(understood: Understood, model: str) -> None:
     readings = understood.readings
     plural = "s" * (understood.samples != 1)
     output.line(f"{understood.path}: {len(readings)} tensors of {model}, {understood.samples} sample{plural}")
     output.lines(understood.notes)
     if understood.missing:
-        some = ", ".join(output.short(name) for name in understood.missing[:5])
-        more = f" and {len(understood.missing) - 5} more" if len(understood.missing) > 5 else ""
-        output.line(f"not in it: {some}{more}")
+        output.line(f"not in it: {output.some(understood.missing)}")
     output.line()
     short = output.short
     rows = [(short(r.wanted.name), short(r.source), r.stored, r.layout, r.encoding, r.why) for r in readings]
     output.table(("tensor", "array", "stored", "layout", "numbers", "told by"), rows)
-    return 0

@@ -10,13 +10,7 @@ from tflq.api.dut import DutOptions, dut
 from tflq.api.options import changed
 from tflq.cli import output
 from tflq.cli.in_force import DEBUG_OPTION, LIMIT_OPTION
-from tflq.cli.options import (
-    ARITHMETIC_OPTION,
-    MODEL_ARGUMENT,
-    calibration_options,
-    path_option,
-    target_options,
-)
+from tflq.cli.options import ARITHMETIC_OPTION, MODEL_ARGUMENT, calibration_options, path_option, target_options
 
 
 @click.command("dut")

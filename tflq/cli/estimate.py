@@ -28,9 +28,7 @@ def command(
     evidence is not offered, and a network with such a layer has no total.
     """
     found = estimate(model, target, EstimateOptions(calibration), progress=output.progress)
-    if report is not None:
-        found.write_report(report)
-    output.show(found, as_json, lambda: _print(found))
+    output.show(found, as_json, lambda: _print(found), report)
 
 
 def _print(result: EstimateResult) -> None:

@@ -8,7 +8,7 @@ from tflq.analysis.explain import Explanation, Pair, SideBySide, Step, Value
 from tflq.analysis.explain.side_by_side import at
 from tflq.api.explain import ExplainOptions, ExplainResult, explain
 from tflq.api.options import SampleOptions, changed
-from tflq.cli import completion, output
+from tflq.cli import output
 from tflq.cli.help import SectionedCommand
 from tflq.cli.options import (
     MODEL_ARGUMENT,
@@ -42,17 +42,9 @@ def _index(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int,
 @click.option("--sample", type=click.IntRange(min=0), default=0, show_default=True, help="Which of the samples.")
 @sample_options(1)
 @click.option("--arithmetic", type=click.Choice(("tflite",)), help="TFLite's integers, the default.")
-@click.option(
-    "-t",
-    "--target",
-    "target__name",
-    metavar="TARGET",
-    shell_complete=completion.targets,
-    help="The integers of this target.",
-)
 @click.option("--against", metavar="B", help="Another computation of the same element, side by side; or a dump.")
 @dump_options
-@target_options()
+@target_options("The integers of this target.")
 @calibration_options
 @reporting
 def command(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -12,6 +13,11 @@ from tflq.cli.help import HelpfulGroup
 from tflq.cli.options import path_option, reporting
 
 
+def _folder_option(default: str, what: str) -> Callable[[Callable[..., object]], Callable[..., object]]:
+    said = f"{what}; it is made where it is missing."
+    return path_option("--dir", "folder", default=Path(default), show_default=True, help=said)
+
+
 @click.group("models", cls=HelpfulGroup, no_args_is_help=False)
 def models_command() -> None:
     """Get the MLPerf Tiny reference models (mlcommons/tiny at a pinned commit, checksums pinned)."""
@@ -19,13 +25,7 @@ def models_command() -> None:
 
 @models_command.command("fetch")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@path_option(
-    "--dir",
-    "folder",
-    default=Path("models"),
-    show_default=True,
-    help="Folder to put them into; it is made where it is missing.",
-)
+@_folder_option("models", "Folder to put them into")
 @click.option("--base-url", metavar="URL", help="Another place with the same folders: a mirror.")
 @reporting
 def fetch_models_command(names: tuple[str, ...], folder: Path, base_url: str | None, as_json: bool) -> None:
@@ -36,7 +36,7 @@ def fetch_models_command(names: tuple[str, ...], folder: Path, base_url: str | N
     """
     found = fetch_models(*names, folder=folder, base_url=base_url, progress=output.progress)
     lines = [
-        f"{folder / model.name}: {outcome}, {output.size(model.size_bytes)}, checksum right"
+        f"{folder / model.name}: {outcome}, {output.size(model.size_bytes or 0)}, checksum right"
         for model, outcome in found.outcomes
     ]
     output.show(found, as_json, lambda: output.lines(lines))
@@ -47,17 +47,11 @@ def fetch_models_command(names: tuple[str, ...], folder: Path, base_url: str | N
 def list_models_command(as_json: bool) -> None:
     """List the models by name."""
     found = models()
-    rows = [(m.name, m.task.replace("_", " "), output.size(m.size_bytes)) for m in found.models]
+    rows = [(m.name, m.task.replace("_", " "), output.size(m.size_bytes or 0)) for m in found.models]
     output.show(found, as_json, lambda: output.table(("name", "task", "size"), rows, right=("size",)))
 
 
-_FOLDER = path_option(
-    "--dir",
-    "folder",
-    default=Path(FOLDER),
-    show_default=True,
-    help="Folder that holds a folder for each task; it is made where it is missing.",
-)
+_FOLDER = _folder_option(FOLDER, "Folder that holds a folder for each task")
 _BASE_URL = click.option("--base-url", metavar="URL", help="A mirror of mlcommons/tiny's folder benchmark.")
 
 

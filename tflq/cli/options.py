@@ -69,17 +69,23 @@ JOBS_OPTION = click.option(
     show_default=True,
     help="Share the samples out to so many processes; results do not depend on it.",
 )
+STRICT_OPTION = click.option("--strict", is_flag=True, help="Exit status 1 for differences that are known, too.")
 ARITHMETIC_OPTION = click.option(
     "--arithmetic",
     type=click.Choice(("tflite", "float")),
     help="tflite: the params of TFLite's reference kernels, the default; float: the model's float view.",
 )
-INPUT_HELP = (
-    "Samples for an input: NAME=FILE, or FILE where there is only one input. FILE is .npy, .npz, raw .bin in the "
+INPUT_OPTION = click.option(
+    "-i",
+    "--input",
+    "samples__inputs",
+    multiple=True,
+    metavar="[NAME=]FILE",
+    shell_complete=completion.file,
+    help="Samples for an input: NAME=FILE, or FILE where there is only one input. FILE is .npy, .npz, raw .bin in the "
     "model's encoding (many samples one behind the other), a folder of .bin files, or a data description .json of "
-    "images or WAV files (docs/data.md). Repeat it for each input."
+    "images or WAV files (docs/data.md). Repeat it for each input.",
 )
-
 DATA_HELP = (
     "Samples of a labelled data set: TASK=DIR, the one of a task of `tflq bench`; or DIR, a folder with y_labels.csv "
     "whose files are as the model's input lies in memory, or a data description .json."
@@ -119,22 +125,9 @@ def sample_options(default_samples: int) -> _Decorator:
     return record(
         "samples",
         SampleOptions,
+        INPUT_OPTION,
         click.option(
-            "-i",
-            "--input",
-            "samples__inputs",
-            multiple=True,
-            metavar="[NAME=]FILE",
-            shell_complete=completion.file,
-            help=INPUT_HELP,
-        ),
-        click.option(
-            "-d",
-            "--data",
-            "samples__data",
-            metavar="[TASK=]DIR",
-            shell_complete=completion.task_folder,
-            help=DATA_HELP,
+            "-d", "--data", "samples__data", metavar="[TASK=]DIR", shell_complete=completion.task_folder, help=DATA_HELP
         ),
         click.option(
             "--real",
@@ -161,10 +154,7 @@ dump_options = record(
     DumpOptions,
     click.option("--map", "dump__map_path", metavar="FILE", help="Where the tensors lie in raw bytes (docs/dumps.md)."),
     click.option(
-        "--layout",
-        "dump__layout",
-        type=click.Choice(LAYOUTS),
-        help="Order of a dump's axes, where shapes do not tell.",
+        "--layout", "dump__layout", type=click.Choice(LAYOUTS), help="Order of a dump's axes, where shapes do not tell."
     ),
     click.option(
         "--numbers",

@@ -7,6 +7,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import click
 from rich.box import SIMPLE_HEAD
@@ -15,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tflq import units
-from tflq.api.result import Result, plain
+from tflq.api.result import PageResult, Result, plain
 from tflq.cli.in_force import WIDE
 from tflq.cli.progress import progress as progress
 from tflq.quoting import Json as Json
@@ -186,6 +187,11 @@ def short(name: str) -> str:
     return name if is_wide() else units.short(name)
 
 
+def some(names: Sequence[str]) -> str:
+    """List up to five names, and say how many more there are."""
+    return ", ".join(map(short, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
 def is_wide() -> bool:
     """Whether the command was called with --wide."""
     context = click.get_current_context(silent=True)
@@ -204,8 +210,10 @@ def json_report(report: Mapping[str, Json]) -> None:
     _write(json_text(plain(report), indent=2))
 
 
-def show(found: Result, as_json: bool, text: Callable[[], object]) -> None:
-    """Print a result: as JSON, or as what `text` prints."""
+def show(found: Result, as_json: bool, text: Callable[[], object], page: Path | None = None) -> None:
+    """Write the page of a result where one is asked for, and print it: as JSON, or as what `text` prints."""
+    if page is not None and isinstance(found, PageResult):
+        found.write_report(page)
     if as_json:
         json_report(found.to_dict())
     else:

@@ -12,7 +12,7 @@ import click
 from tflq.api.options import SampleOptions
 from tflq.api.trials import DEFAULT_SAMPLES, Span
 from tflq.cli import completion
-from tflq.cli.options import DATA_HELP, INPUT_HELP, SCHEDULER_OPTION, path_option, record
+from tflq.cli.options import DATA_HELP, INPUT_OPTION, SCHEDULER_OPTION, path_option, record
 
 
 def read_span(ctx: click.Context, param: click.Parameter, text: str | None) -> Span | None:
@@ -36,19 +36,13 @@ def _read_widths(ctx: click.Context, param: click.Parameter, text: str | None) -
 GIVEN_SAMPLES = record(
     "samples",
     SampleOptions,
-    click.option("-i", "--input", "samples__inputs", multiple=True, metavar="[NAME=]FILE", help=INPUT_HELP),
+    INPUT_OPTION,
     click.option("--real", "samples__real", is_flag=True, help="The samples of --input are real numbers."),
     click.option(
         "--seed", "samples__seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of random samples."
     ),
 )
-DATA_OPTION = click.option(
-    "-d",
-    "--data",
-    metavar="[TASK=]DIR",
-    shell_complete=completion.task_folder,
-    help=DATA_HELP,
-)
+DATA_OPTION = click.option("-d", "--data", metavar="[TASK=]DIR", shell_complete=completion.task_folder, help=DATA_HELP)
 METRIC_OPTION = click.option(
     "--metric",
     metavar="NAME",

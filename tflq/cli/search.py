@@ -150,9 +150,7 @@ def command(
         found.write_points(points)
     if path is not None:
         found.write_settings(path)
-    if report is not None:
-        found.write_report(report)
-    output.show(found, as_json, lambda: _print(found, path))
+    output.show(found, as_json, lambda: _print(found, path), report)
     return 0 if found.is_kept else 1
 
 

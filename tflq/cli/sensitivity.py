@@ -40,9 +40,7 @@ def command(
     labels.
     """
     found = sensitivity(model, target, samples, changed(SensitivityOptions(), options), progress=output.progress)
-    if report is not None:
-        found.write_report(report)
-    output.show(found, as_json, lambda: _print(found))
+    output.show(found, as_json, lambda: _print(found), report)
 
 
 def _print(result: SensitivityResult) -> None:

@@ -24,13 +24,14 @@ def _print(found: TargetsResult) -> None:
             output.line()
         output.line(f"{target.name}: {target.summary}")
         rows = [
-            (s.key, _default(s.default), s.allowed, "" if s.per_layer else "whole graph", s.help)
+            (
+                s.key,
+                str(s.default).lower() if isinstance(s.default, bool) else str(s.default),
+                s.allowed,
+                "" if s.per_layer else "whole graph",
+                s.help,
+            )
             for s in target.settings
         ]
         if rows:
             output.table(("key", "default", "allowed", "holds for", "what it changes"), rows)
-
-
-def _default(value: object) -> str:
-    """Return a default as the user would write it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -19,6 +19,7 @@ from tflq.cli.options import (
     JOBS_OPTION,
     SCHEDULER_OPTION,
     STATE_OPTION,
+    STRICT_OPTION,
     ModelPath,
     calibration_options,
     judging,
@@ -69,7 +70,7 @@ if TYPE_CHECKING:
 @BACKEND_OPTION
 @JOBS_OPTION
 @SCHEDULER_OPTION
-@click.option("--strict", is_flag=True, help="Exit status 1 for differences that are known, too.")
+@STRICT_OPTION
 @click.option("--all", "show_all", is_flag=True, help="List every tensor, not only those that differ.")
 @judging
 @writing

@@ -11,6 +11,7 @@ from tflq.graph.graph import ABSENT, Graph, Node, Operands, Tensor
 
 ALIGNMENT = 16
 """Bytes; what TFLite Micro aligns its buffers to."""
+_Rule = Callable[[Operands, Node], int]
 
 
 @dataclass(frozen=True)
@@ -145,24 +146,14 @@ def precision(graph: Graph, index: int) -> str:
     return f"{operands.input(first).dtype.value} x {operands.input(second).dtype.value}"
 
 
-def _convolution(operands: Operands, _: Node) -> int:
-    return operands.output().size * prod(operands.input(1).shape[1:])
+def _outputs_by(first: int, last: int | None = None) -> _Rule:
+    """Count the output's elements times some of the weights' axes."""
+    return lambda operands, _: operands.output().size * prod(operands.input(1).shape[first:last])
 
 
-def _convolution_3d(operands: Operands, _: Node) -> int:
-    return operands.output().size * prod(operands.input(1).shape[:4])
-
-
-def _depthwise(operands: Operands, _: Node) -> int:
-    return operands.output().size * prod(operands.input(1).shape[1:3])
-
-
-def _transposed(operands: Operands, _: Node) -> int:
-    return _scattered(operands.input(2), operands.input(1))
-
-
-def _scattered(source: Tensor, weights: Tensor) -> int:
-    return source.size * prod(weights.shape[:3])
+def _inputs_by_filters(position: int) -> _Rule:
+    """Count the elements of an input times the first three axes of the weights, which scatter each of them."""
+    return lambda operands, _: operands.input(position).size * prod(operands.input(1).shape[:3])
 
 
 def _dense(operands: Operands, _: Node) -> int:
@@ -174,16 +165,16 @@ def _matrix_product(operands: Operands, node: Node, is_turned: str = "adj_x") ->
     return operands.output().size * left[-2 if node.attributes.boolean(is_turned, False) else -1]
 
 
-_RULES: dict[str, Callable[[Operands, Node], int]] = {
-    "conv_2d": _convolution,
-    "conv_3d": _convolution_3d,
-    "depthwise_conv_2d": _depthwise,
-    "transpose_conv": _transposed,
+_RULES: dict[str, _Rule] = {
+    "conv_2d": _outputs_by(1),
+    "conv_3d": _outputs_by(0, 4),
+    "depthwise_conv_2d": _outputs_by(1, 3),
+    "transpose_conv": _inputs_by_filters(2),
     "fully_connected": _dense,
     "batch_matmul": _matrix_product,
-    "convolution": _convolution,
-    "convolution_3d": _convolution,
-    "depthwise_conv": _convolution,
-    "conv_transpose": lambda operands, _: _scattered(operands.input(0), operands.input(1)),
+    "convolution": _outputs_by(1),
+    "convolution_3d": _outputs_by(1),
+    "depthwise_conv": _outputs_by(1),
+    "conv_transpose": _inputs_by_filters(0),
     "mat_mul": lambda operands, node: _matrix_product(operands, node, "trans_a"),
 }

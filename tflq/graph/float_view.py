@@ -12,8 +12,6 @@ from tflq.graph.dtypes import DType
 from tflq.graph.graph import ABSENT, Graph, Node, Tensor
 from tflq.graph.quantisation import Affine, Blockwise
 
-__all__ = ["dequantise", "float_view"]
-
 _CONVERSIONS = ("quantize", "dequantize", "fake_quant")
 # Input, weights and bias of the operators that add a bias to their accumulators.
 _BIASED = {

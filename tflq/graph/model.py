@@ -1,10 +1,4 @@
-"""A model: its graphs, their signatures, and what else a file carries.
-
-What the `extra` of a tensor or graph may tell beside the format's own data.
-
-How a constant lies in its file, where a kernel depends on it (TFLite rounds otherwise where weights are sparse), and
-which tensor of its model a tensor of a target's graph stands for.
-"""
+"""A model: its graphs, their signatures, and what else a file carries; what `extra` of a tensor or graph may tell."""
 
 from __future__ import annotations
 
@@ -26,6 +20,7 @@ class StoredSparsely(Protocol):
 def sparse_block(tensor: Tensor) -> tuple[int, ...] | None:
     """Return the block in which a constant is stored: None where it is dense, () for another order than row by row.
 
+    Kernels depend on it: TFLite rounds otherwise where weights are sparse.
     A block holds as many elements along each axis as it says; where it has a non-zero one, the file has all of them.
     """
     return tensor.extra.sparse_block(tensor) if isinstance(tensor.extra, StoredSparsely) else None

@@ -43,6 +43,18 @@ def loaded_kernel_files() -> tuple[KernelFile, ...]:
     return tuple(_loaded.values())
 
 
+def read_kernel_file(path: str | Path) -> KernelFile:
+    """Read a file with kernels.
+
+    Raises:
+        TflqError: it cannot be read.
+    """
+    try:
+        return KernelFile(str(path), Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise TflqError(f"{path}: {error}") from error
+
+
 def load_kernel_file(file: KernelFile) -> None:
     """Run a file and register its kernels; the same text is loaded once in a process.
 
@@ -71,8 +83,4 @@ def load_kernels(*paths: str | os.PathLike[str]) -> None:
         TflqError: a file that cannot be read, or what is wrong in it.
     """
     for path in paths:
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise TflqError(f"{path}: {error}") from error
-        load_kernel_file(KernelFile(os.fspath(path), text))
+        load_kernel_file(read_kernel_file(os.fspath(path)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from tflq.benchmarks.datasets import cifar, coco, long_wave, speech_commands, toy_car
@@ -15,27 +14,16 @@ from tflq.files import write_bytes
 
 _BUILDERS: dict[str, Callable[[Sequence[Path], Sequence[Label]], dict[str, bytes]]] = {
     "kws01": speech_commands.build,
-    "vww01": coco.build,
+    "vww01": coco.ORIGINALS.files,
     "ic01": cifar.build,
-    "ad01": toy_car.build,
+    "ad01": toy_car.ORIGINALS.files,
 }
 
 
-@dataclass(frozen=True)
-class Built:
-    """What was made.
+def build(found: PublishedSet, sources: Sequence[Path], folder: Path, base_url: str | None = None) -> dict[str, bytes]:
+    """Write a task's samples into a folder and return them by name, in the order of the labels.
 
-    Attributes:
-        files: names of the files written, in the order of the labels.
-        size_bytes: of all of them.
-    """
-
-    files: tuple[str, ...]
-    size_bytes: int
-
-
-def build(found: PublishedSet, sources: Sequence[Path], folder: Path, base_url: str | None = None) -> Built:
-    """Write a task's samples into a folder. What says which ones they are is there already, or is fetched.
+    What says which ones they are is there already, or is fetched.
 
     Args:
         found: the task's data.
@@ -64,7 +52,7 @@ def build(found: PublishedSet, sources: Sequence[Path], folder: Path, base_url: 
             )
     for name, content in made.items():
         write_bytes(folder / name, content)
-    return Built(tuple(made), sum(map(len, made.values())))
+    return made
 
 
 def _listed(found: PublishedSet, name: str, folder: Path, base_url: str | None) -> Path:

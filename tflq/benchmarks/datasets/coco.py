@@ -8,8 +8,7 @@ times, cut off.
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,32 +16,18 @@ from numpy.typing import NDArray
 from tflq.analysis.inputs.described.audio import load_scipy
 from tflq.analysis.inputs.described.images import open_image
 from tflq.benchmarks.datasets.archive import Originals
-from tflq.benchmarks.labels import Label
 
 _SIDE = 96
-
-
-def build(sources: Sequence[Path], labels: Sequence[Label]) -> dict[str, bytes]:
-    """Return each file of the labels: uint8[96, 96, 3].
-
-    Args:
-        sources: val2017.zip, or folders that hold the images.
-        labels: X.bin is made of the image X.jpg.
-
-    Raises:
-        InputError: an image is missing, or cannot be read.
-        MissingExtraError: Pillow or scipy is not installed.
-    """
-    return _ORIGINALS.files(sources, labels)
 
 
 def _made(name: str, content: bytes) -> bytes:
     return shrunk(np.asarray(open_image(name, io.BytesIO(content)), np.uint8)).tobytes()
 
 
-_ORIGINALS = Originals(
+ORIGINALS = Originals(
     "image", "val2017.zip, or the folder of its images", ".bin", lambda name: PurePosixPath(name).stem, _made
 )
+"""Of val2017.zip or its folder; X.bin, uint8[96, 96, 3], is made of the image X.jpg, by Pillow and scipy."""
 
 
 def shrunk(image: NDArray[np.uint8]) -> NDArray[np.uint8]:

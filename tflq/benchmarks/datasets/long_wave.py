@@ -96,9 +96,7 @@ def _end(name: str, ends: dict[str, str]) -> str | None:
     return next((end for n in range(len(parts)) if (end := "/".join(parts[n:])) in ends), None)
 
 
-def _read(
-    path: Path,
-) -> tuple[float, list[tuple[str, float, float, float]], list[tuple[str, float, float]]]:
+def _read(path: Path) -> tuple[float, list[tuple[str, float, float, float]], list[tuple[str, float, float]]]:
     try:
         content = json.loads(bytes(read_bytes(path)))
         backgrounds = [(str(f), float(a), float(b), float(level)) for f, a, b, level in content["configs_background"]]

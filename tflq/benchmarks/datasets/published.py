@@ -2,48 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tflq.benchmarks.fetch import Outcome, copies, download, fetch, make_folder
+from tflq.benchmarks.fetch import Outcome, Published, copies, download, fetch, make_folder
 from tflq.benchmarks.labels import FILE_NAME, read_labels
 from tflq.benchmarks.reference_models import REPOSITORY
 from tflq.errors import FormatError, InputError, OptionError
-from tflq.files import write_bytes
+from tflq.files import sha256_of, write_bytes
 
 _CLIPS_URL = "https://raw.githubusercontent.com/eembc/energyrunner/cf7c2f2634608a7c0ea7458ab7cb3379f2863424/datasets"
 _CLIP_BYTES = 490
-
-
-@dataclass(frozen=True)
-class DataFile:
-    """One file of mlcommons/tiny at the commit of the reference models.
-
-    Attributes:
-        task: whose.
-        name: of the file.
-        folder: below benchmark/.
-        size_bytes: None where it is not known.
-        checksum: SHA-256; of 40 digits git's own of a blob.
-    """
-
-    task: str
-    name: str
-    folder: str
-    size_bytes: int | None
-    checksum: str
-
-    @property
-    def path(self) -> str:
-        """Below benchmark/."""
-        return f"{self.folder}/{self.name}"
-
-    @property
-    def places(self) -> tuple[str, ...]:
-        """Where a copy may lie below the folder that TFLQ_DATA names."""
-        return f"datasets/{self.task}/{self.name}", f"{self.task}/{self.name}"
 
 
 @dataclass(frozen=True)
@@ -59,17 +29,24 @@ class PublishedSet:
     """
 
     task: str
-    files: tuple[DataFile, ...]
+    files: tuple[Published, ...]
     originals: str
     home: str
     clips_sha256: str = ""
 
 
-def _labels(task: str, size_bytes: int, sha256: str) -> tuple[DataFile, ...]:
-    return (DataFile(task, FILE_NAME, f"evaluation/datasets/{task}", size_bytes, sha256),)
+def _file(task: str, name: str, folder: str, size_bytes: int | None, checksum: str) -> Published:
+    places = (f"datasets/{task}/{name}", f"{task}/{name}")
+    return Published(task, name, folder, size_bytes, checksum, places)
+
+
+def _labels(task: str, size_bytes: int, sha256: str) -> tuple[Published, ...]:
+    return (_file(task, FILE_NAME, f"evaluation/datasets/{task}", size_bytes, sha256),)
 
 
 _STREAMS = "runner/sww_data_dir"
+_TRUTH_SHA256 = "0dcaf559213930320cd2ad7143a484b9e82d79b9ea59b7434d3014179f873c1e"
+_SPECIFICATION_SHA256 = "729eb5240f7ef611973cbd113ca132081f671516d2d1058de14fe166fe378a73"
 SETS = {
     found.task: found
     for found in (
@@ -101,21 +78,9 @@ SETS = {
         PublishedSet(
             "sww01",
             (
-                DataFile(
-                    "sww01",
-                    "sww_long_test.json",
-                    _STREAMS,
-                    3284,
-                    "0dcaf559213930320cd2ad7143a484b9e82d79b9ea59b7434d3014179f873c1e",
-                ),
-                DataFile("sww01", "long_wav.wav", _STREAMS, None, "8af6a23b74e080826eacc84c766e5fc121520a4e"),
-                DataFile(
-                    "sww01",
-                    "long_wav_spec.json",
-                    "training/streaming_wakeword",
-                    9523,
-                    "729eb5240f7ef611973cbd113ca132081f671516d2d1058de14fe166fe378a73",
-                ),
+                _file("sww01", "sww_long_test.json", _STREAMS, 3284, _TRUTH_SHA256),
+                _file("sww01", "long_wav.wav", _STREAMS, None, "8af6a23b74e080826eacc84c766e5fc121520a4e"),
+                _file("sww01", "long_wav_spec.json", "training/streaming_wakeword", 9523, _SPECIFICATION_SHA256),
             ),
             "speech_commands_v0.02.tar.gz and musan.tar.gz",
             "Speech Commands, https://www.tensorflow.org/datasets/catalog/speech_commands, and MUSAN, "
@@ -138,13 +103,11 @@ def find_set(task: str) -> PublishedSet:
     return SETS[task]
 
 
-def fetch_file(
-    file: DataFile, folder: Path, base_url: str | None = None, progress: Callable[[int], object] = lambda _: None
-) -> Outcome:
+def fetch_file(file: Published, folder: Path, base_url: str | None = None) -> Outcome:
     """Put one file into a folder; errors as of `fetch`."""
     home = f"benchmark/{file.folder} of https://github.com/mlcommons/tiny"
     offline = f"without a network, put {file.name} of {home} into {folder}"
-    return fetch(file, folder, base_url or REPOSITORY, progress, offline=offline)
+    return fetch(file, folder, base_url or REPOSITORY, offline=offline)
 
 
 def fetch_clips(found: PublishedSet, folder: Path, base_url: str | None, progress: Callable[[int], object]) -> Outcome:
@@ -165,6 +128,7 @@ def fetch_clips(found: PublishedSet, folder: Path, base_url: str | None, progres
     if all((folder / name).is_file() for name in names):
         _require(found, [(folder / name).read_bytes() for name in names], f"{folder}: is there already, but")
         return "already there"
+    outcome: Outcome
     for place in copies((f"datasets/{found.task}", found.task)):
         files = [place / name for name in names]
         if all(file.is_file() for file in files):
@@ -181,11 +145,11 @@ def fetch_clips(found: PublishedSet, folder: Path, base_url: str | None, progres
     make_folder(folder)
     for name, clip in zip(names, clips, strict=True):
         write_bytes(folder / name, clip)
-    return "copied" if outcome == "copied" else "downloaded"
+    return outcome
 
 
 def _require(found: PublishedSet, clips: Sequence[bytes], where: str) -> None:
-    digest = hashlib.sha256(b"".join(clips)).hexdigest()
+    digest = sha256_of(b"".join(clips))
     if digest != found.clips_sha256:
         raise FormatError(
             f"{where}: its samples are not those of {found.task} (SHA-256 of all {digest}, expected "

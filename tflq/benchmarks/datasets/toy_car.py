@@ -6,7 +6,6 @@ of librosa.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -14,26 +13,11 @@ from numpy.typing import NDArray
 
 from tflq.analysis.inputs.described.audio import read_wave
 from tflq.benchmarks.datasets.archive import Originals
-from tflq.benchmarks.labels import Label
 
 _RATE, _POINTS, _HOP, _BANKS = 16_000, 1024, 512, 128
 _FIRST, _LAST = 50, 250
 _LINEAR_HZ, _LINEAR_MEL = 1000.0, 15.0
 _LOG_STEP = np.log(6.4) / 27.0
-
-
-def build(sources: Sequence[Path], labels: Sequence[Label]) -> dict[str, bytes]:
-    """Return each file of the labels: float32[200, 128], frames 50..249 of the recording.
-
-    Args:
-        sources: dev_data_ToyCar.zip, or its folder.
-        labels: X_hist_librosa.bin is made of test/X.wav.
-
-    Raises:
-        InputError: a recording is missing, or no WAV file of 16 kHz.
-        MissingExtraError: scipy is not installed.
-    """
-    return _ORIGINALS.files(sources, labels)
 
 
 def _key_of(name: str) -> str:
@@ -46,7 +30,8 @@ def _made(name: str, content: bytes) -> bytes:
     return spectrogram(sound.astype(np.float32)).tobytes()
 
 
-_ORIGINALS = Originals("recording", "dev_data_ToyCar.zip, or its folder", "_hist_librosa.bin", _key_of, _made)
+ORIGINALS = Originals("recording", "dev_data_ToyCar.zip, or its folder", "_hist_librosa.bin", _key_of, _made)
+"""X_hist_librosa.bin, float32[200, 128], frames 50..249, is made of the recording test/X.wav of 16 kHz, by scipy."""
 
 
 def spectrogram(sound: NDArray[np.float32]) -> NDArray[np.float32]:
