@@ -13,7 +13,7 @@ from tflq.converters.settings import Options
 from tflq.errors import GraphError
 from tflq.graph import Affine, DType, FakeQuantize, Graph, Node, Range, Tensor
 from tflq.interpreter.kernels.openvino.levels import require_sound, rule_of
-from tflq.interpreter.operands.sound_scales import require_sound_tensor
+from tflq.interpreter.operands.checks import require_sound_tensor
 
 Rules = Mapping[int, FakeQuantize]
 """Tensor -> its levels."""
