@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -75,7 +75,16 @@ def parts_of_sizes(axis: int, sizes: Sequence[int]) -> Make:
     return make
 
 
-def masked(first: Shape, last: Shape, steps: Shape, new: Shape, **masks: int) -> Make:
+def spread_by(indices: tuple[tuple[int, ...], ...], shape: Shape, new: Shape) -> Make:
+    def make(b: Network) -> int:
+        given = b.given(np.array(indices, np.int32))
+        return b.do("scatter_nd", given, b.real("x", shape), b.whole(*new), shape=new)
+
+    return make
+
+
+def masked(places: tuple[Shape, Shape, Shape, Shape], masks: Mapping[str, int]) -> Make:
+    first, last, steps, new = places
     keys = {f"{key}_mask": masks.get(key, 0) for key in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
 
     def make(b: Network) -> int:
@@ -229,7 +238,7 @@ OWN: dict[str, Make] = {
     },
     **{f"parts of {s} along {a}": parts_of_sizes(a, s) for a, s in ((2, (1, 3, 2)), (-1, (3, 1)), (1, (2, 2, 1)))},
     **{
-        f"masked {v}": masked(*v, **m)
+        f"masked {v}": masked(v, m)
         for v, m in (
             (((0, 3, 1, 1), (1, 4, 2, 3), (1, 1, 1, 1), (1, 4, 1, 2)), {"begin": 2}),
             (((0, 1, 2, 0), (1, 2, 3, 3), (1, 1, 2, 1), (1, 1, 2, 4)), {"end": 12}),
@@ -278,7 +287,10 @@ OWN: dict[str, Make] = {
         )
         for r, bias, alpha, beta in ((1, 1.0, 0.5, 0.75), (2, 2.0, 0.1, 0.5), (3, 1.0, 1.0, 1.0))
     },
-    **{f"lengths of rows {s}": row(step("l2_normalization", **NONE), shape=s) for s in (ROWS, IMAGE, (2, 8))},
+    **{
+        f"lengths of rows {s}": row(step("l2_normalization", fused_activation_function="none"), shape=s)
+        for s in (ROWS, IMAGE, (2, 8))
+    },
     **{
         f"reversed parts {n}, {b} and {s}": row(
             step("reverse_sequence", np.array(n, np.int32), seq_dim=s, batch_dim=b), shape=(3, 5, 4)
@@ -290,9 +302,7 @@ OWN: dict[str, Make] = {
         for i, s in ((((2, 1), (0, 4)), (2, 4)), (((2, 4, 3),), (1,)))
     },
     **{
-        f"spread by indices {i}": lambda b, i=i, s=s, n=n: b.do(
-            "scatter_nd", b.given(np.array(i, np.int32)), b.real("x", s), b.whole(*n), shape=n
-        )
+        f"spread by indices {i}": spread_by(i, s, n)
         for i, s, n in ((((4,), (1,), (4,)), (3, 6), (5, 6)), (((0, 2), (1, 1)), (2, 3), (2, 3, 3)))
     },
     **{
