@@ -17,7 +17,7 @@ _FILTER, _SUM = (-2.0, 3.0), (-2.5, 3.5)
 
 
 def _sum(shape: tuple[int, ...], operator: str = "add", activation: str = "none", readers: int = 1) -> Model:
-    net = Net()
+    net = Net(shape=(1, 4, 4, 4))
     x = net.conv(net.x, _FILTER)
     codes = np.arange(np.prod(shape), dtype=np.int8).reshape(shape) * 9 - 30
     added = net.builder.constant("k", codes, encoding((-1.0, 1.0)))
@@ -62,10 +62,14 @@ def test_nntool_keeps_the_range_in_front_of_the_sum() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "operator", "readers"), [((1, 8, 8, 4), "add", 1), ((4,), "sub", 1), ((4,), "mul", 1), ((4,), "add", 2)]
+    ("shape", "operator", "readers"),
+    [
+        *(((1, 4, 4, 4), "add", 1), ((4, 1), "add", 1), ((4, 1, 1), "add", 1), ((1, 4, 1), "add", 1)),
+        *(((4,), "sub", 1), ((4,), "mul", 1), ((4,), "add", 2)),
+    ],
 )
 def test_sums_that_stay(shape: tuple[int, ...], operator: str, readers: int) -> None:
-    """Maps, other operators, and what another reader takes without the constant."""
+    """Maps, one number a row or column, other operators, and what another reader takes without the constant."""
     assert [n.name for n in _lowered(_sum(shape, operator, readers=readers)).nodes if n.operator == operator]
 
 

@@ -101,12 +101,6 @@ def power_of_two(affine: Affine) -> Affine:
     return Affine(scale, affine.zero_point, None, affine.bits, affine.signed)
 
 
-def is_symmetric(affine: Affine) -> bool:
-    """Whether the zero point is in the middle of the type."""
-    middle = 0 if affine.signed else 1 << (affine.bits - 1)
-    return bool(np.all(affine.zero_point == middle))
-
-
 def nearly_equal(a: Affine, b: Affine) -> bool:
     """Whether NNTool takes two types as the same: same_scales, all else equal."""
     same_codes = (a.bits, a.signed) == (b.bits, b.signed) and np.array_equal(a.zero_point, b.zero_point)

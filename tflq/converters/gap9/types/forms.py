@@ -103,8 +103,8 @@ def _wide_input(operator: Operator, written: Choice) -> Choice:
     if operator.name == "leaky_relu":
         scale = written.affine.scale
     elif operator.name in ("hard_swish", "hard_sigmoid"):
-        widest = max(abs(float(stated.maximum[0])) / ((1 << 31) - 1), abs(float(stated.minimum[0])) / (1 << 31))
-        scale = np.full(1, max(widest, 6.0 / ((1 << (written.affine.bits - 1)) - 1)))
+        widest = symmetric(real_range(float(stated.minimum[0]), float(stated.maximum[0])), 32).scale
+        scale = np.maximum(widest, symmetric(real_range(0, 6), written.affine.bits).scale)
     return Choice(Affine(scale, np.zeros(1, np.int64), None, 32, True), stated)
 
 

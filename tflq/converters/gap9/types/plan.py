@@ -20,12 +20,10 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Graph, Node
 
 InputPlace = tuple[int, int]
-"""(node, input position), or (GRAPH_OUTPUT, number)."""
+"""(node, input position), or (GRAPH_OUTPUT, number): of the graph's outputs, then of those that only NNTool has."""
 EdgePlace = tuple[int, int, int]
 """(tensor, consumer, position) of an edge."""
 _COPIED = ("concatenation", "split", "split_v", "unpack")
-_NOWHERE = -1
-"""Position of the outputs that only NNTool has."""
 _UNSIGNED_CURVE = (
     "NNTool reads it unsigned, S = 2^-12 and Z beyond the type, which is no sigmoid or tanh any more (17.23)"
 )
@@ -129,7 +127,7 @@ def _plan(task: _Task, network: Network) -> TypePlan:
     for edge in network.edges():
         assert edge.state.written is not None
         types[edge.tensor] = edge.state.written.affine
-        if not edge.in_conflict or edge.position == _NOWHERE:
+        if not edge.in_conflict:
             continue
         assert edge.state.wanted is not None
         place = (GRAPH_OUTPUT, edge.position)
@@ -326,11 +324,9 @@ def _network(task: _Task) -> Network:
         edges_in.append([Edge(t, producers[t], number, place) for place, t in enumerate(read)])
         for edge in edges_in[-1]:
             edges_out[edge.tensor].append(edge)
-    for place, t in enumerate(graph.outputs):
+    for place, t in enumerate([*graph.outputs, *_unused_pieces(graph)]):
         if t in producers:
             edges_out[t].append(Edge(t, producers[t], GRAPH_OUTPUT, place))
-    for t in _unused_pieces(graph):
-        edges_out[t].append(Edge(t, producers[t], GRAPH_OUTPUT, _NOWHERE))
     copied = {t for t, unit in producers.items() if unit == GRAPH_INPUT or units[unit].operator in _COPIED}
     for edges in edges_out.values():
         edges.sort(key=lambda edge: _rewired(units, copied, edge))

@@ -77,17 +77,3 @@ class Tree:
             for i, operator in enumerate(operators)
         ]
         return Tree(tuple(symbols), attributes.integers("results"))
-
-    def text(self, position: int) -> str:
-        """Return a symbol as a formula, such as "exp(x0) * x1"."""
-        symbol = self.symbols[position]
-        if symbol.operator == INPUT:
-            return f"x{symbol.number:.0f}"
-        if symbol.operator == CONSTANT:
-            return f"{symbol.number:.7g}"
-        operands = [self.text(o) for o in symbol.operands]
-        sign = _INFIX.get(symbol.operator)
-        return f"({operands[0]} {sign} {operands[1]})" if sign else f"{symbol.operator}({', '.join(operands)})"
-
-
-_INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "^"}
