@@ -129,6 +129,53 @@ def beside_a_hard_swish(form: str) -> Model:
     return net.model(*above, net.add("minimum", [x, other], net.shapes[x], (0.0, 0.5)), curve)
 
 
+HANDED_ON = {
+    "an input from 0 on": True,
+    "an input": False,
+    "a filter": True,
+    "a filter with ReLU and pool": True,
+    "a move of a filter": True,
+    "a move of an input": False,
+    "a mean": False,
+}
+
+
+@pytest.mark.parametrize("curve", ["softmax", "hard_swish"])
+@pytest.mark.parametrize("source", HANDED_ON)
+@pytest.mark.parametrize("other", ["minimum", "exp", "max_pool_2d"])
+def test_asymmetric_tensors_that_an_expression_hands_on(curve: str, source: str, other: str) -> None:
+    """docs/gap9.md, 22: softmax and hard swish read an output of the expression beside them, where Z is not 0."""
+    net = Net((0.0, 2.0) if source.endswith("on") else (-1.0, 2.0))
+    x, limits = net.x, (0.0, 2.0) if source.endswith("on") else (-1.0, 2.0)
+    if "filter" in source:
+        x = net.conv(x, (0.0, 2.0) if "ReLU" in source else limits, activation="relu" if "ReLU" in source else "none")
+    if "pool" in source:
+        x = net.pool(x, (0.0, 2.0))
+    if "move" in source:
+        x = _reshaped(net, x, (1, 4, 16, 4), limits)
+    if "mean" in source:
+        axes = net.builder.constant("axes", np.array([1, 2], np.int32))
+        x = net.add("mean", [x, axes], (1, 1, 1, 4), limits, keep_dims=True)
+    curved = net.unary(curve, x, (0.0, 1.0), **({"beta": 1.0} if curve == "softmax" else {}))
+    if other == "minimum":
+        limit = net.builder.constant("c", np.full((1, 1, 1, 4), 40, np.int8), Affine.per_tensor(np.float32(0.01), 0))
+        beside = net.add("minimum", [x, limit], net.shapes[x], (-1.0, 0.4))
+    else:
+        beside = net.pool(x, limits, size=1) if other == "max_pool_2d" else net.unary("exp", x, (0.0, 7.5))
+    graph = quantised(net.model(curved, beside), "gap9-sq8", ["expressions=true"])
+    reader = next(node for node in graph.nodes if node.operator == curve)
+    written = {t: node.operator for node in graph.nodes for t in node.outputs}
+    writer = written.get(reader.inputs[0], "")
+    if writer == "quantize":
+        writer = written.get(next(n.inputs[0] for n in graph.nodes if reader.inputs[0] in n.outputs), "")
+    assert (writer == "expression") == (HANDED_ON[source] and other != "max_pool_2d")
+
+
+def _reshaped(net: Net, x: int, shape: tuple[int, ...], limits: tuple[float, float]) -> int:
+    sizes = net.builder.constant("shape", np.array(shape, np.int32))
+    return net.add("reshape", [x, sizes], shape, limits)
+
+
 def test_results_of_different_ranks() -> None:
     """An expression's result that only inputs of a low rank reach has that rank, as what reads it expects."""
     b = GraphBuilder("ranks")
