@@ -43,6 +43,54 @@ def test_departures(tmp_path: Path, network: str, layers: dict[str, str]) -> Non
     assert sum(label == "warning" for label, _ in found.page().facts) == len(layers)
 
 
+def _said(
+    operator: str, kinds: list[tuple[tuple[int, ...], str, int]], constant: list[int] | None, **options: int | str
+) -> str:
+    """What is said of one operator of GAP9's types: those of its inputs, then that of its output."""
+    b = GraphBuilder("one")
+    types = [
+        (shape, DType(kind), Affine.per_tensor(0.05, z, DType(kind).bits, kind[0] == "i")) for shape, kind, z in kinds
+    ]
+    operands = [b.input(f"x{i}", *of) for i, of in enumerate(types[:-1])]
+    operands += [] if constant is None else [b.constant("c", np.array(constant, np.int32))]
+    graph = b.build([b.add(operator, operands, *types[-1], **options)])
+    return "; ".join(departures_of(lower(graph, "gap9")).values())
+
+
+@pytest.mark.parametrize(
+    ("shape", "times", "flawed"),
+    [
+        *(((1, 3, 4), [1, 2, 1], True), ((1, 3, 4), [1, 1, 2], True), ((1, 3, 1), [1, 2, 2], True)),
+        *(((1, 3, 4), [1, 1, 1], False), ((1, 3, 1), [1, 1, 2], False), ((1, 1, 1), [1, 2, 3], False)),
+    ],
+)
+def test_repetitions_that_nntool_orders_otherwise(shape: tuple[int, ...], times: list[int], flawed: bool) -> None:
+    """Each element in its place is another order only along an axis of several."""
+    out = tuple(n * k for n, k in zip(shape, times, strict=True))
+    assert ("17.3" in _said("tile", [(shape, "int8", 0), (out, "int8", 0)], times)) == flawed
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint16"])
+def test_average_pools_of_16_bits_wrap(kind: str) -> None:
+    window = {"padding": "valid", "stride_h": 2, "stride_w": 2, "filter_height": 2, "filter_width": 2}
+    said = _said("average_pool_2d", [((1, 4, 4, 2), kind, 0), ((1, 2, 2, 2), kind, 0)], None, **window)
+    assert ("17.4" in said) == kind.endswith("16")
+
+
+@pytest.mark.parametrize("source", ["int8", "int16"])
+@pytest.mark.parametrize("written", ["int8", "uint8", "int16", "uint16"])
+def test_hard_swishes_from_16_bits_to_16_wrap(source: str, written: str) -> None:
+    said = _said("hard_swish", [((1, 4), source, 0), ((1, 4), written, 0)], None)
+    assert ("17.4" in said) == (source == "int16" and written.endswith("16"))
+
+
+@pytest.mark.parametrize(("first", "second"), [(0, 0), (3, 0), (0, 3), (3, 3)])
+def test_differences_keep_both_zero_points(first: int, second: int) -> None:
+    types = [((1, 4), "uint8", first), ((1, 4), "uint8", second), ((1, 4), "uint8", 9)]
+    assert ("17.5" in _said("sub", types, None)) == (first > 0 or second > 0)
+    assert "17.5" not in _said("add", types, None)
+
+
 def test_products_that_can_wrap_are_named() -> None:
     model = read_model(data_path("models", "vww_96_int8.tflite"))
     found = departures_of(lower(quantised(model, "gap9-sq8"), "gap9"))

@@ -156,3 +156,49 @@ def test_the_largest_cell(clip: float, reach: float, ne16: float, sq8: float) ->
     source.tensors[state] = replace(source.tensors[state], range=limits(-reach, reach / 2))
     for engine, wanted in ((NE16, ne16), (SQ8, sq8)):
         assert cell_maximum(source, with_attributes(node, cell_clip=clip, engine=engine)) == wanted
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 2.5), (-1.0, 2.5), (-2.5, 1.0)])
+def test_the_input_of_a_layer(low: float, high: float) -> None:
+    """docs/gap9.md, 13: uint8 on the file's range, or int8 symmetric."""
+    graph = case("ne16")[3].main.copy()
+    graph.tensors[graph.inputs[0]] = replace(graph.tensors[graph.inputs[0]], range=limits(low, high))
+    for target in SCHEMES.values():
+        made = quantised(Model([graph]), target)
+        layer = next(node for node in made.nodes if node.operator == "unidirectional_sequence_lstm")
+        x = made.tensors[layer.inputs[0]].affine
+        if target == "gap9-sq8":
+            assert (x.signed, int(x.zero_point[0])) == (True, 0)
+            assert float(x.scale[0]) == pytest.approx(max(high / 127, -low / 128))
+        else:
+            assert (x.signed, int(x.zero_point[0])) == (False, round(-low / (high - low) * 255))
+            assert float(x.scale[0]) == pytest.approx((high - low) / 255)
+
+
+@pytest.mark.parametrize(
+    ("features", "weights", "other", "merges"),
+    [
+        *((1.0, 1.0, 1.0, True), (0.91, 1.0, 1.0, True), (1.09, 1.0, 1.0, True)),
+        *((0.89, 1.0, 1.0, False), (1.11, 1.0, 1.0, False)),
+        *((1.0, 0.81, 0.81, True), (1.0, 1.19, 1.19, True), (1.0, 0.79, 0.79, False), (1.0, 1.21, 1.21, False)),
+        *((1.0, 1.0, 0.79, False), (1.0, 1.0, 1.21, False)),
+    ],
+)
+def test_scales_that_nntool_merges(features: float, weights: float, other: float, merges: bool) -> None:
+    """Refused on SQ8 where S_x / S_h is within 10 % of 1, and S_w / S_r of all gates within 20 %."""
+    graph = case("sq8")[3].main.copy()
+    node = graph.nodes[0]
+    for t, reach in ((node.inputs[0], features), (node.outputs[0], 1.0)):
+        graph.tensors[t] = replace(graph.tensors[t], range=limits(-reach, reach))
+    for gate in range(4):
+        ratio = other if gate == 3 else weights
+        for t, wanted in ((node.inputs[1 + gate], ratio), (node.inputs[5 + gate], 1.0)):
+            data = graph.tensors[t].data
+            assert data is not None
+            graph.tensors[t] = replace(graph.tensors[t], data=data * np.float32(wanted / np.abs(data).max()))
+    if merges:
+        with pytest.raises(UnsupportedError, match="so close that GAP9's tool merges them on SQ8"):
+            quantised(Model([graph]), "gap9-sq8")
+    else:
+        quantised(Model([graph]), "gap9-sq8")
+    quantised(Model([graph]), "gap9-ne16")

@@ -181,6 +181,21 @@ def test_filters_on_ne16_have_a_choice_of_width() -> None:
     ]
 
 
+@pytest.mark.parametrize("bits", [8, 4, 3, 2])
+def test_widths_to_choose_from_end_with_what_is_set(bits: int) -> None:
+    """A filter with 2 bits has no choice, nor has one whose width a rule names: their bytes are fixed."""
+    net = Net()
+    graph = net.graph(net.conv(net.conv(net.x, WIDE, outputs=3), WIDE, outputs=5))
+    sets = [f"weight_bits={bits}"]
+    plan = precision_plan(graph, parse_settings(find_target(NE16).settings, sets))
+    wanted = [[(b, -(-size * b // 8)) for b in range(bits, 1, -1)] for size in (12, 15)]
+    assert [[(w.bits, w.size_bytes) for w in layer.widths] for layer in plan.layers] == (wanted if bits > 2 else [])
+    assert plan.fixed_bytes == (0 if bits > 2 else 3 + 4)
+    named = precision_plan(graph, parse_settings(find_target(NE16).settings, sets, [f"1:weight_bits={bits}"]))
+    assert [layer.index for layer in named.layers] == ([0] if bits > 2 else [])
+    assert named.fixed_bytes == -(-15 * bits // 8) + (3 if bits == 2 else 0)
+
+
 @pytest.mark.parametrize(("target", "zero_point"), [(NE16, 0), (SQ8, -128)])
 def test_concatenation_takes_the_largest_scale(target: str, zero_point: int) -> None:
     net = Net()

@@ -111,11 +111,12 @@ def taken(found: MulBias, at: int, ratio: float) -> tuple[int, int]:
 
 
 CASES = {
-    "small": {"weight": 0.01, "state": 1 / 127, "cell": 1.7},
-    "the cell saturates": {"weight": 0.02, "state": 1 / 127, "cell": 0.8},
-    "the output saturates": {"weight": 0.02, "state": 0.3 / 127, "cell": 3.0},
-    "arguments beyond 18 bits": {"weight": 0.15, "state": 1 / 127, "cell": 5.0},
+    "small": (0.01, 1 / 127, 1.7),
+    "the cell saturates": (0.02, 1 / 127, 0.8),
+    "the output saturates": (0.02, 0.3 / 127, 3.0),
+    "arguments beyond 18 bits": (0.15, 1 / 127, 5.0),
 }
+"""Scale of 8-bit weights, of the state, and the largest cell."""
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -123,8 +124,9 @@ CASES = {
 @pytest.mark.parametrize(("time_major", "batch", "bits"), [(False, 3, 8), (True, 2, 8), (False, 1, 4)])
 @pytest.mark.parametrize("is_biased", [True, False])
 def test_lstm(name: str, on_ne16: bool, time_major: bool, batch: int, bits: int, is_biased: bool) -> None:
-    weight = CASES[name]["weight"] * 127 / ((1 << (bits - 1)) - 1)
-    layer = Layer(on_ne16, **{**CASES[name], "weight": weight}, is_biased=is_biased, bits=bits)
+    weight, state, cell = CASES[name]
+    weight *= 127 / ((1 << (bits - 1)) - 1)
+    layer = Layer(on_ne16, weight=weight, state=state, cell=cell, is_biased=is_biased, bits=bits)
     times = 6
     shape = (times, batch, INPUTS) if time_major else (batch, times, INPUTS)
     ends = np.iinfo(layer.kind.storage)

@@ -55,7 +55,7 @@ def mul_bias(ratio: ArrayLike, available_bits: ArrayLike = MULTIPLIER_BITS) -> M
     """Write ratios of scales as M * 2^-N.
 
     f, e = frexp(ratio), f rounded to float32; bits = min(8, available); then M = floor(f * 2^bits + 0.5), N = bits - e,
-    with one bit less again and again while (M >= 2^min(8, available) or N > 24 or M is even) and N > 0 and bits > 0.
+    with one bit less again and again while (N > 24 or M is even) and N > 0 and bits > 0; so M never is 2^available.
     So M is odd unless N is 0. Ratios that are all exactly 1 give M = 1, N = 0.
 
     Args:
@@ -88,10 +88,10 @@ def mul_bias(ratio: ArrayLike, available_bits: ArrayLike = MULTIPLIER_BITS) -> M
 def _one(ratio: float, available: int) -> tuple[int, int]:
     fraction, exponent = np.frexp(ratio)
     f = float(np.float32(fraction))
-    bits, limit = available, 2.0**available
+    bits = available
     while True:
         multiplier, shift = int(np.floor(f * 2.0**bits + 0.5)), bits - int(exponent)
-        unwanted = multiplier >= limit or shift > LARGEST_USUAL_SHIFT or multiplier % 2 == 0
+        unwanted = shift > LARGEST_USUAL_SHIFT or multiplier % 2 == 0
         if not (unwanted and shift > 0 and bits > 0):
             return multiplier, shift
         bits -= 1
