@@ -12,7 +12,8 @@ from tflq.converters.gap9.widths import precision_plan
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
 from tflq.errors import UnsupportedError
-from tflq.interpreter import lower
+from tflq.graph import Affine
+from tflq.interpreter import Engine, lower
 
 WIDE = (-4.0, 4.0)
 RECTIFIED = (0.0, 4.3)
@@ -379,3 +380,81 @@ def test_equal_quantize_nodes_stay_apart_beside_a_direct_reader() -> None:
         graph = lower(quantised(net.model(*outputs), NE16, [], []), "gap9")
         found = [n for n in graph.nodes if n.operator == "quantize" and n.name.startswith("MEAN")]
         assert [n.name for n in found] == ["MEAN_0_1_qin0", "MEAN_0_2_qin0"][: 1 + direct]
+
+
+def _beside(net: Net, outputs: int, scale: float, groups: int, *, is_biased: bool = True, **options: int) -> int:
+    """A convolution 2x2 of 8x8 pixels and 4 channels, with the fields of a window as they are given."""
+    codes = net.random.integers(-127, 128, (outputs, 2, 2, 4 // groups)).astype(np.int8)
+    zeros = np.zeros(outputs, np.int64)
+    inputs = [net.x, net.builder.constant("w", codes, Affine(np.full(outputs, scale, np.float32), zeros, 0))]
+    if is_biased:
+        bias = net.random.integers(-500, 500, outputs).astype(np.int32)
+        product = np.full(outputs, scale * net.limits[net.x][1] / 127.5, np.float32)
+        inputs.append(net.builder.constant("b", bias, Affine(product, zeros, 0, 32)))
+    else:
+        inputs.append(-1)
+    window = {
+        "padding": "same",
+        "stride_h": 1,
+        "stride_w": 1,
+        "dilation_h_factor": 1,
+        "dilation_w_factor": 1,
+        **options,
+    }
+    side = 8 if window["stride_h"] == window["stride_w"] == 1 and window["padding"] == "same" else 4
+    return net.add("conv_2d", inputs, (1, side, side, outputs), WIDE, **window)
+
+
+@pytest.mark.parametrize("target", [NE16, SQ8])
+@pytest.mark.parametrize(
+    ("first", "second", "merged"),
+    [
+        ({}, {}, True),
+        ({"stride_h": 2, "stride_w": 2}, {"stride_h": 2, "stride_w": 2}, True),
+        ({"dilation_h_factor": 2}, {"dilation_h_factor": 2}, True),
+        ({"dilation_h_factor": 2}, {}, False),
+        ({"dilation_w_factor": 2}, {}, False),
+        ({"stride_h": 2, "stride_w": 2}, {}, False),
+    ],
+)
+def test_windows_of_convolutions_that_are_merged(
+    target: str, first: dict[str, int], second: dict[str, int], merged: bool
+) -> None:
+    net = Net()
+    outputs = [_beside(net, 3, 0.01, 1, **first), _beside(net, 3, 0.02, 1, is_biased=False, **second)]
+    graph = lower(quantised(net.model(*outputs), target), "gap9")
+    assert any(name.endswith("_merged") for name in names(graph)) == merged
+    codes = net.random.integers(-128, 128, (2, 1, 8, 8, 4)).astype(np.int8)
+    plain = Engine(net.graph(*outputs)).run([codes])
+    into = graph.tensors[graph.inputs[0]].affine
+    source = net.graph(*outputs).tensors[net.x].affine
+    real = np.float64(codes.astype(np.int64) - source.zero_point[0]) * source.scale[0]
+    feed = np.clip(np.floor(real / into.scale[0] + 0.5) + into.zero_point[0], into.minimum_code, into.maximum_code)
+    found = Engine(graph).run([feed.astype(graph.tensors[graph.inputs[0]].dtype.storage)])
+    for ours, theirs in zip(graph.outputs, net.graph(*outputs).outputs, strict=True):
+        a, b = graph.tensors[ours].affine, net.graph(*outputs).tensors[theirs].affine
+        mine = (found[ours].astype(np.float64) - a.zero_point[0]) * a.scale[0]
+        his = (plain[theirs].astype(np.float64) - b.zero_point[0]) * b.scale[0]
+        assert np.abs(mine - his).max() <= 0.12
+
+
+@pytest.mark.parametrize(
+    ("outputs", "groups", "layers", "merged"),
+    [
+        ((3, 3), (1, 1), [], True),
+        ((3, 4), (1, 1), [], False),
+        ((4, 4), (2, 2), [], False),
+        ((4, 4), (2, 1), [], False),
+        ((3, 3), (1, 1), ["0:weight_bits=4"], False),
+        ((3, 3), (1, 1), ["0:weight_bits=4", "1:weight_bits=4"], True),
+        ((3, 3, 3), (1, 1, 1), ["1:weight_bits=4"], True),
+    ],
+)
+def test_convolutions_that_are_merged(
+    outputs: tuple[int, ...], groups: tuple[int, ...], layers: list[str], merged: bool
+) -> None:
+    net = Net()
+    made = [_beside(net, n, 0.01, g) for n, g in zip(outputs, groups, strict=True)]
+    graph = quantised(net.model(*made), NE16, [], layers)
+    assert any(name.endswith("_merged") for name in names(graph)) == merged
+    assert sum(node.operator == "conv_2d" for node in graph.nodes) == len(made) - merged

@@ -18,6 +18,7 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, DType, Graph, GraphBuilder
 from tflq.interpreter import Engine, lower
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias
+from tflq.interpreter.kernels.gap9.rounding import same_scales
 from tflq.interpreter.numerics.q15 import exp_q15, sigmoid_q15, tanh_q15
 
 Kind = tuple[float, int, str]
@@ -433,6 +434,38 @@ def test_concatenations_take_one_type() -> None:
             else:
                 with pytest.raises(UnsupportedError, match="is quantised otherwise than the output"):
                     lower(graph, "gap9")
+
+
+WIDTHS = [
+    ((0.051, 0, "int8"), (0.0002, 0, "int16"), False), ((0.0512, 0, "int8"), (0.0002, 0, "int16"), True),
+    ((0.0002, 0, "int16"), (0.05129, 0, "int8"), True), ((0.0002, 0, "int16"), (0.0514, 0, "int8"), False),
+    ((0.0002, 0, "int16"), (0.0512, 3, "int8"), False), ((0.0002, 32768, "uint16"), (0.0512, 0, "int8"), False),
+    ((0.0512, 117, "uint8"), (0.0002, 0, "int16"), False), ((0.0002, 900, "uint16"), (0.06, 4, "uint8"), False),
+    ((0.0512, 0, "int8"), (0.0512, 0, "int8"), False),
+]  # fmt: skip
+"""Two types, and whether NNTool shifts: |S_8 - 256 S_16| <= 1e-4, zero points 0, both signed (docs/gap9.md, 17.17)."""
+
+
+@pytest.mark.parametrize("numerics", ["exact", "nntool"])
+@pytest.mark.parametrize(("kind", "output", "shifts"), WIDTHS)
+def test_changes_of_width(kind: Kind, output: Kind, shifts: bool, numerics: str) -> None:
+    x = drawn(kind, (1, 300))
+    _, found = run(one("quantize", [((1, 300), kind)], ((1, 300), output), numerics=numerics), x)
+    for code, made in zip(x.reshape(-1).tolist(), found.reshape(-1).tolist(), strict=True):
+        value = floor((code - kind[1]) * kind[0] / output[0] + 0.5) + output[1]
+        if shifts and numerics == "nntool":
+            value = norm(code, 8) if kind[2] == "int16" else code << 8
+        assert made == clip(value, output)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 0.05, 3.0])
+def test_scales_that_nntool_takes_as_one(scale: float) -> None:
+    """|S_a - S_b| <= 1e-8 + 1e-5 S_b, which is absolute for small ones."""
+    room = 1e-8 + 1e-5 * scale
+    for part, is_one in ((0.0, True), (0.99, True), (-0.99, True), (1.01, False), (-1.01, False)):
+        a, b = np.array([scale, scale + part * room]), np.array([scale, scale])
+        assert same_scales(a, b) is is_one
+        assert same_scales(a[1:], b[:1]) is is_one
 
 
 FILTERS = ["conv_2d", "depthwise_conv_2d", "fully_connected"]

@@ -58,7 +58,7 @@ def _asked_above(graph: Graph, tensor: int) -> bool:
     producer = graph.producers().get(tensor)
     if producer is None or graph.nodes[producer].operator not in MOVES:
         return False
-    moved = [t for t in graph.nodes[producer].inputs if t in graph.inputs or t in graph.producers()]
+    moved = graph.nodes[producer].inputs
     readers = (graph.nodes[i].operator for t in moved for i in graph.consumers().get(t, ()))
     return not set(_WANT_SYMMETRIC).isdisjoint(readers) or any(_asked_above(graph, t) for t in moved)
 

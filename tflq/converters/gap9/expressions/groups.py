@@ -113,7 +113,7 @@ def _cut(graph: Graph, group: Group) -> list[Group]:
     if not entries:
         return [group]
     below = _behind(graph, inside, entries)
-    if len([i for i in entries if not _follows(graph, i, [e for e in entries if e != i], inside)]) > 1:
+    if len([i for i in entries if i not in _behind(graph, inside, [e for e in entries if e != i])]) > 1:
         names = ", ".join(graph.nodes[i].name for i in entries)
         raise UnsupportedError(
             f"values of one expression come back into it at {names}; NNTool's cut is known for one place only: set "
@@ -133,13 +133,9 @@ def _behind(graph: Graph, inside: set[int], entries: Iterable[int]) -> set[int]:
     return found
 
 
-def _follows(graph: Graph, index: int, others: list[int], inside: set[int]) -> bool:
-    return bool(others) and index in _behind(graph, inside, others)
-
-
 def _stays_alone(graph: Graph, group: Group) -> bool:
     if len(group) > 1:
-        return not group
+        return False
     node = graph.nodes[group[0]]
     shapes = {_without_leading_ones(graph.tensors[t].shape) for t in node.inputs}
     return node.operator in (*ACTIVATIONS, COPY) or (node.operator == "add" and len(shapes) == 1)

@@ -113,7 +113,6 @@ class Expression:
         return len(self.symbols) - 1
 
 
-_HOSTS = ("conv_2d", "depthwise_conv_2d", "fully_connected")
 _NO_ROWS = "NNTool's own execution fails: a convolution reads an expression channels last (22.11)"
 
 
@@ -220,7 +219,7 @@ def _with_filters(graph: Graph) -> Graph:
             fusion = graph.nodes[host[0]].attributes.text("fusion", f"{graph.nodes[host[0]].name}_fusion")
             for i in (*host, index):
                 graph.nodes[i] = with_attributes(graph.nodes[i], fusion=fusion)
-        elif any(graph.nodes[i].operator in _HOSTS[:2] for t in node.outputs for i in graph.consumers().get(t, ())):
+        elif any(graph.nodes[i].operator in FILTERS[:2] for t in node.outputs for i in graph.consumers().get(t, ())):
             graph.nodes[index] = departing(node, _NO_ROWS)
     return graph
 
@@ -238,8 +237,7 @@ def _host(graph: Graph, node: Node, producers: Mapping[int, int]) -> tuple[int, 
         writer = graph.nodes[index]
         found.insert(0, index)
         if writer.operator in FILTERS:
-            is_free = "fusion" not in writer.attributes or len(found) == 2
-            return tuple(found) if is_free and writer.operator in _HOSTS else None
+            return tuple(found)
         if writer.operator not in POOLS or len(found) > 1 or "fusion" not in writer.attributes:
             return None
         source = writer.inputs[0]
