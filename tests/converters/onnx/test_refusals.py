@@ -49,6 +49,14 @@ def test_wide_activations() -> None:
     assert ONNX.quantise(graph, parse_settings(ONNX.settings))
 
 
+def test_a_constant_that_holds_an_open_batch() -> None:
+    b = GraphBuilder("spread")
+    x, shape = b.input("x", (2, 1, 3), DType.FLOAT32), b.constant("shape", np.array([2, 4, 3], np.int32))
+    graph = b.build([b.add("broadcast_to", [x, shape], (2, 4, 3), DType.FLOAT32)])
+    lines = ONNX.check(graph, parse_settings(ONNX.settings, ["batch=dynamic"]))
+    assert lines == ("batch=dynamic: Expand 'broadcast_to_0' holds the batch; convert with batch=static",)
+
+
 def test_a_float_model_needs_ranges() -> None:
     b = GraphBuilder("float")
     graph = b.build([b.add("relu", [b.input("x", (1, 4), DType.FLOAT32)], (1, 4), DType.FLOAT32)])

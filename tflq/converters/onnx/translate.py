@@ -107,9 +107,10 @@ def open_batch(one: OnnxGraph, two: OnnxGraph) -> OnnxGraph:
     """
     shapes = {n.inputs[1] for n in one.nodes if n.op_type == "Reshape"}
     sizes = {n.inputs[3] for n in one.nodes if n.op_type == "Resize"}
+    readers = {name: node for node in one.nodes for name in node.inputs if name in one.constants}
     found, resized = dict(one.constants), set[str]()
-    for name, value in one.constants.items():
-        other = two.constants[name]
+    for name, reader in readers.items():
+        value, other = one.constants[name], two.constants[name]
         if np.array_equal(value, other, equal_nan=value.dtype.kind == "f"):
             continue
         if name in shapes and value.shape == other.shape and np.count_nonzero(value != other) == 1:
@@ -118,19 +119,14 @@ def open_batch(one: OnnxGraph, two: OnnxGraph) -> OnnxGraph:
             found[name] = value[2:]
             resized.add(name)
         else:
-            raise UnsupportedError(_reason(one, name))
+            where = f"{reader.op_type} '{reader.outputs[0]}'"
+            raise UnsupportedError(f"batch=dynamic: {where} holds the batch; convert with batch=static")
     nodes = tuple(made for node in one.nodes for made in _resized(node, resized, found))
     inputs, outputs = (
         tuple(_open(a, b) for a, b in zip(mine, theirs, strict=True))
         for mine, theirs in ((one.inputs, two.inputs), (one.outputs, two.outputs))
     )
     return replace(one, nodes=nodes, constants=found, inputs=inputs, outputs=outputs)
-
-
-def _reason(graph: OnnxGraph, name: str) -> str:
-    node = next((n for n in graph.nodes if name in n.inputs), None)
-    where = f"{node.op_type} '{node.outputs[0]}'" if node is not None else f"constant '{name}'"
-    return f"batch=dynamic: {where} holds the batch; convert with batch=static"
 
 
 def _resized(node: OnnxNode, names: Set[str], constants: dict[str, Array]) -> Iterator[OnnxNode]:

@@ -37,12 +37,11 @@ class Layers(Emitter):
         if tensor.data is not None:
             return self.number(tensor.name, tensor.data)
         if t in self.writer.values:
-            return self._value(self.writer.values[t], len(tensor.shape) == 4)
+            return self._value(self.writer.values[t], True)
         return self._value(self.writer.plain[t], False)
 
     def laid(self, t: int, first: bool) -> Value:
         """Return a tensor in a layout."""
-        first = first and len(self.tensor(t).shape) == 4
         return self._value(self.writer.read(t) if first else self.writer.read_plain(t), first)
 
     def number(self, name: str, array: Array) -> Value:

@@ -65,7 +65,7 @@ def fully_connected(writer: Writer, node: Node) -> None:
     if shape != rows:
         value = writer.reshaped(value, shape, f"{node.name}/axes")
         if len(shape) == 4:
-            value = writer.transposed(value, (0, 3, 1, 2), f"{node.name}/nchw")
+            value = writer.transposed(value, TO_FIRST, f"{node.name}/nchw")
     writer.write(node, value)
 
 
@@ -155,8 +155,6 @@ def mean(writer: Writer, node: Node) -> None:
     shape = shape_first(output.shape) if in_layout else output.shape
     inputs = [value, writer.whole(f"{node.name}/axes", mapped)]
     value = writer.builder.add("ReduceMean", node.name, inputs, shape, keep_dims="true" if keep else "false")
-    if not in_layout and len(shape) == 4:
-        value = writer.transposed(value, TO_FIRST, f"{node.name}/nchw")
     writer.write(node, value)
 
 
