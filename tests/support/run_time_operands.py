@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from tflq.arrays import Singles
 from tflq.graph import Array, DType, Graph, GraphBuilder
 
 X = (2, 4, 6, 3)
 
 
-def reals(*shape: int) -> Array:
+def reals(*shape: int) -> Singles:
     """Numbers that all differ."""
     return np.random.default_rng([3, *shape]).normal(size=shape).astype(np.float32)
 
