@@ -19,20 +19,18 @@ def reduced(kind: str) -> Rule:
         x, rank = e.at(0), len(e.tensor(e.node.inputs[0]).shape)
         axes = sorted({int(a) % rank for a in e.constant_at(1).reshape(-1)})
         keep = e.node.attributes.boolean("keep_dims", False)
-        if x.is_first and not (keep or axes == [1, 2]):
-            x = e.plain(0)
         if not axes:
             e.result(x)
             return
+        if x.is_first and not (keep or axes == [1, 2]):
+            x = e.plain(0)
         shape = written_shape(e.output().shape, x.is_first)
         numbers = e.whole("axes", sorted(x.axis(a) for a in axes))
         found, of_bits = x, kind
-        if x.dtype == BOOL:
-            found, of_bits = (
-                (x, _OF_BITS.get(kind, kind))
-                if e.has("ReduceAny")
-                else (e.cast(x, INT32), _OF_INTEGERS.get(kind, kind))
-            )
+        if x.dtype == BOOL and e.has("ReduceAny"):
+            of_bits = _OF_BITS.get(kind, kind)
+        elif x.dtype == BOOL:
+            found, of_bits = e.cast(x, INT32), _OF_INTEGERS.get(kind, kind)
         first = x.is_first and len(shape) == 4
         value = e.add(of_bits, [found, numbers], shape, first=first, keepdims=int(keep))
         e.result(e.cast(value, x.dtype))
