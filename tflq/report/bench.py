@@ -58,7 +58,10 @@ def bench_page(
 
 
 def _results(rows: Sequence[Row], quality: Quality | None, pairs: Mapping[str, Paired]) -> Table:
-    columns, table = ["as", "result"], [[row.name, _result(row)] for row in rows]
+    columns, table = (
+        ["as", "result"],
+        [[row.name, f"refused: {row.refusal}" if row.found is None else _text(row)] for row in rows],
+    )
     if any(isinstance(row.found, Accuracy) for row in rows):
         columns.append("95 % interval (Wilson)")
         for row, cells in zip(rows, table, strict=True):
@@ -70,10 +73,6 @@ def _results(rows: Sequence[Row], quality: Quality | None, pairs: Mapping[str, P
             cells.append(str(pairs.get(row.name, "")))
     missed = frozenset(n for n, row in enumerate(rows) if _misses(row, quality))
     return Table(tuple(columns), [tuple(cells) for cells in table], (), missed)
-
-
-def _result(row: Row) -> str:
-    return _text(row) if row.found is not None else f"refused: {row.refusal}"
 
 
 def _kind(row: Row) -> str:

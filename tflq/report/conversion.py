@@ -86,13 +86,9 @@ def gained(found: EngineChoices) -> str:
 
 def engine_table(layers: Sequence[EngineChoice]) -> Table:
     """Return the layers that were tried on another engine, with the cycles that this saves."""
-    rows = [_engine_row(layer) for layer in layers]
+    rows = [(str(r.index), r.name, r.engine, r.tried, str(r.saved), r.saved.basis) for r in layers]
     moved = frozenset(n for n, r in enumerate(layers) if r.is_moved)
     return Table(("#", "layer", "engine", "tried", "it saves", "basis"), rows, ("#",), moved)
-
-
-def _engine_row(layer: EngineChoice) -> tuple[str, ...]:
-    return str(layer.index), layer.name, layer.engine, layer.tried, str(layer.saved), layer.saved.basis
 
 
 def all_targets_page(model: str, rows: Sequence[TargetRow], score: str) -> Page:

@@ -134,8 +134,7 @@ def _folded(s: Suspect, stored: Array) -> Array:
     sign = _FOLDING.get(s.graph.nodes[s.main].arithmetic or "", 0)
     if not sign or s.weights is None or s.linear is None:
         return np.zeros_like(stored)
-    encoding = s.encoding(s.graph.nodes[s.main].inputs[0])
-    zero = 0 if encoding is None else int(encoding.zero_point[0])
+    zero = s.zero_point(s.graph.nodes[s.main].inputs[0])
     sums = s.linear.weights.reshape(len(s.linear.weights), -1).sum(axis=1)
     return np.asarray(sign * zero * sums).reshape(stored.shape).astype(stored.dtype)
 

@@ -103,8 +103,7 @@ def one_weight(s: Suspect) -> Iterator[Prediction]:
     node = s.graph.nodes[s.main]
     if flat is None or flat.linear.steps is None or len(flat.channels) > _MOST_CHANNELS or s.weights is None:
         return
-    encoding = s.encoding(node.inputs[0])
-    zero = 0 if encoding is None else int(encoding.zero_point[0])
+    zero = s.zero_point(node.inputs[0])
     taps = _taps(s, flat.linear)
     if taps is None:
         return

@@ -132,9 +132,8 @@ def operands(s: Suspect) -> Iterator[Prediction]:
     for i, t in enumerate(s.inputs):
         name = f"input {i + 1}" if len(s.inputs) > 1 else "input"
         x = s.values[t]
-        affine = s.encoding(t)
         if len(s.inputs) > 1:
-            nothing = np.full_like(x, 0 if affine is None else affine.zero_point[0])
+            nothing = np.full_like(x, s.zero_point(t))
             yield Prediction(f"{name} does not arrive: it counts as 0", s.run({t: nothing}))
             yield Prediction(f"{name} holds stored zeros", s.run({t: np.zeros_like(x)}))
         if len(x) > 1:
@@ -160,8 +159,7 @@ def pools(s: Suspect) -> Iterator[Prediction]:
     x = s.values[node.inputs[0]]
     taps = int(params.window.taps)
     sums = window_sums(params.window, x, params.magnitude)
-    affine = s.encoding(node.inputs[0])
-    zero = 0 if affine is None else int(affine.zero_point[0])
+    zero = s.zero_point(node.inputs[0])
     full = np.full_like(params.counts, taps)
     with_zero = sums + (zero * (taps - params.counts)).astype(sums.dtype)
     average = params.average.apply
@@ -234,10 +232,10 @@ def window(s: Suspect) -> Iterator[Prediction]:
     if not s.inputs or not (s.operator in LINEAR or s.operator in ("mean", "reduce") or "pool" in s.operator):
         return
     t = s.inputs[0]
-    x, affine = s.values[t], s.encoding(s.inputs[0])
+    x = s.values[t]
     if x.ndim != 5:
         return
-    fill = 0 if affine is None else affine.zero_point[0]
+    fill = s.zero_point(t)
     for rows, columns, words in _OFF:
         made = x
         for axis, k in ((2, rows), (3, columns)):
@@ -298,9 +296,7 @@ def filling(s: Suspect) -> Iterator[Prediction]:
     is_filling = s.run({t: np.full_like(x, kind.min)}) == s.run({t: np.full_like(x, kind.max)})
     if not is_filling.any():
         return
-    affine = s.encoding(t)
-    zero = 0 if affine is None else int(affine.zero_point[0])
-    for v in dict.fromkeys((0, zero, kind.min, kind.max, *_most_common(s.got[is_filling]))):
+    for v in dict.fromkeys((0, s.zero_point(t), kind.min, kind.max, *_most_common(s.got[is_filling]))):
         if kind.min <= v <= kind.max:
             yield Prediction(f"filling is {v}", np.where(is_filling, np.asarray(v, s.sound.dtype), s.sound))
 

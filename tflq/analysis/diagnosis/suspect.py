@@ -204,6 +204,11 @@ class Suspect:
         found = self.graph.tensors[t].quantisation
         return found if isinstance(found, Affine) else None
 
+    def zero_point(self, t: int) -> int:
+        """Return the zero point of a tensor, the first of several; 0 where it has none."""
+        found = self.encoding(t)
+        return 0 if found is None else int(found.zero_point[0])
+
     def _before_main(self, held: Mapping[int, Array]) -> dict[int, Array]:
         found = dict(held)
         for n in self.nodes[: self.nodes.index(self.main)]:

@@ -180,7 +180,8 @@ class Slice:
             named = {name: _Operand(self, ids) for name, ids in use.operands.items()}
             return record.formula.format(x=words, **named)
         named = {f"_{k}" if k.isdigit() else k: _Operand(self, ids) for k, ids in use.operands.items()}
-        return _numbered(record.formula).format(**named)
+        # format wants bare numbers in order; named ones may stand anywhere
+        return re.sub(r"\{(\d)", r"{_\1", record.formula).format(**named)
 
     def _tap_steps(self, taps: Taps) -> list[tuple[str, str, Value]]:
         """Return the steps that show what a sum or maximum reads: inputs, weights, products."""
@@ -235,11 +236,6 @@ class _Operand:
 
 
 _WITH = {"sum": "plus", "difference": "minus", "product": "times", "quotient": "divided by"}
-
-
-def _numbered(formula: str) -> str:
-    """Let numbered operands of a formula be named, as format wants them in order otherwise."""
-    return re.sub(r"\{(\d)", r"{_\1", formula)
 
 
 def nested(array: Array) -> Value:

@@ -170,11 +170,11 @@ class Blame:
             counts = self._found.setdefault(t, {})
             open_ = differs.copy()
             for row, mask in known_elements(self._rows[number], here, own):
-                _count(counts, _reason(node, row), mask & open_)
+                _count(counts, f"{node.operator}: {row.words}: {row.reason}", mask & open_)
                 open_ &= ~mask
             if explained_before:
                 clean = ~np.any([unknown[i] for i in before], axis=0)
-                inherited = open_ & ~differing(own, theirs) & _along_samples(clean, theirs.ndim)
+                inherited = open_ & ~differing(own, theirs) & clean.reshape(-1, *[1] * (theirs.ndim - 1))
                 _count(counts, INHERITED, inherited)
                 open_ &= ~inherited
             unknown[t] = open_.reshape(len(open_), -1).any(axis=1)
@@ -220,10 +220,6 @@ class Blame:
         return found if all(_comparable(found[t], known[t]) for t in node.outputs if t in known) else None
 
 
-def _reason(node: Node, row: KnownDifference) -> str:
-    return f"{node.operator}: {row.words}: {row.reason}"
-
-
 def _count(counts: dict[str, int], reason: str, mask: Mask) -> None:
     number = int(np.count_nonzero(mask))
     if number:
@@ -232,7 +228,3 @@ def _count(counts: dict[str, int], reason: str, mask: Mask) -> None:
 
 def _comparable(ours: Array, theirs: Array) -> bool:
     return ours.dtype == theirs.dtype and ours.shape == theirs.shape and ours.dtype.kind != "O"
-
-
-def _along_samples(mask: Mask, rank: int) -> Mask:
-    return mask.reshape(-1, *[1] * (rank - 1))
