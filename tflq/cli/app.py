@@ -53,8 +53,7 @@ COMMANDS = {
     "data": "Get MLPerf Tiny's data sets: published files, and samples made of the original archives.",
     "demo": "Show it all on the small model inside the package.",
 }
-_FILES = {"data": "mlperf_tiny", "dequantize": "cut", "models": "mlperf_tiny", "tune": "search"}
-"""Where a command stands that has no file of its name: as NAME_command; those with one are `command` there."""
+
 
 ENTRY_POINT_GROUP = "tflq.commands"
 
@@ -67,7 +66,7 @@ def _foreign() -> dict[str, EntryPoint]:
 
 
 class LazyGroup(HelpfulGroup):
-    """A group whose commands are modules of tflq.cli, imported when they are called."""
+    """A group whose commands are modules of tflq.cli with the same name, imported when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Return the names in the order of the table, then those of other packages."""
@@ -78,9 +77,7 @@ class LazyGroup(HelpfulGroup):
         if cmd_name not in COMMANDS:
             foreign = _foreign().get(cmd_name)
             return None if foreign is None else cast(click.Command, foreign.load())
-        file = _FILES.get(cmd_name)
-        module = import_module(f"tflq.cli.{file or cmd_name}")
-        command: click.Command = getattr(module, f"{cmd_name}_command" if file else "command")
+        command: click.Command = import_module(f"tflq.cli.{cmd_name}").command
         return with_examples(command, cmd_name)
 
     def resolve_command(

@@ -1,7 +1,4 @@
-"""`tflq cut`: a part of a model as its own .tflite.
-
-`tflq dequantize`: the float network behind a quantised model.
-"""
+"""`tflq cut`: a part of a model as its own .tflite."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tflq.api.written_model import CutResult, cut, dequantize
+from tflq.api.written_model import CutResult, cut
 from tflq.cli import output
 from tflq.cli.options import MODEL_ARGUMENT, reporting, tflite_output
 from tflq.cli.outputs import writing
@@ -57,19 +54,3 @@ def _print(found: CutResult, path: Path) -> None:
         for t in tensors:
             tensor = part.tensors[t]
             output.line(f"  {role:<6} {t} '{tensor.name}' {tensor.dtype.value}{list(tensor.shape)}")
-
-
-@click.command("dequantize")
-@MODEL_ARGUMENT
-@tflite_output
-@reporting
-@writing
-def dequantize_command(model: str, path: Path, as_json: bool) -> None:
-    """Write the float view of MODEL: float32 in place of every quantised tensor, constants dequantised.
-
-    QUANTIZE, DEQUANTIZE and FAKE_QUANT go; ranges of activations stay in the file as minimum and maximum.
-    """
-    found = dequantize(model, path)
-    report, size = found.report(), output.size(path.stat().st_size)
-    counts = f"{report['operators']} operators of {report['operators_before']}"
-    output.show(found, as_json, lambda: output.line(f"{path}: {size}, {counts}, all real numbers float32"))

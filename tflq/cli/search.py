@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
 
-from tflq.api.backward import DEFAULT_SAMPLES, BackwardOptions, BackwardResult
-from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions, changed
+from tflq.api.backward import BackwardOptions, BackwardResult
+from tflq.api.options import SampleOptions, TargetOptions, changed
 from tflq.api.search import OBJECTIVES, SearchOptions, SearchResult, search
 from tflq.cli import output
 from tflq.cli.help import SectionedCommand
@@ -20,12 +19,9 @@ from tflq.cli.options import (
     MODEL_ARGUMENT,
     calibration_options,
     output_option,
-    reporting,
-    sample_options,
     target_options,
     with_page,
 )
-from tflq.cli.outputs import writing
 from tflq.cli.precision_options import read_span, trials
 from tflq.errors import OutputError
 from tflq.report.precision import (
@@ -287,33 +283,3 @@ def _print_backward(result: BackwardResult) -> None:
         node = result.subject.original.main.nodes[found.chosen.first]
         output.line(f"from layer {found.chosen.first} ({node.operator} '{node.name}') on: {found.chosen.stage}")
         output.line(f"--layer {found.rules[0]}")
-
-
-@click.command("tune", cls=SectionedCommand)
-@MODEL_ARGUMENT
-@target_options("aipu unless told.")
-@drop_option
-@calibration_options
-@template_option
-@sample_options(DEFAULT_SAMPLES)
-@reporting
-@writing
-def tune_command(
-    model: str,
-    target: TargetOptions,
-    samples: SampleOptions,
-    calibration: CalibrationOptions,
-    drop: float | None,
-    template_path: Path | None,
-    as_json: bool,
-) -> int:
-    """Find the last layer of MODEL from which on all need more bits: an alias of `tflq search --backward`.
-
-    First the layers from there to the end get 16 bits; where that is not enough they run in floating point, which files
-    cannot hold: that says how far the network is from what 16 bits give. The status is 1 where nothing is near enough.
-    """
-    target = replace(target, name=target.name or "aipu")
-    options = BackwardOptions(samples.data, calibration=calibration, drop=drop)
-    status = search_backward(model, target, replace(samples, data=None), options, template_path, as_json)
-    output.warn("tune is an alias of `tflq search --backward`")
-    return status

@@ -136,21 +136,36 @@ def _lower_weighted(node: Node, operands: Operands, position: int) -> Quantised:
     return Quantised(inputs, inner, tuple(p == position for p in range(len(operands.inputs))), weights)
 
 
-def _row(operator: str, position: int | None = None) -> Kernel:
-    """Return a row; `position` is that of the data in layers with weights."""
+def _run(operator: str, params: Quantised, arrays: tuple[Array | None, ...]) -> tuple[Array, ...]:
+    pairs = zip(arrays, params.quantised, strict=False)
+    seen = [params.inputs.apply(cast(Singles, x)) if own else x for x, own in pairs]
+    if params.weights is not None:
+        seen[1] = params.weights.values[None]
+    return kernel("float", operator).run(params.inner, *seen)
 
+
+def _row(operator: str) -> Kernel:
     def run(params: Quantised, *arrays: Array) -> tuple[Array, ...]:
-        pairs = zip(arrays, params.quantised, strict=True)
-        seen = [params.inputs.apply(cast(Singles, x)) if own else x for x, own in pairs]
-        if params.weights is not None:
-            seen[1] = params.weights.values[None]
-        return kernel("float", operator).run(params.inner, *seen)
+        return _run(operator, params, arrays)
 
-    if position is None:
-        rule = f"{operator} of what logarithmic values with one z stand for, in float32"
-        return Kernel(_lower, run, rule, "docs/nnie.md, 5")
+    rule = f"{operator} of what logarithmic values with one z stand for, in float32"
+    return Kernel(_lower, run, rule, "docs/nnie.md, 5")
+
+
+def _weighted_row(operator: str, position: int) -> Kernel:
+    """Return a row of a layer with weights; `position` is that of the data. `explain` shows the parameters' names."""
+
+    def run(params: Quantised, x: Array, _weights: Array, bias: Array | None = None) -> tuple[Array, ...]:
+        return _run(operator, params, (x, _weights, bias))
+
+    def run_transposed(
+        params: Quantised, shape: Array, _weights: Array, x: Array, bias: Array | None = None
+    ) -> tuple[Array, ...]:
+        return _run(operator, params, (shape, _weights, x, bias))
+
     rule = "float32 sums of products of what logarithmic quantized values stand for"
-    return Kernel(partial(_lower_weighted, position=position), run, rule, "docs/nnie.md, 5")
+    lower = partial(_lower_weighted, position=position)
+    return Kernel(lower, run_transposed if position else run, rule, "docs/nnie.md, 5")
 
 
 OPERATORS = """
@@ -161,5 +176,5 @@ WEIGHTED = {"conv_2d": 0, "depthwise_conv_2d": 0, "fully_connected": 0, "transpo
 """Operator -> position of the data."""
 KERNELS = {
     **{operator: _row(operator) for operator in OPERATORS.split()},
-    **{operator: _row(operator, position) for operator, position in WEIGHTED.items()},
+    **{operator: _weighted_row(operator, position) for operator, position in WEIGHTED.items()},
 }

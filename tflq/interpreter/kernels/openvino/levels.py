@@ -362,7 +362,7 @@ def run_fake_quantize(params: FakeQuantize, x: Singles) -> tuple[Array, ...]:
 
 
 KERNELS = {
-    "quantize": Kernel(lower_quantize, run_quantize),
-    "dequantize": Kernel(lower_dequantize, run_dequantize),
-    "fake_quantize": Kernel(lower_fake_quantize, run_fake_quantize),
+    "quantize": Kernel(lower_quantize, run_quantize, "the level of a real, in float32", "docs/openvino.md, 1 to 3"),
+    "dequantize": Kernel(lower_dequantize, run_dequantize, "f32((q - Z) * S)", "docs/openvino.md, 3"),
+    "fake_quantize": Kernel(lower_fake_quantize, run_fake_quantize, "value of a real's level", "docs/openvino.md, 2"),
 }

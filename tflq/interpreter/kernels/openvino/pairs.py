@@ -136,5 +136,5 @@ KERNELS = {
     "add": _row(np.add, "+"),
     "sub": _row(np.subtract, "-"),
     "mul": _row(np.multiply, "*"),
-    "concatenation": Kernel(_lower_concatenation, _run_concatenation),
+    "concatenation": Kernel(_lower_concatenation, _run_concatenation, "level of each value", "docs/openvino.md, 2"),
 }

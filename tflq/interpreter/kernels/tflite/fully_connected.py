@@ -5,9 +5,6 @@ in float64: the reference kernels use no fixed-point multiplier but for sparse i
 (MBQ64). zw counts only where weights have one scale. Accumulators are int32 and wrap; int16 has int64 ones unless
 quantized_bias_type is int32 beside 8-bit weights. Shuffled weights are those of `lower_shuffled`.
 
-Source: TFLite kernels/fully_connected.cc (CheckTypes, PrepareImpl, EvalQuantized, EvalShuffledQuantized),
-internal/reference/fully_connected.h, internal/reference/integer_ops/fully_connected.h.
-
 Which types meet:
 
 | input | weights | output | rounding | accumulator, bias |
@@ -25,6 +22,9 @@ flipped: as int8 they are what is left of a uint8 once the zero point of 128 is 
 its own zero point says. One or four rows of input. The sum of products and bias goes through MBQ, si * sw a float32;
 the output's zero point bounds the fused activation, but is not added. The second output is the input as the kernel
 rearranges it.
+
+Source: TFLite kernels/fully_connected.cc (CheckTypes, PrepareImpl, EvalQuantized, EvalShuffledQuantized),
+internal/reference/fully_connected.h, internal/reference/integer_ops/fully_connected.h.
 """
 
 from __future__ import annotations

@@ -1,66 +1,32 @@
-"""`tflq models` and `tflq data`: MLPerf Tiny's reference models and data sets."""
+"""`tflq data`: MLPerf Tiny's data sets."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import click
 
-from tflq.api.mlperf_tiny import FOLDER, build_data, data_sets, fetch_data, fetch_models, models
+from tflq.api.mlperf_tiny import FOLDER, build_data, data_sets, fetch_data
 from tflq.cli import completion, output
 from tflq.cli.help import HelpfulGroup
 from tflq.cli.options import path_option, reporting
 
-
-def _folder_option(default: str, what: str) -> Callable[[Callable[..., object]], Callable[..., object]]:
-    said = f"{what}; it is made where it is missing."
-    return path_option("--dir", "folder", default=Path(default), show_default=True, help=said)
-
-
-@click.group("models", cls=HelpfulGroup, no_args_is_help=False)
-def models_command() -> None:
-    """Get the MLPerf Tiny reference models (mlcommons/tiny at a pinned commit, checksums pinned)."""
-
-
-@models_command.command("fetch")
-@click.argument("names", nargs=-1, metavar="[NAME]...")
-@_folder_option("models", "Folder to put them into")
-@click.option("--base-url", metavar="URL", help="Another place with the same folders: a mirror.")
-@reporting
-def fetch_models_command(names: tuple[str, ...], folder: Path, base_url: str | None, as_json: bool) -> None:
-    """Put the models named into a folder; all of them where none is named.
-
-    A file that is there already is kept if its checksum is right, and refused if it is wrong. Where the environment
-    variable TFLQ_DATA names a folder with right copies (in it, or in its "models"), they are used, not the network.
-    """
-    found = fetch_models(*names, folder=folder, base_url=base_url, progress=output.progress)
-    lines = [
-        f"{folder / model.name}: {outcome}, {output.size(model.size_bytes or 0)}, checksum right"
-        for model, outcome in found.outcomes
-    ]
-    output.show(found, as_json, lambda: output.lines(lines))
-
-
-@models_command.command("list")
-@reporting
-def list_models_command(as_json: bool) -> None:
-    """List the models by name."""
-    found = models()
-    rows = [(m.name, m.task.replace("_", " "), output.size(m.size_bytes or 0)) for m in found.models]
-    output.show(found, as_json, lambda: output.table(("name", "task", "size"), rows, right=("size",)))
-
-
-_FOLDER = _folder_option(FOLDER, "Folder that holds a folder for each task")
+_FOLDER = path_option(
+    "--dir",
+    "folder",
+    default=Path(FOLDER),
+    show_default=True,
+    help="Folder that holds a folder for each task; it is made where it is missing.",
+)
 _BASE_URL = click.option("--base-url", metavar="URL", help="A mirror of mlcommons/tiny's folder benchmark.")
 
 
 @click.group("data", cls=HelpfulGroup, no_args_is_help=False)
-def data_command() -> None:
+def command() -> None:
     """Get MLPerf Tiny's data sets: what is published, and the rest made of the original archives."""
 
 
-@data_command.command("list")
+@command.command("list")
 @reporting
 def list_command(as_json: bool) -> None:
     """List the data sets: what `fetch` gets, and of what `build` makes the rest."""
@@ -72,7 +38,7 @@ def list_command(as_json: bool) -> None:
     output.show(found, as_json, lambda: output.table(("task", "fetch", "build, of", "which is"), rows))
 
 
-@data_command.command("fetch")
+@command.command("fetch")
 @click.argument("tasks", nargs=-1, metavar="[TASK]...", shell_complete=completion.tasks)
 @_FOLDER
 @_BASE_URL
@@ -92,7 +58,7 @@ def fetch_command(
     output.show(found, as_json, lambda: output.lines(lines))
 
 
-@data_command.command("build")
+@command.command("build")
 @click.argument("task", metavar="TASK", shell_complete=completion.tasks)
 @click.option(
     "--from",

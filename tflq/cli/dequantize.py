@@ -1,0 +1,28 @@
+"""`tflq dequantize`: the float network behind a quantised model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tflq.api.written_model import dequantize
+from tflq.cli import output
+from tflq.cli.options import MODEL_ARGUMENT, reporting, tflite_output
+from tflq.cli.outputs import writing
+
+
+@click.command("dequantize")
+@MODEL_ARGUMENT
+@tflite_output
+@reporting
+@writing
+def command(model: str, path: Path, as_json: bool) -> None:
+    """Write the float view of MODEL: float32 in place of every quantised tensor, constants dequantised.
+
+    QUANTIZE, DEQUANTIZE and FAKE_QUANT go; ranges of activations stay in the file as minimum and maximum.
+    """
+    found = dequantize(model, path)
+    report, size = found.report(), output.size(path.stat().st_size)
+    counts = f"{report['operators']} operators of {report['operators_before']}"
+    output.show(found, as_json, lambda: output.line(f"{path}: {size}, {counts}, all real numbers float32"))

@@ -1,0 +1,46 @@
+"""`tflq tune`: an alias of `tflq search --backward`, with the options that it always had."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from tflq.api.backward import DEFAULT_SAMPLES, BackwardOptions
+from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions
+from tflq.cli import output
+from tflq.cli.help import SectionedCommand
+from tflq.cli.options import MODEL_ARGUMENT, calibration_options, reporting, sample_options, target_options
+from tflq.cli.outputs import writing
+from tflq.cli.search import drop_option, search_backward, template_option
+
+
+@click.command("tune", cls=SectionedCommand)
+@MODEL_ARGUMENT
+@target_options("aipu unless told.")
+@drop_option
+@calibration_options
+@template_option
+@sample_options(DEFAULT_SAMPLES)
+@reporting
+@writing
+def command(
+    model: str,
+    target: TargetOptions,
+    samples: SampleOptions,
+    calibration: CalibrationOptions,
+    drop: float | None,
+    template_path: Path | None,
+    as_json: bool,
+) -> int:
+    """Find the last layer of MODEL from which on all need more bits: an alias of `tflq search --backward`.
+
+    First the layers from there to the end get 16 bits; where that is not enough they run in floating point, which files
+    cannot hold: that says how far the network is from what 16 bits give. The status is 1 where nothing is near enough.
+    """
+    target = replace(target, name=target.name or "aipu")
+    options = BackwardOptions(samples.data, calibration=calibration, drop=drop)
+    status = search_backward(model, target, replace(samples, data=None), options, template_path, as_json)
+    output.warn("tune is an alias of `tflq search --backward`")
+    return status
