@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.converters.openvino.networks import WINDOW, conv, depthwise, image_network, weights, with_ranges
-from tests.support.openvino import channels_first, converted
+from tests.support.openvino import Runtime, channels_first, converted
 from tflq.converters.openvino import OPENVINO
 from tflq.converters.openvino.ir import Builder, from_bytes, size_bytes, to_bytes
 from tflq.converters.openvino.ir.files import network_to_bytes
@@ -14,6 +14,7 @@ from tflq.converters.openvino.reader import model_from_bytes
 from tflq.converters.openvino.reader.filters import _is_kept, signed
 from tflq.converters.openvino.reader.graph import Codes
 from tflq.converters.settings import parse_settings
+from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Graph, GraphBuilder, Model
 from tflq.interpreter import Engine
 
@@ -185,3 +186,43 @@ def test_weights_stay_integers_where_their_zero_points_are_int8(
     codes = np.array([[-128] * len(zero_points), [127] * len(zero_points)], np.int8)
     found = Codes(codes, np.array(zero_points, np.float32), np.ones(1, np.float32))
     assert _is_kept(found, channels) is is_taken
+
+
+STEPS = {
+    "Subtract": ((3,), (-7,), (3, -7, 2)),
+    "Multiply": ((0.5,), (0.25, 2, 1)),
+    "Add": ((3,),),
+    "Divide": ((0.5,),),
+    "Maximum": ((3,),),
+}
+FORMS = [
+    ["Multiply"], ["Subtract", "Multiply"], ["Subtract", "Subtract", "Multiply"], ["Subtract"],
+    ["Multiply", "Subtract"], ["Multiply", "Multiply"], ["Add"], ["Divide"], ["Maximum"], ["Subtract", "Add"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("stored", [np.int8, np.uint8])
+@pytest.mark.parametrize("steps", FORMS, ids="-".join)
+def test_weights_are_integers_less_zero_points_times_scales(steps: list[str], stored: type) -> None:
+    """As OpenVINO computes them, one number or one a row at each step; what no compressed weights are is refused."""
+    rng = np.random.default_rng(len(steps))
+    codes = rng.integers(0, 100, (3, 4)).astype(stored)
+    x = rng.integers(-4, 5, (2, 1, 4)).astype(np.float32)
+    for turn in range(4):
+        b, made = Builder("weights"), codes.astype(np.float64)
+        w = b.add("Convert", "real", [b.constant("w", codes)], (3, 4), "f32", destination_type="f32")
+        for number, kind in enumerate(steps):
+            given = np.array(STEPS[kind][(turn + number) % len(STEPS[kind])], np.float32).reshape(-1, 1)
+            w = b.add(kind, f"step{number}", [w, b.constant("c", given)], (3, 4), auto_broadcast="numpy")
+            made = made - given if kind == "Subtract" else made * given
+        options = {"transpose_a": "false", "transpose_b": "true"}
+        b.result("y", b.add("MatMul", "product", [b.parameter("x", (1, 4)), w], (1, 3), **options))
+        xml, content = network_to_bytes(b.build())
+        if set(steps) - {"Subtract", "Multiply"} or "Multiply" in steps[:-1]:
+            with pytest.raises(UnsupportedError, match="both inputs are constants, and no compressed weights: fold"):
+                model_from_bytes(xml, content, "small.xml")
+            continue
+        graph = model_from_bytes(xml, content, "small.xml").main
+        found = Engine(graph, "float").run([x])[graph.outputs[0]]
+        assert np.array_equal(found, x @ made.T)
+        assert np.array_equal(found, Runtime(xml, content).run([x]))

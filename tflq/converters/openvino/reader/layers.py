@@ -88,13 +88,14 @@ def _arithmetic(operator: str) -> Rule:
 
 def _compressed(reading: Reading, operator: str, first: Source, second: Source) -> Codes:
     """Take one step of (code - zero point) * scale."""
-    codes = reading.compressed.get(first)
-    value = reading.constant(second)
-    if codes is not None and codes.scale is None and operator == "sub":
-        return Codes(codes.codes, np.asarray(value, np.float32))
-    if codes is not None and codes.scale is None and operator == "mul":
-        return Codes(codes.codes, codes.zero_point, np.asarray(value, np.float32))
-    raise UnsupportedError("both inputs are constants, and no compressed weights: fold them before the model is saved")
+    codes, value = reading.compressed.get(first), np.asarray(reading.constant(second), np.float32)
+    if codes is None or codes.scale is not None or operator not in ("sub", "mul"):
+        raise UnsupportedError(
+            "both inputs are constants, and no compressed weights: fold them before the model is saved"
+        )
+    if operator == "mul":
+        return Codes(codes.codes, codes.zero_point, value)
+    return Codes(codes.codes, codes.zero_point + value)
 
 
 def _operand(reading: Reading, source: Source, rank: int, is_last: bool) -> int:
