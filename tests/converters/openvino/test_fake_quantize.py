@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 from tests.support.openvino import Runtime
 from tflq.converters.openvino.ir import Builder
 from tflq.converters.openvino.ir.files import network_to_bytes
+from tflq.converters.openvino.reader import model_from_bytes
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Affine, DType, FakeQuantize, GraphBuilder
-from tflq.interpreter import lower
+from tflq.interpreter import Engine, lower
 from tflq.interpreter.kernels.openvino.levels import level_indices, require_sound
 
 VALUES = 100_000
@@ -44,6 +47,26 @@ def test_random_values(levels: int, kind: str) -> None:
     bottom, top = float(rule.output_low[0]), float(rule.output_high[0])
     theirs = np.rint((y - bottom) / (top - bottom) * (levels - 1))
     assert np.array_equal(level_indices(x, rule), theirs)
+
+
+@pytest.mark.parametrize("several", [*product((False, True), repeat=4)], ids=str)
+@pytest.mark.parametrize("shape", [(2, 3), (2, 3, 4, 5), (2, 3, 4)], ids=str)
+def test_bounds_of_one_number_beside_those_of_channels(shape: tuple[int, ...], several: tuple[bool, ...]) -> None:
+    b, rank = Builder("bounds"), len(shape)
+    given = [b.parameter("x", shape)]
+    for i, (start, each) in enumerate(zip((-2, 1, -3, 0.5), several, strict=True)):
+        values = np.array([start, start + 0.25, start - 0.5] if each else [start], np.float32)
+        given.append(b.constant(f"bound{i}", values.reshape(1, -1, *(1,) * (rank - 2))))
+    b.result("y", b.add("FakeQuantize", "levels", given, shape, levels="16", auto_broadcast="numpy"))
+    xml, content = network_to_bytes(b.build())
+    if rank == 3 and any(several):
+        with pytest.raises(UnsupportedError, match="bounds per channel of a value with 3 axes; read are 2 and 4"):
+            model_from_bytes(xml, content, "bounds.xml")
+        return
+    graph = model_from_bytes(xml, content, "bounds.xml").main
+    x = np.random.default_rng(rank).uniform(-4, 3, (2, *shape)).astype(np.float32)
+    ours = Engine(graph, "openvino").run([x])[graph.outputs[0]]
+    assert np.allclose(ours, Runtime(xml, content).run([x]), rtol=1e-6, atol=1e-6)
 
 
 def test_ties_go_to_the_even_level() -> None:

@@ -137,21 +137,26 @@ def test_filters(
 @pytest.mark.parametrize("output", OUTPUTS)
 @pytest.mark.parametrize("fused", CLAMPS)
 @pytest.mark.parametrize("operator", ["add", "sub", "mul"])
-@pytest.mark.parametrize("second", ["other range", "each channel", "real", "constant"])
-def test_pairs(operator: str, second: str, fused: str, output: str) -> None:
+@pytest.mark.parametrize("second", ["other range", "each channel", "real", "real image", "constant"])
+@pytest.mark.parametrize("turned", [False, True])
+def test_pairs(operator: str, second: str, fused: str, output: str, turned: bool) -> None:
     kinds = {"other range": affine(0.25, -9), "each channel": affine([1, 2, 0.5, 0.25], [0, 5, -7, 100])}
     first, other = affine(0.5, 7), kinds.get(second)
     x, b = codes(SHAPE, first, 3), GraphBuilder("pair")
     y = codes(SHAPE[2:], other, 4) if other is not None else np.arange(4, dtype=np.float32) * 3 - 4
+    if second == "real image":
+        y = (np.arange(80, dtype=np.float32).reshape(SHAPE) % 37 - 18) / 4
     given = [b.input("x", SHAPE, INT8, first)]
     if second == "constant":
         given.append(b.constant("y", y))
     else:
         kind = None if other is None else Affine(other.scale, other.zero_point, 1 if other.is_per_axis else None)
         given.append(b.input("y", y.shape, FLOAT if other is None else INT8, kind))
-    exact = real_of(y, other) if other is not None else np.array([Fraction(float(v)) for v in y], object)
+    reals = [Fraction(float(v)) for v in y.reshape(-1)]
+    exact = real_of(y, other) if other is not None else np.array(reals, object).reshape(y.shape)
     pairs = {"add": lambda p, q: p + q, "sub": lambda p, q: p - q, "mul": lambda p, q: p * q}
-    real = np.asarray(pairs[operator](real_of(x, first), exact))
+    operands = [exact, real_of(x, first)] if turned else [real_of(x, first), exact]
+    real, given = np.asarray(pairs[operator](*operands)), given[::-1] if turned else given
     dtype, quantisation = OUTPUTS[output]
     graph = b.build([b.add(operator, given, SHAPE, dtype, quantisation, fused_activation_function=fused)])
     found = run(graph, x) if second == "constant" else run(graph, x, y)
