@@ -12,7 +12,7 @@ from tflq.converters.openvino.ir import Builder
 from tflq.converters.openvino.ir.files import network_to_bytes
 from tflq.converters.openvino.reader import model_from_bytes
 from tflq.errors import GraphError, UnsupportedError
-from tflq.graph import Affine, DType, FakeQuantize, GraphBuilder
+from tflq.graph import Affine, Array, DType, FakeQuantize, GraphBuilder
 from tflq.interpreter import Engine, lower
 from tflq.interpreter.kernels.openvino.levels import level_indices, require_sound
 
@@ -52,11 +52,17 @@ def test_random_values(levels: int, kind: str) -> None:
 @pytest.mark.parametrize("several", [*product((False, True), repeat=4)], ids=str)
 @pytest.mark.parametrize("shape", [(2, 3), (2, 3, 4, 5), (2, 3, 4)], ids=str)
 def test_bounds_of_one_number_beside_those_of_channels(shape: tuple[int, ...], several: tuple[bool, ...]) -> None:
-    b, rank = Builder("bounds"), len(shape)
+    """Against the formula of OpenVINO's page of FakeQuantize.
+
+    The plug-in (2026.4.1) reads beyond the one number of an output bound whose other one has several; so it judges
+    where both have as many.
+    """
+    b, rank, bounds = Builder("bounds"), len(shape), list[Array]()
     given = [b.parameter("x", shape)]
     for i, (start, each) in enumerate(zip((-2, 1, -3, 0.5), several, strict=True)):
         values = np.array([start, start + 0.25, start - 0.5] if each else [start], np.float32)
-        given.append(b.constant(f"bound{i}", values.reshape(1, -1, *(1,) * (rank - 2))))
+        bounds.append(values.reshape(1, -1, *(1,) * (rank - 2)))
+        given.append(b.constant(f"bound{i}", bounds[-1]))
     b.result("y", b.add("FakeQuantize", "levels", given, shape, levels="16", auto_broadcast="numpy"))
     xml, content = network_to_bytes(b.build())
     if rank == 3 and any(several):
@@ -66,7 +72,11 @@ def test_bounds_of_one_number_beside_those_of_channels(shape: tuple[int, ...], s
     graph = model_from_bytes(xml, content, "bounds.xml").main
     x = np.random.default_rng(rank).uniform(-4, 3, (2, *shape)).astype(np.float32)
     ours = Engine(graph, "openvino").run([x])[graph.outputs[0]]
-    assert np.allclose(ours, Runtime(xml, content).run([x]), rtol=1e-6, atol=1e-6)
+    il, ih, ol, oh = (v.astype(np.float64) for v in bounds)
+    wanted = np.rint(np.clip((x - il) / (ih - il), 0, 1) * 15) / 15 * (oh - ol) + ol
+    assert np.allclose(ours, wanted, rtol=1e-6, atol=1e-6)
+    if several[2] == several[3]:
+        assert np.allclose(ours, Runtime(xml, content).run([x]), rtol=1e-6, atol=1e-6)
 
 
 def test_ties_go_to_the_even_level() -> None:
