@@ -1,0 +1,24 @@
+"""Six cases of each quantised cell of the conformance table whose operator arithmetic `tflite` computes itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conformance.cases import run_cell
+from tests.conformance.table import Entry, entries
+from tflq.analysis.oracle import Oracle
+from tflq.interpreter.registry import arithmetic
+
+OWN = {
+    operator
+    for operator, place in arithmetic("tflite").kernels.items()
+    if str(place).startswith("tflq.interpreter.kernels.tflite.")
+}
+CELLS = [e for e in entries() if e.cell.operator in OWN and (e.cell.is_quantised or e.cell.kind.weights is not None)]
+CASES = 6
+
+
+@pytest.mark.parametrize("entry", CELLS, ids=lambda entry: str(entry.cell))
+def test_drawn_cases(oracle: Oracle, optimised_oracle: Oracle, entry: Entry) -> None:
+    result = run_cell(oracle if entry.kernels == "BUILTIN_REF" else optimised_oracle, entry, CASES)
+    assert not result.failures
