@@ -17,7 +17,7 @@ from tests.support.types import FLOAT32, INT8, INT16, UINT8
 from tflq.analysis.oracle import Oracle
 from tflq.errors import GraphError, TflqError, UnsupportedError
 from tflq.graph import Affine, DType, Graph, GraphBuilder
-from tflq.interpreter import lower
+from tflq.interpreter import Engine, lower
 
 Make = Callable[[], Graph]
 INT32, F32 = DType.INT32, np.float32
@@ -176,3 +176,29 @@ def test_the_border(oracle: Oracle, name: str) -> None:
     if allowed is not None:
         graph = allowed()
         check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(3), graph, 4))
+
+
+def equal_codes(code: int, count: int, last: int) -> np.ndarray:
+    return np.array([code] * (count - 1) + [last], UINT8.storage)[None]
+
+
+LONG_ROWS = {
+    "l2_normalization": (  # 131072 * 128^2 = 2^31
+        curve("l2_normalization", UINT8, 0.1, 1 / 128, 128, (131072,)), equal_codes(128, 131072, 127),
+        curve("l2_normalization", UINT8, 0.1, 1 / 128, 128, (131072,)), equal_codes(128, 131072, 128),
+        "a sum of squares reaches 2\\^31",
+    ),
+    "log_softmax": (  # 4096 * e^0, with 12 integer bits
+        curve("log_softmax", UINT8, 0.1, 1 / 16, 255, (4095,)), equal_codes(9, 4095, 9),
+        curve("log_softmax", UINT8, 0.1, 1 / 16, 255, (4096,)), equal_codes(9, 4096, 9),
+        "the exponentials of a row sum up to 4096",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LONG_ROWS)
+def test_the_longest_row(oracle: Oracle, name: str) -> None:
+    fits, row, beyond, too_long, words = LONG_ROWS[name]
+    check_against_oracle(oracle, fits(), [row])
+    with pytest.raises(UnsupportedError, match=words):
+        Engine(beyond()).run([too_long])

@@ -129,3 +129,38 @@ def test_gates_of_8_bits_refused():
     graph.tensors[state] = replace(graph.tensors[state], quantisation=affine(INT16, 2.0**-14))
     with pytest.raises(UnsupportedError, match="takes 2\\^-15"):
         lower(graph)
+
+
+@pytest.mark.parametrize("name", ["cell_clip", "proj_clip"])
+@pytest.mark.parametrize("make", [eight_bit_graph, lambda how: lstm_graph("lstm", replace(how, steps=0), "int8")])
+def test_a_bound_below_0(make, name):
+    graph = make(Lstm(cells=6, outputs=4, projection=True))
+    node = graph.nodes[0]
+    for bound in (0.0, 2.0**-20):
+        graph.nodes[0] = replace(node, attributes=node.attributes.updated(**{name: bound}))
+        lower(graph)
+    graph.nodes[0] = replace(node, attributes=node.attributes.updated(**{name: -(2.0**-20)}))
+    with pytest.raises(GraphError, match=f"{name} is -9.5.*; it is 0 for none, or positive"):
+        lower(graph)
+
+
+@pytest.mark.parametrize("bound", [2.0**-15, 0.25, 1 - 2.0**-15, 1.0, 1.5, 3e5])
+@pytest.mark.parametrize("name", ["cell_clip", "proj_clip"])
+def test_bounds_of_gates_of_8_bits(oracle, name, bound):
+    graph = eight_bit_graph(Lstm(2, cells=9, outputs=5, projection=True, seed=5))
+    node = graph.nodes[0]
+    graph.nodes[0] = replace(
+        node, attributes=node.attributes.updated(cell_clip=0.0, proj_clip=0.0).updated(**{name: bound})
+    )
+    check_stream(oracle, graph, random_inputs(np.random.default_rng(7), graph, 6))
+
+
+def test_what_gates_of_8_bits_need():
+    for position in (20, 22, 23):
+        with pytest.raises(GraphError, match=f"input {position} is missing"):
+            lower(without(eight_bit_graph(Lstm(cells=6, outputs=4)), position))
+    graph = eight_bit_graph(Lstm(cells=6, outputs=4))
+    inner = graph.nodes[0].intermediates
+    graph.nodes[0] = replace(graph.nodes[0], intermediates=(*inner[:-1], ABSENT))
+    with pytest.raises(GraphError, match="one of 12 intermediate tensors is missing"):
+        lower(graph)

@@ -54,7 +54,6 @@ from tflq.interpreter.operands.lstm import (
     OUTPUT_STATE,
     PROJECTION,
     PROJECTION_BIAS,
-    GateTensors,
     LstmTensors,
     lstm_tensors,
 )
@@ -137,11 +136,10 @@ def lower_eight_bit(node: Node, operands: Operands) -> EightBitLstm:
     gates = {name: _gate(name, tensors, operands, inner) for name in _PLACES}
     so, zo = per_tensor(tensors.output_state)
     real = np.float32(float(per_tensor(tensors.projection)[0]) * 2.0**-15 / float(so))
-    cell_clip = node.attributes.real("cell_clip", 0.0)
     return EightBitLstm(
         shapes=tensors.shapes,
         gates=gates,
-        cell_clip=clip_code(node, "cell_clip", scale, 16) if cell_clip < 1 else 0,
+        cell_clip=clip_code(node, "cell_clip", scale, 16),
         projection=ScaledProduct(
             prepare_product(operands.constant(PROJECTION), 1 << 15),
             operands.constant(PROJECTION_BIAS).astype(np.int64),
@@ -171,7 +169,7 @@ def _gate(name: str, tensors: LstmTensors, operands: Operands, inner: list[tuple
         from_input,
         back,
         operands.constant(norm).astype(np.float32),
-        _rebuilt(gate),
+        _rebuilt(cast(Tensor, gate.norm)),
         operands.constant(bias).astype(np.float32),
     )
 
@@ -184,11 +182,9 @@ def _product(operands: Operands, position: int, weights: Tensor, vectors: Tensor
     )
 
 
-def _rebuilt(gate: GateTensors) -> np.float32:
+def _rebuilt(norm: Tensor) -> np.float32:
     """Return multiplier * 2^(shift - 31) of the normalisation's scale, as float32."""
-    if gate.norm is None:
-        raise GraphError(f"the {gate.name} gate has no normalisation")
-    multiplier, shift = scalar_multiplier(per_tensor(gate.norm)[0])
+    multiplier, shift = scalar_multiplier(per_tensor(norm)[0])
     rebuilt: np.float32 = np.float32(multiplier * 2.0 ** (shift - 31))
     return rebuilt
 
@@ -214,9 +210,8 @@ def run_eight_bit(layer: EightBitLstm, arrays: Sequence[Array | None]) -> tuple[
     cells = cell.reshape(len(cell), shapes.batch, shapes.cells).astype(np.int64)
     gates = {name: _run_gate(gate, x, held) for name, gate in layer.gates.items()}
     forget, update, leave = _logistic(gates["forget"]), _tanh(gates["cell"], _GATE), _logistic(gates["output"])
-    new = saturate(
-        rounding_divide_by_pot(forget * cells, 15) + rounding_divide_by_pot((_ONE - forget) * update, 15), 16
-    )
+    kept, entered = (rounding_divide_by_pot(product, 15) for product in (forget * cells, (_ONE - forget) * update))
+    new = kept + entered  # within +-32767: forget, from 0, and what it leaves add up to 32767
     if layer.cell_clip:
         new = np.clip(new, -layer.cell_clip, layer.cell_clip)
     shown = rounding_divide_by_pot(leave * _tanh(new, _CELL), 15)
