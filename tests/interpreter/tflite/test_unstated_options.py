@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -38,8 +40,8 @@ def unstated(graph: Graph) -> Graph:
     return replace(graph, nodes=nodes)
 
 
-def eight_bits(operator: str, **options: float) -> Graph:
-    return one_input(operator, (3, 256), (INT8, affine(INT8, 0.03, 5)), (INT8, affine(INT8, 0.02, -7)), **options)
+def eight_bits(operator: str) -> Graph:
+    return one_input(operator, (3, 256), (INT8, affine(INT8, 0.03, 5)), (INT8, affine(INT8, 0.02, -7)))
 
 
 def two(operator: str) -> Graph:
@@ -47,7 +49,7 @@ def two(operator: str) -> Graph:
     return pair(operator, ((3, 50), (3, 50)), INT8, x, y, out)
 
 
-GRAPHS = {
+GRAPHS: dict[str, Callable[[], Graph]] = {
     "gelu": lambda: eight_bits("gelu"),
     "leaky_relu": lambda: eight_bits("leaky_relu"),
     "softmax of int16": lambda: one_input(
@@ -56,11 +58,9 @@ GRAPHS = {
     "l2_normalization": lambda: one_input(
         "l2_normalization", (3, 9), (INT8, affine(INT8, 0.1, 4)), (INT8, affine(INT8, 1 / 128))
     ),
-    **{operator: lambda operator=operator: two(operator) for operator in ("add", "sub", "mul", "squared_difference")},
+    **{operator: partial(two, operator) for operator in ("add", "sub", "mul", "squared_difference")},
     **{
-        f"{operator} of int16, powers of two": lambda operator=operator: pair(
-            operator, ((5, 50), (5, 50)), INT16, ONE, FINE, ONE
-        )
+        f"{operator} of int16, powers of two": partial(pair, operator, ((5, 50), (5, 50)), INT16, ONE, FINE, ONE)
         for operator in ("add", "sub")
     },
     "mul of int16": lambda: pair("mul", ((5, 50), (5, 50)), INT16, ONE, FINE, ONE),
@@ -79,10 +79,7 @@ GRAPHS = {
     "svdf": lambda: svdf_graph("hybrid", (2, 9, 4, 2, 5), 1, "none"),
     "rnn": lambda: rnn_graph("rnn", "hybrid", (2, 9), 5),
     "unidirectional_sequence_rnn": lambda: rnn_graph("unidirectional_sequence_rnn", "hybrid", (2, 3, 9), 5),
-    **{
-        f"lstm, {kind}": lambda kind=kind: lstm_graph("unidirectional_sequence_lstm", HOW, kind)
-        for kind in ("int8", "hybrid")
-    },
+    **{f"lstm, {kind}": partial(lstm_graph, "unidirectional_sequence_lstm", HOW, kind) for kind in ("int8", "hybrid")},
     "lstm, hybrid, one step": lambda: lstm_graph("lstm", replace(HOW, steps=0), "hybrid"),
     "lstm of 8 bits": lambda: eight_bit_graph(HOW),
     "basic lstm": lambda: basic_graph(1, 2, 5, 8, False),

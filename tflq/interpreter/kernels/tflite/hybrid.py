@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from tflq.arrays import Integers, Singles
 from tflq.graph import Array
 from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepare_product
-from tflq.interpreter.numerics.fixed_point import float_to_int32, round_half_away
+from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, float_to_int32, round_half_away, wrap_int32
 
 _VECTOR = 8
 """Elements that the vector loop takes at a time."""
@@ -63,10 +63,12 @@ def quantize_symmetric(x: Singles) -> QuantisedRows:
         flat = reach == 0
         scale: Singles = np.where(flat, np.float32(1), reach / np.float32(127))
         inverse: Singles = np.where(flat, np.float32(0), np.float32(127) / reach)
-        if np.isfinite(reach).all() and np.isfinite(inverse).all():
+        if np.isfinite(reach * inverse).all():  # neither is infinite, nor NaN
             codes = _rounded_within(x, inverse)
         else:
-            codes = np.clip(_rounded(x, inverse), -127, 127).astype(np.int8)
+            vectors, rest = _rounded(x, inverse)
+            wide = np.concatenate([_saturated(vectors), float_to_int32(rest)], axis=-1)
+            codes = np.clip(wide, -127, 127).astype(np.int8)
     return QuantisedRows(codes, scale, np.zeros(reach.shape, np.int64))
 
 
@@ -82,12 +84,13 @@ def quantize_asymmetric(x: Singles) -> QuantisedRows:
         zero_point = np.where(flat, 0, round_half_away(np.clip(np.nan_to_num(exact), -128, 127))).astype(np.int64)
         scale: Singles = np.where(flat, 1, step).astype(np.float32)
         inverse: Singles = np.where(flat | (scale == 0), 0, 1.0 / scale.astype(np.float64)).astype(np.float32)
-        codes = np.clip(_rounded(x, inverse) + zero_point[..., None], -128, 127)
+        vectors, rest = (_saturated(part) + zero_point[..., None] for part in _rounded(x, inverse))
+        codes = np.clip(np.concatenate([wrap_int32(vectors), rest], axis=-1), -128, 127)
     return QuantisedRows(codes.astype(np.int8), scale, zero_point)
 
 
 def _rounded_within(x: Singles, inverse: Singles) -> NDArray[np.int8]:
-    """Return `_rounded` of products of at most 127 (1 + 2^-22): half more than that stays below 128."""
+    """Return the codes of products of at most 127 (1 + 2^-22): half more than that stays below 128."""
     product: Singles = x * inverse[..., None]
     vectors = x.shape[-1] // _VECTOR * _VECTOR
     rest = round_half_away(product[..., vectors:]) if vectors < x.shape[-1] else None
@@ -98,11 +101,17 @@ def _rounded_within(x: Singles, inverse: Singles) -> NDArray[np.int8]:
     return codes
 
 
-def _rounded(x: Singles, inverse: Singles) -> Integers:
+def _rounded(x: Singles, inverse: Singles) -> tuple[Array, Array]:
+    """Return x * inverse as whole numbers: those in whole vectors, and the rest."""
     product: Singles = x * inverse[..., None]
     vectors = x.shape[-1] // _VECTOR * _VECTOR
     head = np.trunc(product[..., :vectors] + np.where(product[..., :vectors] < 0, np.float32(-0.5), np.float32(0.5)))
-    return float_to_int32(np.concatenate([head, round_half_away(product[..., vectors:])], axis=-1))
+    return head, round_half_away(product[..., vectors:])
+
+
+def _saturated(x: Array) -> Integers:
+    """Return int32 of whole numbers, infinite ones, too, as vectors convert them; NaN becomes -2^31."""
+    return np.clip(np.nan_to_num(x.astype(np.float64), nan=INT32_MIN), INT32_MIN, INT32_MAX).astype(np.int64)
 
 
 _BLOCK = 16
