@@ -151,3 +151,12 @@ def test_rows_at_the_ends_of_float32(oracle, asymmetric, far):
     else:
         x[0, np.arange(6), rng.permutation(20)[:6]] = far * rng.choice([-1, 1], 6)
     check_against_oracle(oracle, graph, [x])
+
+
+def test_depthwise_without_a_bias(oracle):
+    where = Geometry((4, 4), (2, 2), (1, 1), (1, 1), "same")
+    graph = hybrid_graph(
+        np.random.default_rng(0), "depthwise_conv_2d", (1, 4, 4, 4), (1, 2, 2, 4), (1, 4, 4, 4), 4, axis=3, bias=False,
+        version=6, depth_multiplier=1, **where.attributes, **where.dilations,
+    )  # fmt: skip
+    check(oracle, np.random.default_rng(1), graph)

@@ -62,6 +62,16 @@ def test_the_accumulator_of_int16_wraps(oracle):
     check_against_oracle(oracle, graph, [np.full((1, 66000, 1), 32767, np.int16)])
 
 
+@pytest.mark.parametrize("count", [1, 2, 63, 64, 65, 1000])
+@pytest.mark.parametrize("power", [-33, -30, -29, -28, -26, -20, 20, 24, 25])
+def test_scales_far_apart(oracle, count, power):
+    """1 / n goes into the multiplier; far down, its bits run out before those of the shift."""
+    graph = mean_graph(
+        (count, 5), [0], INT8, affine(INT8, 1.5 * 2.0 ** min(power, 0), 3), affine(INT8, 2.0 ** -max(power, 0), -7)
+    )
+    check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(count), graph, 3))
+
+
 def test_refusals():
     with pytest.raises(GraphError, match="axis 2 is out of range"):
         lower(with_constants("mean", (2, 3), (2,), [np.array([2], np.int32)], INT8, affine(INT8, 1)))

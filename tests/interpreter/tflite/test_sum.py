@@ -94,6 +94,20 @@ def test_quantised_product(oracle, dtype, data, shape, keep_dims, seed):
     check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(seed), graph, 20))
 
 
+@pytest.mark.parametrize("shift", [-20, -8, 0, 13, 14, 15])
+@pytest.mark.parametrize("factors", [1, 2, 4])
+def test_the_largest_shift_of_a_product(oracle, shift, factors):
+    """The multiplier of a factor is si / so^(1 / n), here below 2^shift."""
+    source, target = affine(INT8, 0.75 * 2.0**shift), affine(INT8, 1.0)
+    graph = reduction("reduce_prod", (factors, 8), [0], INT8, source, target)
+    if shift > 14:
+        with pytest.raises(UnsupportedError, match=f"of {factors} factors give a multiplier of 24576; below 2"):
+            lower(graph)
+        return
+    x = np.random.default_rng(1).integers(-3, 4, (9, factors, 8)).astype(np.int8)
+    check_against_oracle(oracle, graph, [x])
+
+
 def test_refusals():
     with pytest.raises(UnsupportedError, match="kernel takes int8, int16"):
         lower(reduction("reduce_prod", (2, 3), [0], UINT8, affine(UINT8, 1), affine(UINT8, 1)))
