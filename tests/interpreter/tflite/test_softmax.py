@@ -70,6 +70,18 @@ def test_the_sum_at_which_tflite_aborts(oracle):
         check_against_oracle(oracle, beyond, [np.full((2, 512), 3, np.int8)])
 
 
+@pytest.mark.parametrize("scale", [31.99, 32.0, 32.01, 64.0, 1e6, 1e30])
+@pytest.mark.parametrize("operator", ["softmax", "log_softmax"])
+def test_scales_whose_multiplier_is_the_largest(oracle, operator, scale):
+    """scale * 2^26 ends at 2^31 - 1."""
+    target = OUTPUTS[INT8] if operator == "softmax" else affine(INT8, 1 / 16, 127)
+    options = {"beta": 1.0} if operator == "softmax" else {}
+    graph = one_input(operator, (2, 3), (INT8, affine(INT8, scale)), (INT8, target), **options)
+    inputs = random_inputs(np.random.default_rng(2), graph, 20)
+    inputs[0][10:] %= 3
+    check_against_oracle(oracle, graph, inputs)
+
+
 @pytest.mark.parametrize("beta", [0.0, float("nan"), 2.0**-27, -1.0])
 def test_beta_at_which_tflite_aborts(beta):
     with pytest.raises(UnsupportedError, match="TFLite aborts the process"):

@@ -72,6 +72,16 @@ def test_against_tflite(oracle, kind, data, sizes, seed):
     check_stream(oracle, graph, random_inputs(np.random.default_rng(seed), graph, 12))
 
 
+@pytest.mark.parametrize("asymmetric", [False, True])
+@pytest.mark.parametrize("kind", ["hybrid", UINT8.value])
+def test_samples_of_zeros(oracle, kind, asymmetric):
+    graph = svdf_graph(kind, (2, 19, 4, 2, 5), 3, "none", asymmetric_quantize_inputs=asymmetric)
+    (x,) = random_inputs(np.random.default_rng(3), graph, 6)
+    x[1:4] = 0
+    x[2, 1] = -1
+    check_stream(oracle, graph, [x])
+
+
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [

@@ -83,7 +83,7 @@ def run_hybrid(params: HybridBatchMatmul, x: Array, y: Array) -> tuple[Array, ..
         _stacked(a.reshape(len(a), *_joined(a.shape[1:], joins, rows))) for a, rows in ((left, True), (right, False))
     )
     rows = quantize_rows(np.ascontiguousarray(left, np.float32), params.asymmetric)
-    total = exact_products(rows.codes, right, max(1, left.shape[-1]) << 14).astype(np.float32)
+    total = exact_products(rows.codes, right, left.shape[-1] << 14).astype(np.float32)
     with np.errstate(all="ignore"):
         scale = _by_sum(rows.scale, total.shape[1:4]).astype(np.float32)[..., None] * params.scale
         if params.asymmetric:

@@ -127,7 +127,7 @@ def _normalise(norm: LayerNorm, x: Integers) -> Integers:
     multiplier, shift = inverse_square_root(np.where(variance < 1, norm.least_variance, variance))
     rescaled = multiply_by_quantized_multiplier(wrap_int32(1024 * x - mean), multiplier, shift)
     weighted = wrap_int32(rescaled * norm.weights + norm.bias)
-    single = _truncated(np.where(weighted > 0, weighted + 512, weighted - 512), 1024)
+    single = _truncated(weighted + 512 * np.sign(weighted), 1024)
     scale, power = norm.scale
     return saturate(multiply_by_quantized_multiplier(single, scale, power + 12), 16)
 
