@@ -196,6 +196,27 @@ def test_operands_keep_ranges_of_their_own(operator: str) -> None:
     assert node.arithmetic == "openvino"
 
 
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("operator", ["add", "sub"])
+def test_of_two_filters_that_are_added_the_last_one_is_not_rounded(operator: str, turned: bool) -> None:
+    b = GraphBuilder("two")
+    x = b.input("x", (1, 6, 6, 3), DType.FLOAT32)
+    y, z = conv(b, x, 3, 4, seed=1), conv(b, x, 3, 4, seed=2)
+    operands = [z, y] if turned else [y, z]
+    made = quantised(with_ranges(b.build([b.add(operator, operands, (1, 6, 6, 4), DType.FLOAT32)])))
+    kinds = [(n.operator, made.tensors[n.outputs[0]].dtype.value) for n in made.nodes]
+    assert kinds == [("quantize", "int8"), ("conv_2d", "int8"), ("conv_2d", "float32"), (operator, "float32")]
+    seeds = [made.tensors[n.inputs[1]].data for n in made.nodes if n.operator == "conv_2d"]
+    first, last = (quantised(with_ranges(one_filter(seed))) for seed in (1, 2))
+    for found, wanted in zip(seeds, (first, last), strict=True):
+        assert np.array_equal(found, wanted.tensors[wanted.nodes[1].inputs[1]].data)
+
+
+def one_filter(seed: int) -> Graph:
+    b = GraphBuilder("one")
+    return b.build([conv(b, b.input("x", (1, 6, 6, 3), DType.FLOAT32), 3, 4, seed=seed)])
+
+
 @pytest.mark.parametrize("operator", ["add", "mul"])
 def test_operands_with_ranges_of_their_own_in_the_runtime(operator: str) -> None:
     check_against_runtime(two_branches(operator))

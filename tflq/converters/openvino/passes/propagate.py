@@ -70,11 +70,9 @@ def _forward(graph: Graph) -> Graph:
 def _can_read(graph: Graph, node: Node, codes: dict[int, int], filtered: set[int]) -> bool:
     data = data_inputs(graph, node)
     weights = node.inputs[1:2] if node.operator in FILTERS else ()
-    if node.operator in FILTERS and node.operator != "depthwise_conv_2d":
-        # The products of several channels are summed: their activations need one range.
-        source = graph.tensors[codes[data[0]]].quantisation if data[0] in codes else None
-        if getattr(source, "is_per_axis", False):
-            return False
+    is_summed = node.operator in FILTERS and node.operator != "depthwise_conv_2d"
+    if is_summed and data[0] in codes and graph.tensors[codes[data[0]]].affine.is_per_axis:
+        return False  # the products of several channels are summed: their activations need one range
     if node.operator in PAIRS and any(t in codes for t in data):
         # The other operand may be what a filter on quantized values has not rounded.
         return all(t in codes or t in filtered for t in data)
@@ -88,8 +86,7 @@ def _can_move(graph: Graph, node: Node, codes: dict[int, int]) -> bool:
     tensor = graph.tensors[codes[node.inputs[0]]]
     if node.operator == "pad" and tensor.dtype is DType.INT4:
         return False  # the kernel that moves data pads 4-bit integers with 0
-    source = tensor.quantisation
-    return node.operator == "max_pool_2d" or not getattr(source, "is_per_axis", False)
+    return node.operator == "max_pool_2d" or not tensor.affine.is_per_axis
 
 
 def _move(result: Graph, node: Node, codes: dict[int, int]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.arrays import Singles
+from tflq.arrays import Doubles, Singles
 from tflq.converters.openvino.ir import Layer, Source
 from tflq.converters.openvino.reader.graph import Codes, Reading
 from tflq.errors import UnsupportedError
@@ -206,7 +206,8 @@ def _weights(
     found = reading.compressed.get(source)
     if found is None or found.scale is None or not _is_kept(found, channels):
         return reading.add_constant(f"{layer.name}/weights", reading.constant(source).reshape(rows).transpose(order))
-    codes, zero_point = signed(found)
+    codes, zeros = signed(found)
+    zero_point = zeros.astype(np.int64)
     scale = _scales(found, channels)
     count = max(scale.size, zero_point.size)
     affine = Affine(
@@ -218,20 +219,20 @@ def _weights(
 def _is_kept(found: Codes, channels: int) -> bool:
     """Whether zero points are whole and, where they stay, of int8, and one for all or one a channel."""
     given = found.zero_point
-    if not (np.abs(given) <= 255).all() or not np.array_equal(given, np.rint(given)):
+    if not np.array_equal(given, np.rint(given)):
         return False
     scales = 1 if found.scale is None else found.scale.size
     left = signed(found)[1]
-    is_int8 = int(left.min()) >= -128 and int(left.max()) <= 127
-    return not left.any() or (is_int8 and {given.size, scales} <= {1, channels})
+    is_int8 = left.min() >= -128 and left.max() <= 127
+    return not left.any() or bool(is_int8 and {given.size, scales} <= {1, channels})
 
 
-def signed(found: Codes) -> tuple[Array, Array]:
+def signed(found: Codes) -> tuple[Doubles, Doubles]:
     """Return signed quantized values and zero points: 0 where int8 holds what is left without them."""
-    codes, zero_point = found.codes.astype(np.int64), found.zero_point.astype(np.int64)
+    codes, zero_point = found.codes.astype(np.float64), found.zero_point.astype(np.float64)
     left = codes - zero_point
-    if not left.size or (int(left.min()) >= -128 and int(left.max()) <= 127):
-        return left, np.zeros(1, np.int64)
+    if not left.size or (left.min() >= -128 and left.max() <= 127):
+        return left, np.zeros(1)
     top = 128 if found.codes.dtype == np.uint8 else 0
     return codes - top, zero_point - top
 
