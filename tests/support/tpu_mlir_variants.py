@@ -447,6 +447,7 @@ VARIANTS: dict[str, Make] = {
     "equal slopes": sloped(0.25, 0.25, 0.25, 0.25),
     "equal slopes below 0": sloped(-0.25, -0.25, -0.25, -0.25),
     "slopes of 0": sloped(0.0, 0.0, 0.0, 0.0),
+    **{f"slopes up to {s}": sloped(0.25, -0.125, s, 0.0) for s in (127 / 256, 127 / 128, 63.5, 0.3)},
     **{f"a sum of {n}": of_many("add_n", n) for n in (2, 3, 5)},
     **{f"{o} {'of' if f else 'and'} {c} behind {x}": paired(o, c, f, x)
        for o, c, f, x in product(PAIRS, CONSTANTS, (False, True), ("nothing", "a filter", "relu"))
@@ -500,5 +501,5 @@ VARIANTS: dict[str, Make] = {
         ((1, 30, 4), (1, 4, 30), (1, 5, 6, 4)), ((0, 3, 1, 2), (0, 2, 1, 3)), ((1, 30, 1, 4), (1, 6, 5, 4)),
         ((0, 2, 1, 3), (1, 30, 4)), ((30, 4),), ((1, 30, 4), (0, 2, 1)), ((1, 3, 10, 4), (0, 3, 1, 2)))},
     **{f"{o} of parts along {a}": of_parts(o, a) for o, a in (("add", 3), ("maximum", 3), ("mul", 2))},
-    **{f"drawn {seed}": drawn(seed) for seed in range(40)},
+    **{f"drawn {seed}": drawn(seed) for seed in range(64)},
 }  # fmt: skip
