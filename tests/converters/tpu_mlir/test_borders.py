@@ -199,6 +199,27 @@ def test_differences_whose_operands_reach_further(reach: float, kinds: tuple[str
         assert tuple(found) == kinds
 
 
+@pytest.mark.parametrize(("constant", "kinds"), [
+    (NUMBER, ("F16", "F16")), (CHANNELS, ("INT8", "F32")), (WIDTH, ("INT8", "F32")),
+])  # fmt: skip
+def test_differences_from_a_constant(constant: Array, kinds: tuple[str, str]) -> None:
+    """From several numbers they are those of two tensors (tests/data/tpu_mlir_networks.json.xz)."""
+    graph = ranged(single("sub", [constant, IMAGE], **NONE), {"x1": (-1.0, 1.0), "sub_0": (-1.0, 5.0)})
+    assert tuple(engine(graph, "sub", f"asymmetric={a}") for a in ("false", "true")) == kinds
+
+
+def test_what_nobody_reads_is_no_reader() -> None:
+    """In the live tool, too: a rectifier on an input makes it uint8, whatever else reads it for nothing."""
+    b = GraphBuilder("idle")
+    x = b.input("x", IMAGE, FLOAT)
+    y, idle = (b.add(operator, [x], IMAGE, FLOAT) for operator in ("relu", "tanh"))
+    b.add("exp", [idle], IMAGE, FLOAT)
+    graph = b.build([y])
+    made = quantised(ranged(graph, {graph.tensors[t].name: (-1.0, 1.0) for t in (x, y, idle)}))
+    assert [n.operator for n in made.nodes] == ["quantize", "relu", "dequantize"]
+    assert made.tensors[made.nodes[0].outputs[0]].dtype is DType.UINT8
+
+
 @pytest.mark.parametrize(("shape", "kind"), [((3, 5), "INT8"), ((1, 5), "INT8"), ((1, 3, 5), "F16"), ((5,), "F16")])
 def test_softmax_over_the_second_of_two_axes(shape: tuple[int, ...], kind: str) -> None:
     graph = ranged(single("softmax", [shape], shape, beta=1.0), {"x0": (-1.0, 1.0)})

@@ -67,7 +67,7 @@ def test_thresholds_in_the_symmetric_mode(least: float, symmetric: Limits) -> No
     ("add", "xz", False), ("tanh", "x", False), ("mul", "xz", True), ("sub", "xz", True),
     ("mul", ["x", FULL], True), ("mul", ["x", CHANNELS], False), ("sub", ["x", FULL], True),
     ("sub", ["x", CHANNELS], True), ("sub", ["x", NUMBER], False), ("sub", [NUMBER, "x"], False),
-    ("sub", [FULL, "x"], False), ("add", ["x", FULL], False),
+    ("sub", [FULL, "x"], True), ("sub", [CHANNELS, "x"], True), ("add", ["x", FULL], False),
 ])  # fmt: skip
 def test_thresholds_in_the_asymmetric_mode(operator: str, operands: Any, is_by_threshold: bool) -> None:
     """Products and differences of two tensors are as in the symmetric mode."""

@@ -73,7 +73,7 @@ def _addition(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> Engin
 
 def _subtraction(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> Engine:
     form = form_of(graph, node)
-    if form is not Form.TWO and is_constant_first(graph, node):
+    if form is Form.SCALAR and is_constant_first(graph, node):
         return Engine(F16, "subtraction from a constant")
     if form is Form.SCALAR:
         return Engine(F16, "a constant is subtracted in the asymmetric mode") if asymmetric else Engine(INT8)

@@ -13,7 +13,7 @@ import numpy as np
 
 from tflq.converters.passes.conversions import widen_halves
 from tflq.converters.passes.patterns import constant_operand, fused_activation, only_reader
-from tflq.converters.passes.rewrite import constant
+from tflq.converters.passes.rewrite import constant, without_nodes
 from tflq.converters.tpu_mlir.passes.recognise import recognise_layer_normalization, recognise_prelu
 from tflq.graph import Attributes, DType, Graph, Node, Range
 
@@ -62,13 +62,25 @@ class _Expansion:
 
 def expand(graph: Graph) -> Graph:
     """Return the graph with one node for each that TPU-MLIR has; tensors keep their numbers, nodes their names."""
-    graph = recognise_layer_normalization(recognise_prelu(widen_halves(graph)))
+    graph = recognise_layer_normalization(recognise_prelu(_read(widen_halves(graph))))
     result = replace(graph.copy(), nodes=[])
     for node in graph.nodes:
         rule = _RULES.get(node.operator)
         if rule is None or not rule(_Expansion(result, graph, node)):
             result.nodes.append(node)
     return result
+
+
+def _read(graph: Graph) -> Graph:
+    """Return the graph without nodes that nobody reads: TPU-MLIR drops them before it counts readers."""
+    needed, gone = set(graph.outputs), set[int]()
+    for index in range(len(graph.nodes) - 1, -1, -1):
+        node = graph.nodes[index]
+        if needed.intersection(node.outputs) or not node.outputs:
+            needed.update(node.inputs)
+        else:
+            gone.add(index)
+    return without_nodes(graph, gone)
 
 
 def _square(e: _Expansion) -> bool:

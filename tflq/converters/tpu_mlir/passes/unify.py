@@ -87,11 +87,9 @@ def _first(graph: Graph, lines: Mapping[int, CalibrationLine], asymmetric: bool)
 
 
 def _is_by_threshold(graph: Graph, node: Node) -> bool:
-    if node.operator in ("mul", "sub"):
-        if node.operator == "sub":
-            return form_of(graph, node) is not Form.SCALAR and not is_constant_first(graph, node)
+    if node.operator == "mul":
         return form_of(graph, node) in (Form.TWO, Form.FULL)
-    return node.operator == "abs"
+    return node.operator == "abs" or (node.operator == "sub" and form_of(graph, node) is not Form.SCALAR)
 
 
 class _Unification:
