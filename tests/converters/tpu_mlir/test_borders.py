@@ -15,8 +15,8 @@ from tflq.interpreter.kernels.tpu_mlir.multiplier import find_multiplier, find_n
 
 Operand = Array | tuple[int, ...] | None
 """A constant, the shape of an input, or an operand that is absent."""
-NONE = {"fused_activation_function": "none"}
-WINDOW = {"padding": "valid", "stride_h": 1, "stride_w": 1}
+NONE: dict[str, Any] = {"fused_activation_function": "none"}
+WINDOW: dict[str, Any] = {"padding": "valid", "stride_h": 1, "stride_w": 1}
 WEIGHTS, BIAS = np.ones((2, 1, 1, 2), np.float32), np.ones(2, np.float32)
 CHANNELS, WIDTH = np.float32([1, 2]), np.arange(1, 5, dtype=np.float32).reshape(4, 1)
 NUMBER = np.array(2, np.float32)
