@@ -274,3 +274,35 @@ def test_the_ends_of_multipliers(find: Any, bits: int, scale: float, is_taken: b
         found = find(scale, bits)
         exact = float(found.multiplier[0]) * 2.0 ** -int(found.shift[0])
         assert exact == pytest.approx(scale, rel=1.01 if find is find_multiplier and scale < 1 else 2.0**-6)
+
+
+THIRD = np.float32(1 / 3)
+SEVERAL_THIRDS = np.arange(1, 5, dtype=np.float32).reshape(4, 1) * THIRD
+
+
+@pytest.mark.parametrize(("operator", "operands", "options", "is_rounded"), [
+    *((o, [IMAGE, THIRD], NONE, [False]) for o in ("add", "sub")),
+    *((o, [IMAGE, SEVERAL_THIRDS], NONE, [True]) for o in ("add", "sub", "mul", "maximum")),
+    ("add", [np.array(THIRD), IMAGE], NONE, [False]),
+    ("mul", [IMAGE, np.array(THIRD)], NONE, [True]),
+    ("conv_2d", [IMAGE, WEIGHTS * THIRD, BIAS * THIRD], WINDOW, [True, False]),
+    ("conv_2d", [IMAGE, WEIGHTS * THIRD], WINDOW, [True]),
+    ("fully_connected", [(3, 2), np.full((5, 2), THIRD), np.full(5, THIRD)], NONE, [True, True]),
+    ("prelu", [IMAGE, np.float32([THIRD, -THIRD])], {}, [False]),
+])  # fmt: skip
+@pytest.mark.parametrize("mode", ["F16", "F32"])
+def test_constants_of_layers_in_reals(
+    operator: str, operands: list[Operand], options: dict[str, Any], is_rounded: list[bool], mode: str
+) -> None:
+    """docs/tpu_mlir.md, 8: weights are rounded to float16, biases of convolutions and one number of a sum are not."""
+    operands = [np.array(o) if isinstance(o, np.float32) else o for o in operands]
+    shape = (3, 5) if operator == "fully_connected" else IMAGE
+    graph = single(operator, operands, shape, **options)
+    limits = {graph.tensors[t].name: (-1.0, 1.0) for t in (*graph.inputs, *graph.outputs)}
+    made = quantised(ranged(graph, limits), (), (f"*:mode={mode}",))
+    (node,) = (n for n in made.nodes if n.operator == operator)
+    found = [made.tensors[t].data for t in node.inputs if t >= 0 and made.tensors[t].is_constant]
+    given = [o for o in operands if isinstance(o, np.ndarray)]
+    for data, value, rounded in zip(found, given, is_rounded, strict=True):
+        wanted = value.astype(np.float16).astype(np.float32) if rounded and mode == "F16" else value
+        assert np.array_equal(data, wanted)

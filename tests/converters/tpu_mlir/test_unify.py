@@ -272,3 +272,13 @@ def test_doubled_pixels_have_the_range_of_the_input(sizes: tuple[int, int], opti
         y = table.do(operator, x, np.array(sizes, np.int32), shape=(1, *sizes, 2), **options)
         is_given = is_doubled and operator == "resize_nearest_neighbor"
         assert table.spans(y)[y] == ((-1.0, 4.0) if is_given else (-9.0, 9.0))
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_a_step_is_taken_until_nothing_changes(count: int) -> None:
+    """A range goes back through several layers, one by one."""
+    table = Table()
+    chain = [table.input((-1.0, 9.0))]
+    for number in range(count):
+        chain.append(table.do(("relu", "relu6")[number % 2], chain[-1], limits=(0.0, 8.0 - number)))
+    assert table.spans(chain[-1]) == dict.fromkeys(chain, (0.0, 9.0 - count))
