@@ -306,3 +306,25 @@ def test_constants_of_layers_in_reals(
     for data, value, rounded in zip(found, given, is_rounded, strict=True):
         wanted = value.astype(np.float16).astype(np.float32) if rounded and mode == "F16" else value
         assert np.array_equal(data, wanted)
+
+
+@pytest.mark.parametrize(("operator", "is_unrounded"), [
+    ("resize_bilinear", True), ("resize_nearest_neighbor", True), ("tanh", False), ("mean", False),
+])  # fmt: skip
+@pytest.mark.parametrize("mode", ["F16", "F32"])
+def test_what_float16_does_not_round_is_quantised_as_float16(operator: str, is_unrounded: bool, mode: str) -> None:
+    """docs/tpu_mlir.md, 5: the simulator leaves such results in float32, and takes them for float16 behind."""
+    b = GraphBuilder("reals")
+    x, y = b.input("x", IMAGE, FLOAT), (1, 12, 12, 2)
+    if operator == "tanh":
+        z, y = b.add(operator, [x], IMAGE, FLOAT), IMAGE
+    elif operator == "mean":
+        y = (1, 1, 1, 2)
+        z = b.add(operator, [x, b.constant("axes", whole(1, 2))], y, FLOAT, keep_dims=True)
+    else:
+        z = b.add(operator, [x, b.constant("size", whole(12, 12))], y, FLOAT)
+    graph = b.build([b.add("exp", [z], y, FLOAT)])
+    graph = ranged(graph, {tensor.name: (-1.0, 1.0) for tensor in graph.tensors if not tensor.is_constant})
+    made = quantised(graph, (), (f"{operator}:mode={mode}",))
+    (last,) = (n for n in made.nodes if n.operator == "quantize" and n.inputs[0] not in made.inputs)
+    assert last.attributes.boolean("half", False) == (is_unrounded and mode == "F16")

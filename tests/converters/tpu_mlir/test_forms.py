@@ -54,6 +54,25 @@ def test_means_of_other_axes_are_no_normalisation_of_rows(mean_over: int, varian
     assert [n.operator for n in recognise_layer_normalization(graph).nodes] == [n.operator for n in graph.nodes]
 
 
+@pytest.mark.parametrize("is_negated", [True, False])
+@pytest.mark.parametrize("has_gamma", [True, False])
+def test_a_scaled_row_without_beta(is_negated: bool, has_gamma: bool) -> None:
+    """x * s - m * s is a normalisation, x * s + m * s is none; s = gamma / sqrt(v + eps)."""
+    b = GraphBuilder("rows")
+    x, single, axes = b.input("x", ROWS, FLOAT), (1, 5, 1), b.constant("axes", np.array([2], np.int32))
+    mean = b.add("mean", [x, axes], single, FLOAT, keep_dims=True)
+    variance = b.add("mean", [b.add("squared_difference", [x, mean], ROWS, FLOAT), axes], single, FLOAT, keep_dims=True)
+    epsilon = b.constant("epsilon", np.array(1e-3, np.float32))
+    s, shape = b.add("rsqrt", [b.add("add", [variance, epsilon], single, FLOAT)], single, FLOAT), single
+    if has_gamma:
+        s, shape = b.add("mul", [s, b.constant("gamma", np.ones(8, np.float32))], ROWS, FLOAT), ROWS
+    factor = b.add("neg", [mean], single, FLOAT) if is_negated else mean
+    scaled, shift = b.add("mul", [x, s], ROWS, FLOAT), b.add("mul", [factor, s], shape, FLOAT)
+    graph = b.build([b.add("add", [scaled, shift], ROWS, FLOAT)])
+    found = [n.operator for n in recognise_layer_normalization(graph).nodes]
+    assert (found == ["layer_normalization"]) is is_negated
+
+
 @pytest.mark.parametrize("one_first", [True, False])
 def test_the_one_of_a_softsign_stands_on_either_side(one_first: bool) -> None:
     assert [n.operator for n in fuse_softsign(softsign(one_first)).nodes] == ["softsign"]

@@ -224,3 +224,27 @@ def test_a_table_without_the_sum_in_front_of_a_reshape(tmp_path: Path) -> None:
     graph = quantised(b.build([r]), [f"calibration_table={table}"])
     total = graph.tensors[next(node for node in graph.nodes if node.operator == "add").outputs[0]]
     assert float(total.affine.scale[0]) == 2 / 127
+
+
+@pytest.mark.parametrize(("strides", "shrunk", "is_shared", "merged"), [
+    ((1, 1), 0, False, True), ((2, 1), 0, False, False), ((1, 2), 0, False, False), ((1, 1), 1, False, False),
+    ((1, 1), 2, False, False), ((1, 1), 0, True, False),
+])  # fmt: skip
+def test_slices_that_are_no_crop_of_padding(
+    strides: tuple[int, int], shrunk: int, is_shared: bool, merged: bool
+) -> None:
+    """Steps of the filter, an axis that goes, another reader: the slice stays. The first case is one step away."""
+    b = GraphBuilder("crop")
+    x, (height, width) = b.input("x", (1, 6, 6, 2), FLOAT), (-(-6 // strides[0]), -(-6 // strides[1]))
+    weights = b.constant("w", np.random.default_rng(4).standard_normal((3, 3, 3, 2)).astype(np.float32))
+    window = {"padding": "same", "stride_h": strides[0], "stride_w": strides[1], **NONE}
+    y = b.add("conv_2d", [x, weights, -1], (1, height, width, 3), FLOAT, **window)
+    kept = [1, 1 if shrunk == 1 else height, 1 if shrunk == 2 else width - 1, 3]
+    parts = [[0, 0, 0, 0], kept, [1, 1, 1, 1]]
+    given = [b.constant(f"s{i}", np.array(part, np.int32)) for i, part in enumerate(parts)]
+    masks = dict.fromkeys(("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask"), 0)
+    shape = tuple(n for axis, n in enumerate(kept) if axis != shrunk or not shrunk)
+    z = b.add("strided_slice", [y, *given], shape, FLOAT, **masks, shrink_axis_mask=1 << shrunk if shrunk else 0)
+    graph = b.build([z, b.add("tanh", [y], (1, height, width, 3), FLOAT)] if is_shared else [z])
+    found = quantised(ranged(graph, {t.name: (-4.0, 4.0) for t in graph.tensors if not t.is_constant}))
+    assert ("strided_slice" not in kinds(found)) is merged

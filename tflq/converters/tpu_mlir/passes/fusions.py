@@ -277,13 +277,13 @@ def fold_crops(graph: Graph) -> Graph:
         if writer is None or graph.nodes[writer].operator not in CONVOLUTIONS:
             continue
         host = graph.nodes[writer]
-        cuts = _cuts(graph, node)
-        if cuts is None or only_reader(graph, node.inputs[0]) is None or host.attributes.integer("stride_h", 1) != 1:
+        cuts, strides = _cuts(graph, node), [host.attributes.integer(f"stride_{side}", 1) for side in "hw"]
+        if cuts is None or only_reader(graph, node.inputs[0]) is None or strides != [1, 1]:
             continue
         _, height, width, _ = graph.tensors[host.inputs[0]].shape
         _, rows, columns, _ = graph.tensors[host.inputs[1]].shape
         padding = window_of(host.attributes, (height, width), (rows, columns)).padding
-        if host.attributes.integer("stride_w", 1) != 1 or any(c > p for c, p in zip(cuts, padding, strict=True)):
+        if any(c > p for c, p in zip(cuts, padding, strict=True)):
             continue
         left = tuple(p - c for p, c in zip(padding, cuts, strict=True))
         attributes = host.attributes.updated(explicit_padding=left)
@@ -296,7 +296,7 @@ def _cuts(graph: Graph, node: Node) -> tuple[int, int, int, int] | None:
     """Return what a slice cuts off an image: top, bottom, left, right; None where it does something else."""
     old, new = (graph.tensors[t].shape for t in (node.inputs[0], node.outputs[0]))
     given = [graph.tensors[t].data for t in node.inputs[1:]]
-    if len(old) != 4 or len(new) != 4 or old[0] != new[0] or old[3] != new[3] or any(data is None for data in given):
+    if len(new) != 4 or old[0] != new[0] or old[3] != new[3] or any(data is None for data in given):
         return None
     if node.operator == "strided_slice" and (given[2] != 1).any():  # type: ignore[union-attr]
         return None
