@@ -24,6 +24,13 @@ def test_every_code(oracle, dtype, data):
     check_against_oracle(oracle, graph, [codes])
 
 
+@pytest.mark.parametrize("dtype", [*QUANTISED, DType.INT4])
+def test_types_of_8_bits_are_a_table(dtype):
+    """256 float32 stay in the first-level cache, 65536 do not."""
+    graph = lower(one_input("dequantize", (4,), (dtype, affine(dtype, 0.1)), (FLOAT32, None)))
+    assert (graph.nodes[0].params.table is not None) == (dtype in EIGHT_BITS)
+
+
 @pytest.mark.parametrize("dtype", EIGHT_BITS)
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_per_channel(oracle, dtype, axis):
