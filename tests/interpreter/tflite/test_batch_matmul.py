@@ -155,3 +155,20 @@ def test_weights_of_several_scales_give_the_zero_point(oracle, dtype):
     w = b.constant("w", rng.integers(-127, 128, (4, 3)).astype(np.int8), scales)
     y = b.add("batch_matmul", [x, w], (2, 3), dtype, q, adj_x=False, adj_y=False, asymmetric_quantize_inputs=False)
     check_against_oracle(oracle, b.build([y]), [rng.integers(-100, 100, (3, 2, 4)).astype(dtype.storage)])
+
+
+@pytest.mark.parametrize(
+    ("stack", "fits"), [((2, 2, 2), True), ((3, 2, 2), False), ((2, 2, 3), True), ((4, 2, 2), False)]
+)
+def test_sums_of_weights_of_five_axes(oracle, stack, fits):
+    """TFLite sums up as many matrices as the inner two axes of the stack hold, and looks for the sum at a + b + c."""
+    rng, b = np.random.default_rng(6), GraphBuilder("batch_matmul")
+    weights = rng.integers(-127, 128, (*stack, 5, 4)).astype(np.int8)
+    operands = [b.input("x", (*stack, 3, 5), FLOAT32), b.constant("w", weights, affine(INT8, 0.02))]
+    options = {"version": 4, "asymmetric_quantize_inputs": True}
+    graph = b.build([b.add("batch_matmul", operands, (*stack, 3, 4), FLOAT32, **options)])
+    if fits:
+        check_against_oracle(oracle, graph, random_inputs(rng, graph, 1))
+        return
+    with pytest.raises(UnsupportedError, match="TFLite sums up 4 of their matrices and reads on"):
+        lower(graph)

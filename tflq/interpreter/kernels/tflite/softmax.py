@@ -35,6 +35,7 @@ from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.kernels.plain.elementwise import lower_unary
 from tflq.interpreter.numerics.fixed_point import (
+    INT32_MAX,
     INT32_MIN,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
@@ -110,7 +111,7 @@ def _lower_softmax(node: Node, operands: Operands) -> Softmax | SoftmaxInt16:
     _require_output(dtype, output)
     if dtype is DType.INT16:
         return _lower_int16(source, beta)
-    real = min(beta * float(scale) * (1 << (31 - DIFFERENCE_BITS)), 2.0**31 - 1)
+    real = min(beta * float(scale) * (1 << (31 - DIFFERENCE_BITS)), float(INT32_MAX))
     if not real > 1.0:
         raise UnsupportedError(
             f"beta {beta} with input scale {scale}: beta * scale * 2^26 is {real:.6g}; TFLite aborts the process at 1 "
@@ -270,7 +271,7 @@ def _lower_log_softmax(node: Node, operands: Operands) -> LogSoftmax:  # noqa: A
             f"the output has scale {scale} and zero point {zero_point}; TFLite's {dtype.value} log_softmax takes 1/16 "
             f"and {dtype.maximum}"
         )
-    real = min(float(per_tensor(source)[0]) * (1 << (31 - DIFFERENCE_BITS)), 2.0**31 - 1)
+    real = min(float(per_tensor(source)[0]) * (1 << (31 - DIFFERENCE_BITS)), float(INT32_MAX))
     found, _ = addends_of(real)
     reverse, reverse_shift = quantize_multiplier_smaller_than_one(2.0 ** (31 - found.left_shift) / found.multiplier)
     difference = -np.arange(256, dtype=np.int64)
