@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from tests.converters.tpu_mlir.networks import binary, quantised
 from tests.support.command import tflq
 from tests.support.data import data_path
 from tests.support.onnx_run import run_onnx
@@ -16,7 +17,7 @@ from tflq.converters.tflite import read_model
 from tflq.converters.tpu_mlir import TPU_MLIR
 from tflq.converters.tpu_mlir.tables import parse_calibration_table
 from tflq.errors import OptionError
-from tflq.graph import DType, dequantise, float_view
+from tflq.graph import DType, Model, dequantise, float_view
 from tflq.interpreter import Engine
 
 pytest.importorskip("onnx", reason="onnx is not installed: it comes with tflq[onnx]")
@@ -121,3 +122,37 @@ def test_the_build_script_says_chip_borders_and_preprocessing() -> None:
     assert "--quant_output" not in deploy
     with pytest.raises(OptionError, match="mean=a,b: numbers with commas between are needed"):
         TPU_MLIR.quantise(model.main, parse_settings(TPU_MLIR.settings, ["mean=a,b"]))
+
+
+@pytest.mark.parametrize(("setting", "option"), [
+    ("", ""), ("asymmetric=true", "--asymmetric"), ("chip=bm1690", "--chip bm1690"),
+    ("quant_input=true", "--quant_input"), ("quant_output=true", "--quant_output"), ("mean=1,2.5", "--mean 1,2.5"),
+    ("scale=0.5", "--scale 0.5"), ("pixel_format=bgr", "--pixel_format bgr"),
+])  # fmt: skip
+def test_each_option_of_the_build_script(setting: str, option: str) -> None:
+    """Alone, beside the default of the others; of a network with two inputs."""
+    graph = binary("add", {"a": (-1.0, 1.0), "b": (-1.0, 1.0), "y": (-2.0, 2.0)})
+    settings = parse_settings(TPU_MLIR.settings, [setting] if setting else [])
+    files = TPU_MLIR.emit(TPU_MLIR.quantise(graph, settings), Model([graph]))
+    script = next(data for name, data in files.items() if name.endswith("_build.sh")).decode()
+    assert "--input_shapes '[[1,2,4,4],[1,2,4,4]]'" in script
+    assert "samples named a, b:" in script
+    options = (
+        "--asymmetric",
+        "--quant_input",
+        "--quant_output",
+        "--mean",
+        "--scale",
+        "--pixel_format",
+        "--quantize_table",
+    )
+    assert [o for o in options if o in script] == [o for o in options if o == option.split(" ")[0]]
+    assert option in script
+    assert ("--chip bm1684x " in script) is not setting.startswith("chip")
+
+
+@pytest.mark.parametrize("text", ["mean=a", "scale=1,,2", "scale=1;2"])
+def test_numbers_of_the_build_script_that_are_none(text: str) -> None:
+    graph = binary("add", {"a": (-1.0, 1.0), "b": (-1.0, 1.0), "y": (-2.0, 2.0)})
+    with pytest.raises(OptionError, match=f"{text}: numbers with commas between are needed"):
+        quantised(graph, [text])

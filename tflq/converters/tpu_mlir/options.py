@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tflq.converters.settings import key
 from tflq.converters.tpu_mlir.tables import MODES
@@ -68,8 +68,8 @@ class Deployment:
         preprocessing: options of model_transform.py -> values.
     """
 
-    asymmetric: bool = False
-    chip: str = "bm1684x"
-    quant_input: bool = False
-    quant_output: bool = False
-    preprocessing: Mapping[str, str] = field(default_factory=dict)
+    asymmetric: bool
+    chip: str
+    quant_input: bool
+    quant_output: bool
+    preprocessing: Mapping[str, str]

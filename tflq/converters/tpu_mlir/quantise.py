@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from tflq.converters.onnx import OnnxGraph, translate
 from tflq.converters.onnx.options import OnnxOptions
@@ -62,7 +62,7 @@ class TableOrigin:
     """
 
     table: CalibrationTable
-    deployment: Deployment = field(default_factory=Deployment)
+    deployment: Deployment
 
 
 def float_network(graph: Graph) -> tuple[Graph, OnnxGraph]:
