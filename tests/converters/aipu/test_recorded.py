@@ -52,10 +52,15 @@ FIXED = ("bounding_box", "pyramid_roi_align", "roi_align")
 FLOAT = [
     (kind, name)
     for kind, name in dict.fromkeys((kind, name) for kind, name, _ in CASES)
-    if not name.startswith(("arg pool", "count", "log_softmax", "one_hot (0.25", "product times"))
-    and (kind != "drawn" or DRAWN[name].operator not in WITHOUT_FLOAT)
+    if not name.startswith(
+        ("arg pool", "count", "limits 0.5", "log_softmax", "one_hot (0.25", "product times", "the best")
+    )
+    and (kind == "networks" or {"layers": LAYERS, "drawn": DRAWN}[kind][name].operator not in WITHOUT_FLOAT)
 ]
-"""Those with a float kernel; some ranges are the layer's own: of LogSoftmax, of OneHot, of what MatMul takes in."""
+"""Those with a float kernel; some ranges are the layer's own: of LogSoftmax, of OneHot, of what MatMul takes in.
+
+And of a CLIP above 0, whose type holds 0 all the same; "the best" boxes are those of NMS.
+"""
 NOT_READ_BACK = (
     "transposed ((3, 3), (1, 1), (1, 1, 1, 1))",  # float32 sums are a setting that stands in no file
     "reduce PROD (1, 2)",  # multipliers of 30 products go beyond their types at 16 bits
