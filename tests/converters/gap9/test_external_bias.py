@@ -16,8 +16,10 @@ from tflq.interpreter import lower
 _FILTER, _SUM = (-2.0, 3.0), (-2.5, 3.5)
 
 
-def _sum(shape: tuple[int, ...], operator: str = "add", activation: str = "none", readers: int = 1) -> Model:
-    net = Net(shape=(1, 4, 4, 4))
+def _sum(
+    shape: tuple[int, ...], operator: str = "add", activation: str = "none", readers: int = 1, side: int = 8
+) -> Model:
+    net = Net(shape=(1, side, side, 4))
     x = net.conv(net.x, _FILTER)
     codes = np.arange(np.prod(shape), dtype=np.int8).reshape(shape) * 9 - 30
     added = net.builder.constant("k", codes, encoding((-1.0, 1.0)))
@@ -70,7 +72,7 @@ def test_nntool_keeps_the_range_in_front_of_the_sum() -> None:
 )
 def test_sums_that_stay(shape: tuple[int, ...], operator: str, readers: int) -> None:
     """Maps, one number a row or column, other operators, and what another reader takes without the constant."""
-    assert [n.name for n in _lowered(_sum(shape, operator, readers=readers)).nodes if n.operator == operator]
+    assert [n.name for n in _lowered(_sum(shape, operator, readers=readers, side=4)).nodes if n.operator == operator]
 
 
 def test_reshapes_that_undo_each_other_let_a_pool_into_the_fusion() -> None:

@@ -50,6 +50,12 @@ _ONE_IMAGE = "several images or rows at a time: every published case has one"
 _IN_MEMORY = "padding that the cluster must put into memory first: no public cycles of GAP9 for it"
 
 
+def _known(figure: Figure) -> float:
+    """Return the value of a figure that is offered."""
+    assert figure.value is not None
+    return figure.value
+
+
 def layer_estimate(graph: Graph, index: int) -> LayerEstimate:
     """Return what a node of a quantised graph costs."""
     node = graph.nodes[index]
@@ -74,7 +80,7 @@ def _on_ne16(graph: Graph, index: int, layer: Filter, count: Figure) -> LayerEst
     transfer = weight_bytes(layer) / BYTES_PER_CYCLE
     weights = exact(layer.planes_bytes + layer.parameter_bytes, "bytes", LAYOUT)
     working = exact(layer.working_set_bytes, "bytes", COUNT)
-    used = 100 * (count.value or 0) / (layer.macs_per_cycle * found.total)
+    used = 100 * _known(count) / (layer.macs_per_cycle * found.total)
     return LayerEstimate(
         index,
         node.name,
@@ -128,7 +134,7 @@ def bound_of(found: Cycles, transfer: float) -> str:
 
 def tiles_of(working: Figure) -> int:
     """Return the least number of tiles: every byte of a layer must come into L1."""
-    return ceil(int(working.value or 0), L1_BYTES - L1_RESERVED_BYTES)
+    return ceil(int(_known(working)), L1_BYTES - L1_RESERVED_BYTES)
 
 
 def remark_of(working: Figure) -> str:
@@ -199,7 +205,7 @@ def _cycles(layers: Sequence[LayerEstimate], memory: Mapping[str, Figure]) -> Fi
     if unknown:
         named = "; ".join(f"{layer.name}: {layer.cycles.basis}" for layer in unknown)
         return not_offered("cycles", named)
-    if (memory["L2"].value or 0) > L2_BYTES:
+    if _known(memory["L2"]) > L2_BYTES:
         return not_offered(
             "cycles", "constants and activations do not fit L2; no public bandwidth of the memory behind it"
         )
@@ -208,7 +214,7 @@ def _cycles(layers: Sequence[LayerEstimate], memory: Mapping[str, Figure]) -> Fi
     if on_ne16:
         fitted = total(on_ne16, "cycles", _FIT)
         if fitted.grade is Grade.FITTED:
-            fitted = within(fitted.value or 0, "cycles", Grade.FITTED, 1 - NETWORK_ERROR, 1 + NETWORK_ERROR, _FIT)
+            fitted = within(_known(fitted), "cycles", Grade.FITTED, 1 - NETWORK_ERROR, 1 + NETWORK_ERROR, _FIT)
         parts.append(fitted)
     found = total(parts, "cycles", _FIT)
     return found if found.grade is not Grade.SINGLE_CASE else replace(found, basis=_SINGLE)
@@ -220,7 +226,7 @@ def _at(point: Point, cycles: Figure, macs: Figure) -> dict[str, Figure]:
     if cycles.value is None or cycles.low is None:
         reason = "the cycles of the network are not offered"
         return {names[0]: not_offered("us", reason), names[1]: not_offered("uJ", reason)}
-    count, mhz = macs.value or 0, point.megahertz
+    count, mhz = _known(macs), point.megahertz
     basis = f"{cycles.basis}; cycles / {mhz} MHz"
     energy = point.energy(cycles.value, count)
     words = (
@@ -243,7 +249,7 @@ def _memory(graph: Graph, layers: Sequence[LayerEstimate]) -> tuple[dict[str, Fi
         arena.planned_bytes, "bytes", "tflq's plan of the tensors that live at a time; AutoTiler has its own"
     )
     l2 = total((weights, activations), "bytes", "constants and activations together")
-    largest = max(layers, key=lambda layer: layer.working_set.value or 0, default=None)
+    largest = max(layers, key=lambda layer: _known(layer.working_set), default=None)
     memory = {"constants": weights, "activations": activations, "L2": l2}
     if largest is not None:
         memory["largest layer"] = largest.working_set
@@ -251,6 +257,6 @@ def _memory(graph: Graph, layers: Sequence[LayerEstimate]) -> tuple[dict[str, Fi
     remarks = [f"L1: 128 KiB, of which 16 KiB are taken to be the program's (assumed): {room} KiB for a layer"]
     tiled = [f"{layer.name} ({layer.remark})" for layer in layers if layer.remark]
     remarks.append("every layer fits L1 as a whole" if not tiled else f"tiled: {', '.join(tiled)}")
-    fits = (l2.value or 0) <= L2_BYTES
+    fits = _known(l2) <= L2_BYTES
     remarks.append(f"constants and activations {'fit' if fits else 'do not fit'} L2 (1.5 MiB)")
     return memory, remarks

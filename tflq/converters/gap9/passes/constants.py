@@ -169,7 +169,7 @@ def _weight_bits(weights: Tensor, options: LayerOptions, on_ne16: bool) -> int:
     """The file's width is an upper bound, but for a layer that was named."""
     if not on_ne16:
         return 8
-    stored = min(weights.affine.bits, 8) if isinstance(weights.quantisation, Affine) else 8
+    stored = weights.affine.bits if isinstance(weights.quantisation, Affine) else 8
     return options.weight_bits if options.weight_bits_requested else min(stored, options.weight_bits)
 
 
