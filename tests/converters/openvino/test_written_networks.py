@@ -20,6 +20,8 @@ CLOSE = {
 }  # fmt: skip
 """Networks of which a real lies so close to the middle of two levels that the plug-in's float32 decides otherwise, or
 adds a constant in float32 behind its levels."""
+STEEP = {"slopes up to 63.5": 63.5}
+"""Network -> the slope of its PRELU, which multiplies what the plug-in's float32 sums differ by."""
 AVERAGED = "average_pool_2d of 3 by 1, valid, rectified False, border 1"
 CHOSEN = [*NETWORKS, *(n for n in [*VARIANTS][::2] if n != AVERAGED)]
 
@@ -36,5 +38,5 @@ def test_the_runtimes_numbers(name: str) -> None:
     for t, other in zip(engine.graph.outputs, theirs, strict=True):
         mine = channels_first(ours[t])
         assert mine.shape == other.shape
-        share = 0.025 if name in CLOSE else 1e-5
+        share = 0.025 if name in CLOSE else 1e-5 * STEEP.get(name, 1)
         assert np.abs(mine.astype(np.float64) - other).max() <= share * np.abs(mine).max()

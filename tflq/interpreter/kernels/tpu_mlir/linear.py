@@ -26,6 +26,7 @@ from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multip
 from tflq.interpreter.layers.linear import Scheme, linear_kernels
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN
 from tflq.interpreter.numerics.requantise import StepMaps, fit_step_map
+from tflq.interpreter.numerics.thresholds import LARGEST_SHIFT, of_rounded_shift
 from tflq.interpreter.operands.checks import EIGHT_BITS, require_same_type, require_type
 from tflq.interpreter.operands.products import Adjoints, require_product
 from tflq.interpreter.operands.windows import transposed_window
@@ -65,6 +66,11 @@ class FilterParams(Scheme):
         scaled = shift_half_up((accumulators + self.bias) * self.rescale.multiplier, self.rescale.shift)
         return np.clip(scaled + self.output_zero_point, self.minimum, self.maximum)
 
+    def reach(self, codes: Integers) -> Integers:
+        """Return the smallest accumulators without bias whose quantized values are at least `codes`."""
+        whole = codes - self.output_zero_point
+        return of_rounded_shift(whole, self.rescale.multiplier, self.rescale.shift) - self.bias
+
     @property
     def pad_value(self) -> int:
         """Zx, which the bias folds."""
@@ -102,9 +108,11 @@ def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterPar
 
 
 def _fitted(found: FilterParams, lower: Integers, upper: Integers) -> StepMaps | None:
-    slope = found.rescale.multiplier * np.exp2(-found.rescale.shift.astype(np.float64))
+    m, s = found.rescale.multiplier, found.rescale.shift
+    slope = np.broadcast_to(m * np.exp2(-s.astype(np.float64)), found.bias.shape)
     limits = (found.output_zero_point, found.minimum, found.maximum)
-    return fit_step_map(found.exact, np.broadcast_to(slope, found.bias.shape), found.bias, lower, upper, *limits)
+    reach = found.reach if np.all(s >= 0) and np.all(s <= LARGEST_SHIFT) else None
+    return fit_step_map(found.exact, slope, found.bias, lower, upper, *limits, reach)
 
 
 def _refuse_overflow(lower: Integers, upper: Integers) -> None:
