@@ -145,10 +145,13 @@ class Program:
         context = _Context(self, values)
         reorders = bool(self._samples_last) and samples >= SAMPLES_LAST_FROM and not listeners
         for part in steps:
-            made = part.run(values, samples) if isinstance(part, CompiledRun) else None
-            if made is not None:
-                values.update(made)
-            for step in (part,) if isinstance(part, Step) else part.steps if made is None else ():
+            if isinstance(part, Step):
+                alone: Sequence[Step] = (part,)
+            else:
+                made = part.run(values, samples)
+                values.update(made or {})
+                alone = part.steps if made is None else ()
+            for step in alone:
                 if reorders:
                     self._reorder(step, values)
                 self._run_step(step, context, samples, listeners)

@@ -88,10 +88,14 @@ class StepMaps:
 
     def serving(self, count: int) -> StepMap | None:
         """Return the map for so many more accumulators; None where the rule itself must run."""
-        if self.served >= PAYS * self.slope.size * (self.maximum - self.minimum):
+        if self.served >= self._pays:
             return self.best
         self.served += count
         return self.in_float64
+
+    @cached_property
+    def _pays(self) -> int:
+        return PAYS * self.slope.size * (self.maximum - self.minimum)
 
     def steps(self) -> Steps:
         """Return the rule as thresholds."""

@@ -219,9 +219,10 @@ class FullyConnected(WeightedLayer[MatrixProduct]):
         return make_constants(self.rule, bounds, zero_points, weights, bias, prepare_product, fit)
 
     def compute(self, constants: LayerConstants[MatrixProduct], x: Array) -> Array:
-        """Return the quantized values of x as [S, rows, O]."""
-        rows = x.reshape(x.shape[0], -1, constants.weights.shape[1])
-        return constants.rescale.apply(accumulate_product(constants.prepared, rows))
+        """Return the quantized values of x as [S, rows, O], or [S, ..., O] with axes kept."""
+        shape = output_shape(x.shape, constants.weights.shape, self.keep_dimensions)
+        rows = x.reshape(-1, constants.weights.shape[1])
+        return constants.rescale.apply(accumulate_product(constants.prepared, rows)).reshape(shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,15 +269,15 @@ def run(
     bias: Array | None = None,
 ) -> tuple[Array, ...]:
     """Run FULLY_CONNECTED: T[S, ..., K], weights [O, K], bias [O] -> T[S, rows, O], or T[S, ..., O] with axes kept."""
+    if isinstance(params, FullyConnected):
+        return (params.run(x, weights, bias),)
     if isinstance(params, HybridFullyConnected):
         return run_hybrid(params, x, weights, bias)
     if isinstance(params, BlockwiseFullyConnected):
         return run_blockwise(params, x, weights, bias)
-    if isinstance(params, ShuffledFullyConnected):
-        inner = shuffled_input(x)
-        total = _run_dense(params.layer, inner, unshuffled(weights), bias)
-        return total, shuffled_workspace(inner, weights.shape[2]).reshape(len(x), *params.workspace)
-    return (_run_dense(params, x, weights, bias),)
+    inner = shuffled_input(x)
+    total = params.layer.run(inner, unshuffled(weights), bias)
+    return total, shuffled_workspace(inner, weights.shape[2]).reshape(len(x), *params.workspace)
 
 
 def _lower_shuffled(node: Node, operands: Operands) -> ShuffledFullyConnected:
@@ -285,9 +286,3 @@ def _lower_shuffled(node: Node, operands: Operands) -> ShuffledFullyConnected:
     weights = None if stored is None else unshuffled(stored)
     layer = with_constants(FullyConnected(0, 0, rule, None, DType.INT8, keep), weights, operands.input(2))
     return ShuffledFullyConnected(layer, workspace)
-
-
-def _run_dense(layer: FullyConnected, x: Array, weights: Array, bias: Array | None) -> Array:
-    shape = output_shape(x.shape, weights.shape[1:], layer.keep_dimensions)
-    found = layer.run(x, weights, bias)
-    return found.reshape(len(found), *shape[1:])
