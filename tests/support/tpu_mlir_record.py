@@ -45,7 +45,7 @@ def _is_taken(name: str) -> bool:
 def _recorded(tool: Tool, names: list[str]) -> Iterator[dict[str, Any]]:
     """Yield one group; where the tool refuses it, its halves."""
     graph, inputs = together(names)
-    found: dict[str, Any] = {"names": names, "layers": {}}
+    found: dict[str, Any] = {"names": names, "layers": {}, "differs": {}}
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch)
         made = artefacts_of(lowered(graph, "sym"), Model([graph]))
@@ -74,7 +74,7 @@ def _recorded(tool: Tool, names: list[str]) -> Iterator[dict[str, Any]]:
             differs = {words.split(": ")[0]: words for words in problems(lowered(graph, mode), inputs, layers)}
             for name, words in differs.items():
                 sys.stderr.write(f"{mode} {names[int(name[1:].split('_')[0])]}: {words}\n")
-            found["layers"][mode] = [layer for layer in layers if layer["name"] not in differs]
+            found["layers"][mode], found["differs"][mode] = layers, sorted(differs)
     yield found
 
 

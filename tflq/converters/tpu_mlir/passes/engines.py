@@ -28,7 +28,7 @@ class Engine:
     Attributes:
         kind: INT8, F16, F32, or as its input.
         reason: why, where it is not plain INT8.
-        is_asked: whether a layer rule asked for it: then it goes into the quantisation table.
+        is_asked: whether it goes into the quantisation table: where a layer rule asks, or INT8 is wrong in TPU-MLIR.
     """
 
     kind: str
@@ -81,6 +81,12 @@ def _subtraction(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> En
     if max(spans[t].magnitude for t in operands) > spans[node.outputs[0]].magnitude:
         return Engine(F16, "an operand of the difference reaches further than its result")
     return Engine(F32, "sub in the asymmetric mode") if asymmetric else Engine(INT8)
+
+
+def _extreme(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> Engine:  # noqa: ARG001
+    if form_of(graph, node) in (Form.TWO, Form.SCALAR):
+        return Engine(INT8)
+    return Engine(F16, f"TPU-MLIR does not quantise the constant of a {node.operator}", True)
 
 
 def _far_apart(node: Node, spans: Spans) -> Engine:
@@ -154,4 +160,6 @@ _RULES: dict[str, Callable[[Graph, Node, Spans, bool], Engine]] = {
     "resize_nearest_neighbor": _nearest,
     "gather": _gather,
     "concatenation": _concatenation,
+    "maximum": _extreme,
+    "minimum": _extreme,
 }

@@ -62,7 +62,7 @@ class _Expansion:
 
 def expand(graph: Graph) -> Graph:
     """Return the graph with one node for each that TPU-MLIR has; tensors keep their numbers, nodes their names."""
-    graph = recognise_layer_normalization(recognise_prelu(_read(widen_halves(graph))))
+    graph = recognise_layer_normalization(recognise_prelu(_constants_behind(_read(widen_halves(graph)))))
     result = replace(graph.copy(), nodes=[])
     for node in graph.nodes:
         rule = _RULES.get(node.operator)
@@ -81,6 +81,19 @@ def _read(graph: Graph) -> Graph:
         else:
             gone.add(index)
     return without_nodes(graph, gone)
+
+
+def _constants_behind(graph: Graph) -> Graph:
+    """Return the graph with constants as second operands where the order does not count.
+
+    TPU-MLIR does so itself with sums and products, and lists multipliers in that order. A number in front of a maximum
+    or minimum it takes for a constant of several numbers, which it does not quantise.
+    """
+    result = graph.copy()
+    for index, node in enumerate(graph.nodes):
+        if node.operator in ("add", "mul", "maximum", "minimum") and constant_operand(graph, node) == 0:
+            result.nodes[index] = replace(node, inputs=node.inputs[::-1])
+    return result
 
 
 def _square(e: _Expansion) -> bool:

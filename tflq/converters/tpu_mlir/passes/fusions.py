@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.arrays import Singles
-from tflq.converters.passes.patterns import constant_operand, fused_activation, only_reader
+from tflq.converters.passes.patterns import fused_activation, only_reader
 from tflq.converters.passes.rewrite import constant, without_nodes
 from tflq.converters.tpu_mlir.passes.forms import (
     Form,
@@ -63,9 +63,7 @@ def fuse_softsign(graph: Graph) -> Graph:
         total = only_writer(graph, node.inputs[1], "add")
         if total is None or form_of(graph, graph.nodes[total]) is not Form.SCALAR:
             continue
-        magnitude = only_writer(
-            graph, graph.nodes[total].inputs[1 - (constant_operand(graph, graph.nodes[total]) or 0)], "abs"
-        )
+        magnitude = only_writer(graph, graph.nodes[total].inputs[0], "abs")
         if magnitude is None or scalar_of(graph, graph.nodes[total]) != 1:
             continue
         if graph.nodes[magnitude].inputs[0] == node.inputs[0]:
@@ -218,7 +216,7 @@ def _scale_and_offset(graph: Graph, node: Node) -> tuple[Factors, Singles | None
 
 
 def _host(graph: Graph, node: Node, is_rectified: bool = False) -> int | None:
-    x = next(t for t in node.inputs if not graph.tensors[t].is_constant)
+    x = node.inputs[0]
     writer = graph.producers().get(x)
     if writer is None or only_reader(graph, x) is None:
         return None
@@ -249,16 +247,15 @@ def _folded(graph: Graph, host: Node, node: Node, scale: Factors, offset: Single
 
 
 def _depthwise(graph: Graph, node: Node, scale: Factors, offset: Singles | None) -> Node:
-    position = constant_operand(graph, node)
-    assert position is not None
     if is_channels_last(node):
         raise UnsupportedError(
             f"target tpu-mlir: {node.operator} {node.name}: one number for each place along axis 1 of a tensor that is "
             f"no image in TPU-MLIR, which makes a convolution of it; write the constant in the tensor's full shape"
         )
-    name = graph.tensors[node.inputs[position]].name
+    x, c = node.inputs
+    name = graph.tensors[c].name
     inputs = (
-        node.inputs[1 - position],
+        x,
         graph.add_tensor(constant(f"{name}_weights", scale.reshape(1, 1, 1, -1))),
         graph.add_tensor(constant(f"{name}_bias", np.zeros_like(scale) if offset is None else offset)),
     )
@@ -321,17 +318,18 @@ def fold_bias(graph: Graph) -> Graph:
         if node.operator != "reshape":
             continue
         add = only_writer(graph, node.inputs[0], "add", True)
-        position = None if add is None else constant_operand(graph, graph.nodes[add])
-        if add is None or position is None:
+        if add is None:
             continue
-        total, (value, c) = graph.nodes[add], (graph.nodes[add].inputs[p] for p in (1 - position, position))
+        total = graph.nodes[add]
+        value, c = total.inputs
+        data = graph.tensors[c].data
+        if data is None:
+            continue
         between = only_writer(graph, value, "reshape")
         product = None if between is None else only_writer(graph, graph.nodes[between].inputs[0], "fully_connected")
         if between is None or product is None or filter_parameters(graph, graph.nodes[product])[1] is not None:
             continue
         shape, old = (graph.tensors[n.outputs[0]].shape for n in (total, node))
-        data = graph.tensors[c].data
-        assert data is not None
         wide = np.broadcast_to(data.astype(np.float32), shape).reshape(-1, old[-1])
         if graph.tensors[graph.nodes[product].outputs[0]].shape != old or np.any(wide != wide[0]):
             continue

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflq.converters.passes.patterns import constant_operand, fused_activation, only_reader
+from tflq.converters.passes.patterns import fused_activation, only_reader
 from tflq.converters.passes.rewrite import constant, without_nodes
 from tflq.converters.tpu_mlir.passes.forms import Form, form_of, reduced_axes, scalar_of
 from tflq.graph import Attributes, Graph, Node
@@ -24,10 +24,9 @@ def recognise_prelu(graph: Graph) -> Graph:
             product = search.writer(node.inputs[right], "mul")
             if positive is None or product is None:
                 continue
-            position = constant_operand(graph, graph.nodes[product])
-            chain = [] if position is None else search.chain(graph.nodes[product].inputs[1 - position], _INNER)
+            x, slopes = graph.nodes[product].inputs
+            chain = search.chain(x, _INNER) if graph.tensors[slopes].is_constant else []
             if len(chain) == len(_INNER) and search.input(chain[-1]) == search.input(positive):
-                slopes = graph.nodes[product].inputs[position or 0]
                 inputs = (search.input(positive), slopes)
                 result.nodes[index] = replace(node, operator="prelu", inputs=inputs, attributes=Attributes({}))
                 gone.update((positive, product, *chain))
@@ -142,8 +141,7 @@ class _Normalization:
         total = search.writer(search.input(root), "add")
         if total is None or form_of(graph, graph.nodes[total]) is not Form.SCALAR:
             return None
-        position = constant_operand(graph, graph.nodes[total]) or 0
-        variance = search.writer(graph.nodes[total].inputs[1 - position], "mean")
+        variance = search.writer(search.input(total), "mean")
         square = None if variance is None else search.writer(search.input(variance), "squared_difference")
         if variance is None or square is None:
             return None

@@ -118,8 +118,6 @@ class _Unification:
     def _take_back(self, t: int, span: Span) -> None:
         """As `_set`, also for what TPU-MLIR's one layer in front moves, whoever reads that."""
         writer = self._writers.get(t)
-        if self.spans[t] == span:
-            return
         for moved in (t, *self._moves.get(t, ())):
             self._set(moved, span)
         if writer is not None and self.graph.nodes[writer].operator == "depth_to_space":
