@@ -1,0 +1,71 @@
+"""NE16's jobs, run by a model of its register page (tests/support/ne16.py), against the layer's own integers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from peers.ne16_rtl import drawn_filter, filters_of
+
+from tests.support.ne16 import run
+from tflq.analysis.executions import for_target
+from tflq.converters.gap9.jobs.memory import LayerMemory, outputs_after_jobs
+from tflq.converters.gap9.jobs.registers import config_word
+from tflq.converters.settings import parse_settings
+from tflq.converters.targets import find_target
+from tflq.graph import Graph
+
+GUARD, AROUND = 0xA5, 4096
+
+
+def batched(graph: Graph, images: int) -> Graph:
+    """The network for so many images at once."""
+    for t in (*graph.inputs, *graph.outputs):
+        graph.tensors[t] = replace(graph.tensors[t], shape=(images, *graph.tensors[t].shape[1:]))
+    return graph
+
+
+@pytest.mark.parametrize("seed", range(48))
+def test_a_drawn_filter(seed: int) -> None:
+    """All bytes of the output, after each job, and none around it; of one image, two or three."""
+    target = find_target("gap9-ne16")
+    settings = parse_settings(target.settings, (f"weight_bits={2 + seed % 7}",))
+    drawn = batched(drawn_filter(np.random.default_rng([16, seed])), (1, 1, 1, 2, 3)[seed % 5])
+    execution = for_target(drawn, target, settings)
+    for memory, x, y in filters_of(execution, seed):
+        if not isinstance(memory, LayerMemory):
+            continue
+        start, size = memory.at.output, memory.output_bytes
+        content = np.full(start + size + AROUND, GUARD, np.uint8)
+        content[: len(memory.constants)] = np.frombuffer(memory.constants, np.uint8)
+        features = memory.features(x)
+        content[memory.at.features : memory.at.features + features.size] = features.reshape(-1)
+        before = content.copy()
+        for job, wanted in zip(memory.jobs, outputs_after_jobs(memory, x, y), strict=True):
+            run(content, job)
+            left = content[start : start + size]
+            assert np.array_equal(left[wanted != 0], wanted[wanted != 0])
+        assert np.array_equal(memory.output(content[start : start + size].tobytes()).reshape(-1), y.reshape(-1))
+        content[start : start + size] = before[start : start + size]
+        assert np.array_equal(content, before)
+
+
+PLAIN = {"bits": 8, "wide": False, "mode": "3x3", "strided": False, "out_bits": 8, "signed": False, "right_shift": 0,
+         "normalise": False, "shifts": False, "biased": False, "stream_in": False}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changed", "word"),
+    [
+        *(({"bits": b}, b - 1) for b in range(2, 9)),
+        *(({"mode": m}, 7 | bits) for m, bits in (("3x3dw", 1 << 5), ("1x1", 2 << 5), ("taps", 2 << 5))),
+        *(({"mode": "linear"}, 7 | 2 << 5 | 1 << 7), ({"out_bits": 16}, 7 | 1 << 21), ({"out_bits": 32}, 7 | 2 << 21)),
+        *(({"right_shift": n}, 7 | n << 16) for n in (1, 4, 15, 31)),
+        *(({key: True}, 7 | 1 << bit) for key, bit in (("wide", 3), ("normalise", 4), ("strided", 8), ("stream_in", 14))),
+        *(({key: True}, 7 | 1 << bit) for key, bit in (("signed", 23), ("shifts", 24), ("biased", 25))),
+    ],
+)  # fmt: skip
+def test_fields_of_config0(changed: dict[str, int], word: int) -> None:
+    """Their places in NE16's register page; bit 15, the layer's weight offset, is always set."""
+    assert config_word(**{**PLAIN, **changed}) == word | 1 << 15  # type: ignore[arg-type]
