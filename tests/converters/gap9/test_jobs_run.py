@@ -17,6 +17,8 @@ from tflq.converters.targets import find_target
 from tflq.graph import Graph
 
 GUARD, AROUND = 0xA5, 4096
+LONG = (59, 113, 301)
+"""Seeds that give fully connected layers of more than 256 inputs."""
 
 
 def batched(graph: Graph, images: int) -> Graph:
@@ -26,7 +28,7 @@ def batched(graph: Graph, images: int) -> Graph:
     return graph
 
 
-@pytest.mark.parametrize("seed", range(48))
+@pytest.mark.parametrize("seed", [*range(48), *LONG])
 def test_a_drawn_filter(seed: int) -> None:
     """All bytes of the output, after each job, and none around it; of one image, two or three."""
     target = find_target("gap9-ne16")
@@ -62,8 +64,9 @@ PLAIN = {"bits": 8, "wide": False, "mode": "3x3", "strided": False, "out_bits": 
         *(({"mode": m}, 7 | bits) for m, bits in (("3x3dw", 1 << 5), ("1x1", 2 << 5), ("taps", 2 << 5))),
         *(({"mode": "linear"}, 7 | 2 << 5 | 1 << 7), ({"out_bits": 16}, 7 | 1 << 21), ({"out_bits": 32}, 7 | 2 << 21)),
         *(({"right_shift": n}, 7 | n << 16) for n in (1, 4, 15, 31)),
-        *(({key: True}, 7 | 1 << bit) for key, bit in (("wide", 3), ("normalise", 4), ("strided", 8), ("stream_in", 14))),
-        *(({key: True}, 7 | 1 << bit) for key, bit in (("signed", 23), ("shifts", 24), ("biased", 25))),
+        *(({key: True}, 7 | 1 << bit) for key, bit in (("wide", 3), ("normalise", 4), ("strided", 8))),
+        *(({key: True}, 7 | 1 << bit) for key, bit in (("stream_in", 14), ("signed", 23))),
+        *(({key: True}, 7 | 1 << bit) for key, bit in (("shifts", 24), ("biased", 25))),
     ],
 )  # fmt: skip
 def test_fields_of_config0(changed: dict[str, int], word: int) -> None:
