@@ -47,6 +47,7 @@ def run(memory: Array, job: Job) -> None:
     found = Config.of(job["CONFIG0"])
     outputs, weights = _outputs(job, found), _weights(memory, job, found)
     rows, columns = divmod(job["SUBTILE_NB1"], 1 << 16)
+    assert found.mode != "linear" or (rows, columns) == (1, 1)
     for row in range(rows):
         for column in range(columns):
             sums = _sums(_inputs(memory, job, found, (row, column)), weights, found)

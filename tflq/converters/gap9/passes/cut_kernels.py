@@ -21,7 +21,8 @@ def cut_kernels(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
     """Return the graph with kernels of one row over maps of one row, and of one column over maps of one column.
 
     The other taps see padding only. What remains is row pad_top and column pad_left; NNTool keeps row 0 and column 0
-    (numerics=nntool). Engines and scales of weights follow the cut kernel. Kernels with a dilation stay.
+    (numerics=nntool). Engines and scales of weights follow the cut kernel. Kernels with a dilation stay, and those that
+    stand in the padding beside the map.
     """
     result = graph.copy()
     for index, node in enumerate(graph.nodes):
@@ -35,7 +36,8 @@ def _cut(graph: Graph, index: int, first_tap: bool) -> None:
     image, weights = graph.tensors[node.inputs[0]], graph.tensors[node.inputs[1]]
     window = window_of_node(node, image.shape, weights.shape)
     made, before = graph.tensors[node.outputs[0]].shape, (window.top, window.left)
-    axes = [a for a in range(2) if weights.shape[1 + a] > image.shape[1 + a] == 1 == made[1 + a]]
+    kernel = weights.shape[1:3]
+    axes = [a for a in range(2) if before[a] < kernel[a] > image.shape[1 + a] == 1 == made[1 + a]]
     if window.dilation != (1, 1) or not axes or weights.data is None:
         return
     data, padding = weights.data, [window.top, window.bottom, window.left, window.right]

@@ -52,7 +52,7 @@ def _added(graph: Graph, node: Node) -> tuple[int, Reals] | None:
     if position is None:
         return None
     tensor = graph.tensors[node.inputs[position]]
-    if not tensor.shape or any(n != 1 for n in tensor.shape[:-1]):
+    if tensor.shape[-1:] != (tensor.size,):
         return None
     return node.inputs[1 - position], real_constant(tensor).reshape(-1)
 

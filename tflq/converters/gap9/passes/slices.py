@@ -54,18 +54,18 @@ def _cut(graph: Graph, index: int) -> tuple[int, int, int] | None:
         return None
     axis = axes[0]
     picked = _picked(graph, index, axis)
-    return (axis, int(picked[0]), kept[axis]) if picked.size and np.all(np.diff(picked) == 1) else None
+    return (axis, int(picked.min()), kept[axis]) if picked.size and np.all(np.diff(picked, axis=axis) == 1) else None
 
 
 def _picked(graph: Graph, index: int, axis: int) -> Array:
-    """Return which places of one axis the operator's own kernel keeps."""
+    """Return the place along one axis of each element that the operator's own kernel keeps."""
     node, operands = graph.nodes[index], graph.operands(index)
     shape = operands.input(0).shape
     places = np.arange(shape[axis], dtype=np.int64).reshape([-1 if a == axis else 1 for a in range(len(shape))])
     image = np.broadcast_to(places, (1, *shape))
     rule = kernel("gap9", node.operator)
     (result,) = rule.run(rule.lower(node, operands), image, *(None,) * (len(node.inputs) - 1))
-    kept: Array = np.moveaxis(result[0], axis, -1).reshape(-1, result.shape[axis + 1])[0]
+    kept: Array = result.squeeze(axis=0)
     return kept
 
 
