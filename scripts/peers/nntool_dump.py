@@ -126,7 +126,7 @@ def _vendor_text(b: Fields) -> str:
     return f"{kind} S={np.ravel(b['scale'])[0]:.7g} Z={np.ravel(b['zero_point'])[0]}"
 
 
-def _as_read(real: Array, shape: tuple[int, ...]) -> Array:
+def as_read(real: Array, shape: tuple[int, ...]) -> Array:
     """Return [S, N, H, W, C] as NNTool reads it.
 
     Where its graph takes an input in another order of axes, the peer's script puts the file's values there as they are.
@@ -166,8 +166,8 @@ class Comparison:
             tensor = model.main.tensors[source]
             if not tensor.dtype.is_floating:
                 real = (real - tensor.affine.zero_point[0]) * np.float64(tensor.affine.scale[0])
-            as_read = _as_read(real, dump.arrays[f"tensor/{name}"].shape[1:])
-            feeds.append(target.encode(as_read, graph.tensors[wanted]))
+            real = as_read(real, dump.arrays[f"tensor/{name}"].shape[1:])
+            feeds.append(target.encode(real, graph.tensors[wanted]))
         keep = [*graph.inputs, *(t for node in graph.nodes for t in node.outputs)]
         result = Comparison(dump, graph, Engine(graph).run(feeds, keep), constants_of(graph))
         result._walk()

@@ -275,13 +275,17 @@ class Drawn(Net):
             y = self.unary(self.pick("logistic", "tanh", "relu"), y, (0.0, 1.0))
         return [self.add("softmax", [y], self.shapes[y], (0.0, 1.0), beta=1.0)] if self.random.random() < 0.4 else [y]
 
-    def draw(self) -> Graph:
-        """Return a graph of one to four pieces."""
-        pieces: tuple[Callable[[int], int], ...] = (
+    def pieces(self) -> tuple[Callable[[int], int], ...]:
+        """What is drawn."""
+        return (
             *[self.filtered] * 2,
             *(self.curved, self.hard, self.pooled, self.pooled, self.summed, self.shifted, self.shifted, self.joined),
             *(self.parallel, self.sliced, self.moved, self.squeezed, self.padded, self.resized, self.recoded),
         )
+
+    def draw(self) -> Graph:
+        """Return a graph of one to four pieces."""
+        pieces = self.pieces()
         x = self.x
         if self.random.random() < 0.15:
             second = self.maybe(self.input(self.between(), self.shapes[x]))
@@ -296,7 +300,68 @@ class Drawn(Net):
         return graph
 
 
+class Consistent(Drawn):
+    """Draws ranges of activations as a converter finds them: what goes in bounds what comes out; and more moves."""
+
+    def add(self, operator: str, inputs: list[int], shape: Shape, limits: Limits, **options: Attribute) -> int:
+        """Add any operator, its range cut by its activation or its input."""
+        top = self.limits.get(inputs[0], limits)[1]
+        positive = max(top, 0.1)
+        own = {"relu": (0.0, positive), "relu6": (0.0, min(positive, 6.0)), "tanh": (-1.0, 1.0), "logistic": (0.0, 1.0)}
+        own |= {
+            "hard_swish": (-0.375, positive),
+            "leaky_relu": (-0.25, positive),
+            "max_pool_2d": self.limits.get(inputs[0]),
+        }
+        fused = options.get("fused_activation_function", "none")
+        if operator in own:
+            limits = own[operator] or limits
+        elif fused != "none":
+            limits = (0.0, min(max(limits[1], 0.5), 6.0 if fused == "relu6" else np.inf))
+        return super().add(operator, inputs, shape, limits, **options)
+
+    def sequences(self, x: int) -> int:
+        """A map as a sequence: a mean over its positions, weighed, or the sequence again."""
+        host = self.maybe(x)
+        n, h, w, c = self.shapes[host]
+        rows = self.add("reshape", [host, self.indices(n, h * w, c)], (n, h * w, c), self.limits[host])
+        axis = self.pick(1, 2)
+        shape = (n, c) if axis == 1 else (n, h * w)
+        y = self.add(
+            self.pick("mean", "reduce_max"), [rows, self.indices(axis)], shape, self.between(), keep_dims=False
+        )
+        self.others.append(self.dense(y, self.between()))
+        return host
+
+    def turned(self, x: int) -> int:
+        """A transpose of rows and columns, and perhaps back."""
+        host = self.maybe(x)
+        n, h, w, c = self.shapes[host]
+        limits = self.limits[host]
+        y = self.add("transpose", [host, self.indices(0, 2, 1, 3)], (n, w, h, c), limits)
+        if self.random.random() < 0.5:
+            return self.plain(y)
+        return self.add("transpose", [y, self.indices(0, 2, 1, 3)], (n, h, w, c), limits)
+
+    def several(self, x: int) -> int:
+        """A tensor that a filter, a reduction, a pool and a sum read."""
+        a = self.plain(x, activation=self.pick("none", "relu"))
+        b = self.plain(a)
+        self.others.append(self.dense(self.mean(a, self.between()), self.between()))
+        if self.random.random() < 0.5 and min(self.shapes[a][1:3]) > 1:
+            self.others.append(self.plain(self.pool(a, self.limits[a], self.pick("max", "average"))))
+        return self.binary("add", a, b, self.between(), self.pick("none", "relu"))
+
+    def pieces(self) -> tuple[Callable[[int], int], ...]:
+        """The others, and these."""
+        return (*super().pieces(), self.sequences, self.turned, self.several, self.several, self.joined, self.pooled)
+
+
+CONSISTENT = 1000
+"""The first seed of those."""
+
+
 @cache
 def drawn_network(seed: int) -> Graph:
     """Return one network."""
-    return Drawn(seed).draw()
+    return (Drawn if seed < CONSISTENT else Consistent)(seed).draw()

@@ -13,11 +13,13 @@ import json
 import lzma
 import re
 import zlib
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from peers.nntool_dump import as_read
 
 from tests.support.gap9_drawn import drawn_network
 from tests.support.tracked import ROOT
@@ -66,13 +68,20 @@ def digest(values: ArrayLike, is_sorted: bool) -> str:
     return f"{zlib.crc32(np.ascontiguousarray(ordered).tobytes()):08x}"
 
 
-def codes_of(graph: Graph, found: Graph) -> list[Array]:
-    """The samples that NNTool had: every code of the file's type, drawn, in the types of tflq's graph."""
+def codes_of(graph: Graph, found: Graph, shapes: Sequence[Sequence[int]] = ()) -> list[Array]:
+    """The samples that NNTool had: every code of the file's type, drawn, in the types of tflq's graph.
+
+    Args:
+        graph: the file's.
+        found: tflq's.
+        shapes: in which NNTool reads its inputs, where it did.
+    """
     feeds = []
     for i, (source, wanted) in enumerate(zip(graph.inputs, found.inputs, strict=True)):
         tensor = graph.tensors[source]
         codes = np.random.default_rng(i).integers(-128, 128, (SAMPLES, *tensor.shape)).astype(np.int8)
         real = (codes.astype(np.float64) - tensor.affine.zero_point[0]) * np.float64(tensor.affine.scale[0])
+        real = as_read(real, tuple(shapes[i])) if shapes else real
         feeds.append(find_target("gap9-ne16").encode(real, found.tensors[wanted]))
     return feeds
 
@@ -81,7 +90,8 @@ def problems(name: str, numerics: str) -> list[str]:
     """Return what of a recorded network is another now."""
     found, facts = converted(name, numerics), recorded()["networks"][name]
     keep = [*found.inputs, *(t for node in found.nodes for t in node.outputs)]
-    values = Engine(found).run(codes_of(drawn_network(int(name.partition(".")[0])), found), keep)
+    codes = codes_of(drawn_network(int(name.partition(".")[0])), found, facts["inputs"])
+    values = Engine(found).run(codes, keep)
     constants, nodes = constants_of(found), {node.name: node for node in found.nodes}
     wrong = [f"no {layer}" for layer in facts["layers"] if layer not in nodes]
     for layer, fact in facts["layers"].items():

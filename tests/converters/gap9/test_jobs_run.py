@@ -49,6 +49,10 @@ def test_a_drawn_filter(seed: int) -> None:
             left = content[start : start + size]
             assert np.array_equal(left[wanted != 0], wanted[wanted != 0])
         assert np.array_equal(memory.output(content[start : start + size].tobytes()).reshape(-1), y.reshape(-1))
+        beside = (
+            memory.layer.window.top * memory.layer.size_in[1] + memory.layer.window.left
+        ) * memory.layer.input_bytes
+        assert 0 <= memory.at.features - len(memory.constants) - beside < 32, "the padding's pixels lie in front"
         content[start : start + size] = before[start : start + size]
         assert np.array_equal(content, before)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.converters.gap9.operators import LSTM, POOLS, RECTIFIERS
+from tflq.converters.gap9.passes.constants import real_constant
 from tflq.converters.passes.patterns import fused_activation, only_reader
 from tflq.converters.passes.rewrite import derived_tensor, redirect, with_attributes
 from tflq.graph import Attributes, Graph, Node, Range, Tensor, pruned
@@ -123,9 +124,7 @@ def implied_rectifier(range_: Range) -> str | None:
 
 
 def _bound(graph: Graph, bounds: dict[int, float], tensor: int) -> float | None:
-    data = graph.tensors[tensor].data
-    if data is None:
+    stated = graph.tensors[tensor]
+    if stated.data is None:
         return bounds.get(tensor)
-    affine = graph.tensors[tensor].quantisation
-    zero_point = int(affine.zero_point.min()) if affine is not None and hasattr(affine, "zero_point") else 0
-    return np.inf if data.size and int(data.min()) >= zero_point else None
+    return np.inf if stated.size and real_constant(stated).min() >= 0 else None
