@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from peers.ne16_rtl import drawn_filter, filters_of
 
+from tests.support.gap9_nets import Net
 from tests.support.ne16 import run
 from tflq.analysis.executions import for_target
 from tflq.converters.gap9.jobs.memory import LayerMemory, outputs_after_jobs
@@ -31,10 +32,37 @@ def batched(graph: Graph, images: int) -> Graph:
 @pytest.mark.parametrize("seed", [*range(48), *LONG])
 def test_a_drawn_filter(seed: int) -> None:
     """All bytes of the output, after each job, and none around it; of one image, two or three."""
+    check(batched(drawn_filter(np.random.default_rng([16, seed])), (1, 1, 1, 2, 3)[seed % 5]), 2 + seed % 7, seed)
+
+
+@pytest.mark.parametrize("padding", ["same", "valid"])
+@pytest.mark.parametrize(
+    ("kernel", "stride", "dilation"),
+    [
+        *(((1, 1), stride, (1, 1)) for stride in ((1, 2), (2, 1), (2, 3), (3, 3))),
+        *(((3, 3), stride, (1, 1)) for stride in ((1, 2), (2, 1), (3, 3), (2, 2))),
+        *(((3, 3), (1, 1), dilation) for dilation in ((1, 2), (2, 1), (3, 2))),
+        *(((2, 3), (2, 1), (1, 1)), ((4, 1), (1, 2), (1, 1)), ((1, 4), (1, 1), (1, 2)), ((3, 2), (1, 1), (2, 1))),
+    ],
+)
+def test_windows_with_unlike_sides(
+    kernel: tuple[int, int], stride: tuple[int, int], dilation: tuple[int, int], padding: str
+) -> None:
+    net = Net((-1.0, 2.0), (1, 9, 8, 5))
+    extent = [(k - 1) * d if padding == "valid" else 0 for k, d in zip(kernel, dilation, strict=True)]
+    rows, columns = (-(-(n - e) // s) for n, e, s in zip((9, 8), extent, stride, strict=True))
+    codes = net.random.integers(-127, 128, (12, *kernel, 5)).astype(np.int8)
+    weights = net.builder.constant("w", codes, net._scales(12, 0.01))
+    options = {"padding": padding, "fused_activation_function": "none"}
+    options |= dict(zip(("stride_h", "stride_w"), stride, strict=True))
+    options |= dict(zip(("dilation_h_factor", "dilation_w_factor"), dilation, strict=True))
+    y = net.add("conv_2d", [net.x, weights, net._bias(12)], (1, rows, columns, 12), (-5.0, 4.0), **options)
+    check(net.graph(y), 6, 5)
+
+
+def check(graph: Graph, bits: int, seed: int) -> None:
     target = find_target("gap9-ne16")
-    settings = parse_settings(target.settings, (f"weight_bits={2 + seed % 7}",))
-    drawn = batched(drawn_filter(np.random.default_rng([16, seed])), (1, 1, 1, 2, 3)[seed % 5])
-    execution = for_target(drawn, target, settings)
+    execution = for_target(graph, target, parse_settings(target.settings, (f"weight_bits={bits}",)))
     for memory, x, y in filters_of(execution, seed):
         if not isinstance(memory, LayerMemory):
             continue
@@ -48,6 +76,8 @@ def test_a_drawn_filter(seed: int) -> None:
             run(content, job)
             left = content[start : start + size]
             assert np.array_equal(left[wanted != 0], wanted[wanted != 0])
+        assert np.array_equal(left, wanted)
+        assert 0 <= start - memory.at.features - features.size < 16
         assert np.array_equal(memory.output(content[start : start + size].tobytes()).reshape(-1), y.reshape(-1))
         beside = (
             memory.layer.window.top * memory.layer.size_in[1] + memory.layer.window.left
