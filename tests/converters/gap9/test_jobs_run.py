@@ -83,6 +83,11 @@ def check(graph: Graph, bits: int, seed: int) -> None:
             memory.layer.window.top * memory.layer.size_in[1] + memory.layer.window.left
         ) * memory.layer.input_bytes
         assert 0 <= memory.at.features - len(memory.constants) - beside < 32, "the padding's pixels lie in front"
+        used = memory.layer.planes_bytes, memory.layer.parameter_bytes
+        assert 0 <= memory.at.multiplier - used[0] < 16
+        assert used[1] == memory.multiplier.size + memory.shift.size + 4 * memory.bias.size
+        images = memory.layer.images
+        assert memory.layer.working_set_bytes == sum(used) + features.size // images + size // images
         content[start : start + size] = before[start : start + size]
         assert np.array_equal(content, before)
 
