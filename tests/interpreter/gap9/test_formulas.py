@@ -203,8 +203,9 @@ def test_softmax(exponent: int, output: Kind) -> None:
     kind: Kind = (2.0**exponent, 0, "int8")
     x = drawn(kind, (1, 3, 5), exponent + 20, 4)
     x[3] = np.arange(15).reshape(1, 3, 5) - 7
-    _, found = run(one("softmax", [((1, 3, 5), kind)], ((1, 3, 5), output), beta=2.0), x)
+    params, found = run(one("softmax", [((1, 3, 5), kind)], ((1, 3, 5), output), beta=2.0), x)
     table = exp_q15(-np.arange(256, dtype=np.int64) * 2 ** (15 + exponent)).tolist()
+    assert params.exponentials.tolist() == table
     for row, y in zip(x.reshape(-1, 5).tolist(), found.reshape(-1, 5).tolist(), strict=True):
         e = [table[max(row) - v] for v in row]
         inverse = (32767 << 15) // sum(e)
@@ -304,7 +305,7 @@ def test_products_take_no_zero_point(place: int) -> None:
 
 
 POOLS = [((2, 3), (1, 2), "valid"), ((3, 1), (2, 1), "same"), ((1, 4), (3, 2), "same"), ((3, 2), (1, 1), "same"),
-         ((5, 4), (2, 3), "valid")]  # fmt: skip
+         ((5, 4), (2, 3), "valid"), ((1, 1), (2, 1), "same")]  # fmt: skip
 
 
 @pytest.mark.parametrize(("kernel", "stride", "padding"), POOLS)

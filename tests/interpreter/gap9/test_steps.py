@@ -119,7 +119,9 @@ def test_roots_of_small_numbers_are_large() -> None:
 def test_bounds_of_a_type_and_of_a_shift_by_less_than_nothing() -> None:
     assert unwrapped_bounds("abs_of_type", (4,), ((-8, 3),)) == (-8, 8)
     assert unwrapped_bounds("abs_of_type", (8,), ((-3, 100),)) == (-128, 100)
-    assert unwrapped_bounds("norm", (-1,), ((-9, 9),)) == (-1, 0)
+    assert unwrapped_bounds("norm", (-1,), ((-9, 9),)) == (-18, 18)
+    assert unwrapped_bounds("norm", (-3,), ((5, 9),)) == (-1, 72)
+    assert unwrapped_bounds("norm", (-3,), ((-9, -5),)) == (-72, 0)
 
 
 def test_leaves() -> None:

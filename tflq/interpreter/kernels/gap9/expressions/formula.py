@@ -34,9 +34,10 @@ def _constant(numbers: Sequence[int]) -> Bounds:
 
 
 def _norm(numbers: Sequence[int], x: Bounds) -> Bounds:
+    """By a negative amount: what NNTool makes of it, 0 or -1, and what is right, a shift to the left."""
     n = numbers[0]
     if n < 0:
-        return -1, 0
+        return min(-1, x[0] << -n), max(0, x[1] << -n)
     low, high = ((end + ((1 << n) >> 1)) >> n for end in x)
     return low, high
 
