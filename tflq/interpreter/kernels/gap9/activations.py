@@ -162,7 +162,7 @@ def lower_hard_curve(node: Node, operands: Operands, is_swish: bool) -> HardCurv
     if int(x.affine.zero_point[0]):
         raise UnsupportedError(f"input '{x.name}' has zero point {x.affine.zero_point[0]}; {node.operator} takes 0")
     as_nntool = node.attributes.text("numerics", "exact") == "nntool"
-    if is_swish and x.affine.bits == 32 and output.affine.bits > 8 and not as_nntool:
+    if is_swish and x.affine.bits == 32 and output.affine.bits == 16 and not as_nntool:
         raise UnsupportedError(
             f"output '{output.name}' has {output.affine.bits} bits; hard swish takes 8, NNTool's product overflows "
             "(numerics=nntool has its integers)"

@@ -145,8 +145,6 @@ def _table(params: PairParams, first: Tensor, second: Tensor, output: Tensor) ->
 
 def _bias(types: tuple[Affine, ...], y: Affine, scaled: int, sign: int) -> int:
     zero_points = [int(t.zero_point[0]) for t in types]
-    if not any(zero_points) and not int(y.zero_point[0]):
-        return 0
     signs = (1, sign)
     other = 1 - scaled
     s_s, s_o, s_y = (float(a.scale[0]) for a in (types[scaled], types[other], y))

@@ -22,7 +22,7 @@ from tflq.interpreter.kernels.gap9.rounding import round_half_up, taken_for, wra
 from tflq.interpreter.layers.linear import Scheme, linear_kernels
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, norm, wrap_int32
 from tflq.interpreter.numerics.requantise import StepMaps, fit_step_map
-from tflq.interpreter.numerics.thresholds import LARGEST_SHIFT, of_rounded_shift
+from tflq.interpreter.numerics.thresholds import of_rounded_shift
 
 LARGEST_PRE_NORMALIZATION = 8
 _NARROWER = "use narrower weights, features of 8 bits, or SQ8"
@@ -92,8 +92,7 @@ class Rescaling:
         if self.wraps:
             return None
         slope = self.mul_bias.multiplier * np.exp2(-self.mul_bias.shift.astype(np.float64))
-        reach = self.reach if np.all(self.shift >= 0) and np.all(self.shift <= LARGEST_SHIFT) else None
-        return fit_step_map(self.exact, slope, self.bias, lower, upper, 0, self.minimum, self.maximum, reach)
+        return fit_step_map(self.exact, slope, self.bias, lower, upper, 0, self.minimum, self.maximum, self.reach)
 
 
 @dataclass(frozen=True, eq=False)

@@ -84,13 +84,14 @@ def lower(node: Node, operands: Operands) -> LstmParams:
     middle = Q15 if on_ne16 else Q12
     cell_ratio = cell_scale if on_ne16 else cell_scale * Q15 / Q12
     w, r = np.concatenate(inputs), np.concatenate(recurrent)
+    units = operands.output().shape[-1]
     return LstmParams(
         on_ne16=on_ne16,
         time_major=node.attributes.boolean("time_major", False),
         input_product=prepare_product(w, 255),
         recurrent_product=prepare_product(r, 255),
-        input_mul_bias=_joined([g[0] for g in gates], len(inputs[0])),
-        recurrent_mul_bias=_joined([g[1] for g in gates], len(inputs[0])),
+        input_mul_bias=_joined([g[0] for g in gates], units),
+        recurrent_mul_bias=_joined([g[1] for g in gates], units),
         input_bias=np.concatenate([g[2] for g in gates]),
         bias=np.concatenate([g[3] for g in gates]),
         cell_in=mul_bias(cell_ratio),
@@ -99,7 +100,7 @@ def lower(node: Node, operands: Operands) -> LstmParams:
         state_zero_point=int(h.zero_point[0]),
         minimum=0 if on_ne16 else h.minimum_code,
         maximum=h.maximum_code,
-        units=len(inputs[0]),
+        units=units,
         dtype=operands.output().dtype.storage,
     )
 
@@ -113,7 +114,7 @@ def run(params: LstmParams, x: Array, *_constants: Array | None) -> tuple[Array,
     steps = np.moveaxis(x, time_axis, 0)
     products = accumulate_product(params.input_product, steps).astype(np.int64)
     from_input = _input_part(params, products)
-    h = np.full((*steps.shape[1:3], params.units), params.state_zero_point, params.dtype)
+    h = np.full((1, 1, params.units), params.state_zero_point, params.dtype)
     c = np.zeros(h.shape, np.int64)
     outputs = []
     for part in from_input:

@@ -93,7 +93,8 @@ def _pow(numbers: Sequence[int], x: Bounds) -> Bounds:
 
 
 def _rsqrt(_numbers: Sequence[int], x: Bounds) -> Bounds:
-    return 0, _with_margin(q15.rsqrt_q16(max(x[0], 0)))
+    """0 gives what 1 does."""
+    return 0, _with_margin(q15.rsqrt_q16(max(x[0], 1)))
 
 
 def _with_margin(value: object) -> int:
@@ -185,28 +186,29 @@ def shifted(formula: Formula, right: int) -> Formula:
     """Return a formula shifted: with rounding to the right, or to the left where `right` is negative.
 
     Shifts in a row become one: norm a, norm b = norm(a + b); << a, << b = <<(a + b); << a, norm b = norm(b - a);
-    norm a, << b = norm(a - b), also where that is negative (docs/gap9.md, 22). Constants are folded.
+    norm a, << b = norm(a - b), also where that is negative (docs/gap9.md, 22). A shift by 0 is none. Constants are
+    folded.
     """
+    if right == 0:
+        return formula
     value = formula.constant
     if value is not None:
-        return constant(value << -right if right < 0 else (value + ((1 << right) >> 1)) >> right)
+        up, down = max(-right, 0), max(right, 0)
+        return constant(((value << up) + ((1 << down) >> 1)) >> down)
+    operation, amount, inner = "norm" if right > 0 else "shift_left", right, formula
     if formula.operation in ("norm", "shift_left"):
-        before = formula.numbers[0]
-        if formula.operation == "shift_left" and right < 0:
-            return _checked(Formula("shift_left", formula.operands, (before - right,)))
-        amount = right - before if formula.operation == "shift_left" else right + before
-        return _checked(Formula("norm", formula.operands, (amount,)))
-    if right < 0:
-        return _checked(Formula("shift_left", (formula,), (-right,)))
-    return _checked(Formula("norm", (formula,), (right,)))
-
-
-def _checked(formula: Formula) -> Formula:
-    if formula.numbers[0] > LARGEST_SHIFT:
+        (inner,), (before,) = formula.operands, formula.numbers
+        if formula.operation == "norm":
+            operation, amount = "norm", right + before
+        else:
+            amount = right - before
+    if operation == "shift_left":
+        amount = -amount
+    if amount > LARGEST_SHIFT:
         raise UnsupportedError(
-            f"a shift by {formula.numbers[0]}; 32 bits end at {LARGEST_SHIFT}: the scales here are too far apart"
+            f"a shift by {amount}; 32 bits end at {LARGEST_SHIFT}: the scales here are too far apart"
         )
-    return formula
+    return Formula(operation, (inner,), (amount,))
 
 
 def product(first: Formula, second: Formula) -> Formula:

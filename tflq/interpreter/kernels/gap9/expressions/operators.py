@@ -12,6 +12,7 @@ import numpy as np
 from tflq.errors import UnsupportedError
 from tflq.interpreter.kernels.gap9.expressions.formula import INT16, Formula, constant, product, shifted
 from tflq.interpreter.kernels.gap9.expressions.tree import Symbol
+from tflq.interpreter.numerics.fixed_point import INT32_MIN
 from tflq.interpreter.numerics.q15 import least_logarithm, log_q15
 
 MULTIPLIER_BITS = 8
@@ -75,8 +76,7 @@ def rescaled(value: Value, scale: float, q: int) -> Value:
     else:
         m = constant(floor(fraction * 2.0**MULTIPLIER_BITS + 0.5))
         multiplied, right = product(source.formula, m), MULTIPLIER_BITS - exponent
-    formula = multiplied if right == 0 else shifted(multiplied, right)
-    return Value(formula, scale, q, value.bounds, source)
+    return Value(shifted(multiplied, right), scale, q, value.bounds, source)
 
 
 _ONE = 1 << 15
@@ -159,8 +159,7 @@ class Lowering:
                 raise UnsupportedError("DIV by a constant 0")
             return self.mul(symbol, a, Value.of_constant(1 / b.literal))
         q, scale = max(min(a.q, 15), min(b.q, 15)), a.scale / b.scale
-        numerator = a.formula if 2 * q == a.q else shifted(a.formula, a.q - 2 * q)
-        return Value(Formula("div", (numerator, b.at(q).formula)), scale, q, (-scale, scale))
+        return Value(Formula("div", (shifted(a.formula, a.q - 2 * q), b.at(q).formula)), scale, q, (-scale, scale))
 
     def sqrt(self, symbol: Symbol, x: Value) -> Value:
         """Square root in Q15."""
@@ -196,7 +195,7 @@ class Lowering:
         number = int(np.floor(p * _ONE + 0.5))
         if log_q15(max(base.formula.bounds[0], 1)) < least_logarithm(number):
             self.note(f"POW to {p:g} of small numbers: NNTool cuts the logarithm (22.9)")
-        least = least_logarithm(number) if self.as_nntool else -(1 << 31)
+        least = least_logarithm(number) if self.as_nntool else INT32_MIN
         return Value(Formula("pow", (base.formula,), (number, least)), x.scale**p, 15)
 
     def exp(self, symbol: Symbol, x: Value) -> Value:
