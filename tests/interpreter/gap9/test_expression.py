@@ -7,9 +7,26 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from tflq.graph import Affine, DType, Graph, GraphBuilder
+from tflq.graph import Affine, Attributes, DType, Graph, GraphBuilder
 from tflq.interpreter import Engine, lower
-from tflq.interpreter.kernels.gap9.expressions.tree import INPUT, Symbol, Tree
+from tflq.interpreter.kernels.gap9.expressions.tree import CONSTANT, INPUT, Symbol, Tree
+
+SYMBOLS = [
+    Symbol(INPUT, "", (), 1.0, (-1.5, 0.25)),
+    Symbol(CONSTANT, "", (), -0.3),
+    Symbol("pow", "a", (0, 1), 0.0, (0.0, 0.0)),
+    Symbol("relu", "b", (2,)),
+    Symbol("div", "-c", (3, 3), 0.0, (-2.0, 0.0)),
+]
+
+
+@pytest.mark.parametrize("outputs", [(4,), (2, 4), (0,)])
+def test_attributes_hold_a_tree(outputs: tuple[int, ...]) -> None:
+    for count in range(outputs[-1] + 1, len(SYMBOLS) + 1):
+        tree = Tree(tuple(SYMBOLS[:count]), outputs)
+        assert Tree.of(Attributes(tree.attributes())) == tree
+        assert tree.shared == tuple(i for i in (2, 3) if (i == 3 and count == 5) or (i == 2 and outputs == (2, 4)))
+
 
 Kind = tuple[float, int, str]
 KINDS = [(0.05, 0, "int8"), (0.05, -3, "int8"), (0.04, 117, "uint8"), (0.001, 0, "int16")]

@@ -249,3 +249,50 @@ def test_flaws_are_told_where_a_code_shows_them(border: Border) -> None:
     flaws = lower(graph, "gap9").nodes[0].params.flaws
     assert [flaw] == [f[f.index("22.") : -1] for f in flaws] if flaw else not flaws
     assert np.array_equal(vendor, right) == (flaw in ("", "22.10"))  # where NNTool stops there are no integers
+
+
+@pytest.mark.parametrize("scale", [0.25, 0.99, 1.0, 1.5, 2.0, 3.0, 4.0, 40.0])
+@pytest.mark.parametrize("operator", ["add", "sub"])
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [
+        (-32768.4, 32767.4),
+        (-32768.6, 9.0),
+        (-9.0, 32767.6),
+        (-4e4, 32768.0),
+        (-33e3, 5e4),
+        (-5e4, 33e3),
+        (-98304, 98301),
+    ],
+)
+def test_ranges_beyond_16_bits(operator: str, scale: float, low: float, high: float) -> None:
+    """Beyond, a scale of 1 and more loses bits, a smaller one becomes the range's."""
+    types = [Affine.per_tensor(scale / 128, 0, 8, True), Affine.per_tensor(scale / 128, -5, 8, True)]
+    outputs = [Affine.per_tensor(scale * 2.0**-13, 0, 16, True)]
+    ends = (low * scale / 128, high * scale / 128)
+    symbols = [Symbol(INPUT, "", (), float(i), ends_of(t)) for i, t in enumerate(types)]
+    symbols += [
+        Symbol(operator, "a", (0, 1), 0.0, ends),
+        Symbol("tanh", "t", (2,)),
+        Symbol("add", "b", (3, 2), 0.0, ends),
+    ]
+    codes = [np.random.default_rng(i).integers(-128, 128, (2, 1, 40)).astype(np.int8) for i in range(2)]
+    for results in ((2,), (4,)):
+        tree = Tree(tuple(symbols[: results[0] + 1]), results)
+        found = Drawn(tree, types, outputs, [(1, 40)] * 2, codes)
+        graph = lower(found.graph("nntool"), "gap9")
+        (wanted,) = compute(tree, types, outputs, codes, "nntool")
+        assert np.array_equal(Engine(graph).run(codes)[graph.outputs[0]], wanted)
+
+
+@pytest.mark.parametrize(("least", "zero_point", "is_told"), [(-128, 0, True), (-127, 0, False), (-100, 28, False)])
+def test_the_least_code_of_a_constant_is_known(least: int, zero_point: int, is_told: bool) -> None:
+    """ABS of -128 (22.5): of a constant only the codes that it has count."""
+    kind = Affine.per_tensor(0.1, zero_point, 8, True)
+    b = GraphBuilder("constant")
+    x, c = b.input("x", (1, 4), DType.INT8, kind), b.constant("c", np.array([[least, 3, 5, 100]], np.int8), kind)
+    symbols = (Symbol(INPUT, "", (), 0.0), Symbol(INPUT, "", (), 1.0), Symbol("abs", "a", (1,)),
+               Symbol("mul", "m", (0, 2)))  # fmt: skip
+    y = b.tensor("y", (1, 4), DType.INT16, Affine.per_tensor(0.01, 0, 16, True))
+    b.node("expression", [x, c], [y], **Tree(symbols, (3,)).attributes())
+    assert bool(lower(b.build([y]), "gap9").nodes[0].params.flaws) == is_told

@@ -194,6 +194,7 @@ def test_rectifiers(name: str, kind: Kind, output: Kind) -> None:
         if abs(kind[0] - output[0]) > 1e-8 + 1e-5 * output[0] or kind[1] != output[1]:
             m, n = pair(params.mul_bias, kind[0] / output[0])
             wanted = [clip(norm((v - kind[1]) * m, n) + output[1], output) for v in wanted]
+        assert params.idle == (wanted == x.reshape(-1).tolist())
         assert found.reshape(-1).tolist() == wanted
 
 

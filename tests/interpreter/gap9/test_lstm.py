@@ -113,6 +113,7 @@ def taken(found: MulBias, at: int, ratio: float) -> tuple[int, int]:
 CASES = {
     "small": (0.01, 1 / 127, 1.7),
     "the cell saturates": (0.02, 1 / 127, 0.8),
+    "the cell saturates at both ends": (0.02, 1 / 127, 0.2),
     "the output saturates": (0.02, 0.3 / 127, 3.0),
     "arguments beyond 18 bits": (0.15, 1 / 127, 5.0),
 }

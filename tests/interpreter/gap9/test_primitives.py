@@ -144,6 +144,11 @@ def test_rescaling_by_any_way(bits: int, prenorm: int, channels: list[tuple[floa
             n = int(scales.shift[c]) - prenorm
             y = floor(Fraction(total * int(scales.multiplier[c]), 1 << n) + Fraction(1, 2))
             assert code == min(max(y, output.minimum_code), output.maximum_code)
+    codes = np.arange(output.minimum_code, output.maximum_code + 1, max(1, (1 << bits) // 256))[1:, None]
+    least = made.reach(codes)
+    within = np.abs(least) < 1 << 40
+    assert np.all((made.exact(least) >= codes) & (made.exact(least - 1) < codes) | ~within)
+    assert within.any()
     fitted = made.fitted(-bound, bound)
     assert np.array_equal(requantise(fitted, made.exact, accumulators, np.dtype(np.int32)), exact)
 
@@ -160,6 +165,8 @@ def test_the_bounds_of_a_product_hold_every_product(scales: tuple[float, float])
     assert found.bounds[0] <= every.min()
     assert found.bounds[1] >= every.max()
     assert found.unit * 2.0**found.q == scales[0] * scales[1]
+    quotient = Lowering(as_nntool=False).of(Symbol("div"), [a, b])
+    assert quotient.bounds == (-scales[0] / scales[1], scales[0] / scales[1])
 
 
 @pytest.mark.parametrize(("off", "shift"), [(0.0, 8), (0.9e-4, 8), (-0.9e-4, 8), (1.1e-4, 0), (-1.1e-4, 0)])

@@ -14,7 +14,7 @@ import numpy as np
 
 from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
-from tflq.graph import Array, Node, Operands, Tensor
+from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
 from tflq.interpreter.kernels.gap9.rounding import (
     Stored,
@@ -208,7 +208,7 @@ def curve_table(rule: CurveRule, source: Tensor, output: Tensor) -> Table | None
 
     None for 32 bits.
     """
-    return make_table(rule, source.dtype, output.dtype) if source.dtype.bits <= 16 else None
+    return None if source.dtype is DType.INT32 else make_table(rule, source.dtype, output.dtype)
 
 
 def run_curve(table: Table | None, rule: CurveRule, x: Array, dtype: np.dtype[np.generic]) -> Array:

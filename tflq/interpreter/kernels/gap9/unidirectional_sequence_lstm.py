@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.arrays import Integers, Reals
-from tflq.graph import Affine, Array, Node, Operands
+from tflq.graph import Affine, Array, DType, Node, Operands
 from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepare_product
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
 from tflq.interpreter.kernels.gap9.rounding import round_half_up
@@ -88,8 +88,8 @@ def lower(node: Node, operands: Operands) -> LstmParams:
     return LstmParams(
         on_ne16=on_ne16,
         time_major=node.attributes.boolean("time_major", False),
-        input_product=prepare_product(w, 255),
-        recurrent_product=prepare_product(r, 255),
+        input_product=prepare_product(w, DType.UINT8.maximum),
+        recurrent_product=prepare_product(r, DType.UINT8.maximum),
         input_mul_bias=_joined([g[0] for g in gates], units),
         recurrent_mul_bias=_joined([g[1] for g in gates], units),
         input_bias=np.concatenate([g[2] for g in gates]),

@@ -178,8 +178,8 @@ class Formula:
 
 def constant(value: int) -> Formula:
     """Return a constant, as int32 holds it."""
-    wrapped = (value + (1 << 31)) % (1 << 32) - (1 << 31)
-    return Formula("constant", (), (wrapped,))
+    wrapped = np.array(value & 0xFFFFFFFF, np.uint32).astype(np.int32)
+    return Formula("constant", (), (int(wrapped),))
 
 
 def shifted(formula: Formula, right: int) -> Formula:

@@ -135,7 +135,7 @@ class Lowering:
     def relu6(self, symbol: Symbol, x: Value) -> Value:
         """Return max(0, x): NNTool drops the upper bound, here a minimum with 6 follows."""
         found = self.relu(symbol, x)
-        six = rescaled(Value.of_constant(6.0), found.scale, found.q).formula.bounds[0]
+        (six,) = rescaled(Value.of_constant(6.0), found.scale, found.q).formula.numbers
         low, high = found.formula.bounds
         if (high <= six) if found.unit > 0 else (low >= six):
             return found
