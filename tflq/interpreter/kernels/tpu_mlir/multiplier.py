@@ -52,7 +52,7 @@ LOWEST_SHIFT = -32
 HIGHEST_SHIFT = 30
 LARGEST_SCALE = 2.0**30
 """Below it a 32-bit accumulator times the scale stays in 64 bits."""
-_LIMITS = {8: 127, 32: (1 << 31) - 1}
+_LIMITS = {8: DType.INT8.maximum, 32: DType.INT32.maximum}
 MANUAL = "manual"
 """Value of a node's attribute `formulas` where the manual's own formulas were asked for."""
 

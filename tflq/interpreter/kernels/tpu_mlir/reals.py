@@ -76,8 +76,7 @@ def _lower_resize(node: Node, operands: Operands) -> ResizeBilinear:
 def _steps(old: int, new: int, align: bool) -> Positions:
     places = np.arange(new, dtype=np.float32)
     if align:
-        scale = np.float32(0) if new <= 1 else np.float32(old - 1) / np.float32(new - 1)
-        position = places * scale
+        position = places * (np.float32(old - 1) / np.float32(max(new - 1, 1)))
     else:
         half = np.float32(0.5)
         position = (places + half) * (np.float32(old) / np.float32(new)) - half
