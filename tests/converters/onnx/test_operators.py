@@ -10,7 +10,7 @@ import pytest
 from tests.support.onnx_run import run_onnx
 from tflq.converters.onnx import OnnxOptions, model_bytes, translate, unsupported
 from tflq.errors import UnsupportedError
-from tflq.graph import Array, DType, Graph, GraphBuilder
+from tflq.graph import Affine, Array, DType, Graph, GraphBuilder
 from tflq.interpreter import Engine
 
 FLOAT = DType.FLOAT32
@@ -174,14 +174,33 @@ def test_all_unknown_operators_at_once() -> None:
         translate(graph)
 
 
-def test_outputs_that_nothing_computes() -> None:
+@pytest.mark.parametrize("layout", ["nchw", "nhwc"])
+@pytest.mark.parametrize("shape", [(7,), (2, 3), IMAGE])
+def test_outputs_that_nothing_computes(shape: tuple[int, ...], layout: str) -> None:
     b = GraphBuilder("idle")
-    x = b.input("x", IMAGE, FLOAT)
-    graph = b.build([b.add("relu", [x], IMAGE, FLOAT), b.constant("c", reals(*IMAGE)), x])
-    given = reals(2, *IMAGE)
-    relu, constant, same = run_onnx(model_bytes(translate(graph)), [given])
+    x = b.input("x", shape, FLOAT)
+    graph = b.build([b.add("relu", [x], shape, FLOAT), b.constant("c", reals(*shape)), x])
+    given = reals(2, *shape)
+    data = model_bytes(translate(graph, OnnxOptions(layout=layout)))
+    relu, constant, same = run_onnx(data, [given], in_layout=layout == "nchw")
     assert np.array_equal(relu, np.maximum(given, 0))
-    assert np.array_equal(constant[0], reals(*IMAGE))
+    assert np.array_equal(constant[0], reals(*shape))
+    assert np.array_equal(same, given)
+
+
+@pytest.mark.parametrize("layout", ["nchw", "nhwc"])
+@pytest.mark.parametrize("shape", [(7,), (2, 3), IMAGE])
+def test_integers_that_nothing_computes(shape: tuple[int, ...], layout: str) -> None:
+    """They leave as they stand in the file; what reads the constant reads what it stands for."""
+    b, step = GraphBuilder("idle"), Affine.per_tensor(np.float32(0.5), 3)
+    draw = np.random.default_rng(len(shape))
+    codes, given = (draw.integers(-99, 99, s).astype(np.int8) for s in (shape, (2, *shape)))
+    x, c = b.input("x", shape, DType.INT8, step), b.constant("c", codes, step)
+    graph = b.build([b.add("maximum", [x, c], shape, DType.INT8, step), c, x])
+    data = model_bytes(translate(graph, OnnxOptions(form="qdq", layout=layout)))
+    most, constant, same = run_onnx(data, [given], in_layout=layout == "nchw")
+    assert np.array_equal(most, np.maximum(given, codes))
+    assert np.array_equal(constant[0], codes)
     assert np.array_equal(same, given)
 
 

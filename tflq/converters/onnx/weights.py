@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +67,7 @@ def kept(options: OnnxOptions, t: int, value: Array, axis: int) -> Codes | None:
     affine = tensor.quantisation
     if not isinstance(affine, Affine) or (affine.is_per_axis and value.shape[axis] != affine.scale.size):
         return None
-    scale, zero_point = Affine(affine.scale, affine.zero_point, axis if affine.is_per_axis else None).along(value.ndim)
+    scale, zero_point = replace(affine, axis=axis).along(value.ndim)
     wide, zeros = scale.astype(np.float64), np.broadcast_to(zero_point, scale.shape)
     codes = np.rint(value.astype(np.float64) / wide) + zeros
     if not np.array_equal(((codes - zeros) * wide).astype(np.float32), value):

@@ -78,7 +78,7 @@ def _is_flattened_for_products(writer: Writer, source: int, t: int) -> bool:
     old, new = writer.tensor(source).shape, writer.tensor(t).shape
     if len(old) != 4 or len(new) != 2 or new[0] != old[0] or t in graph.outputs:
         return False
-    if is_same_order(shape_first(old)) or not writer.held(source).is_first:
+    if not writer.held(source).is_first:
         return False
     readers = [graph.nodes[i] for i in graph.consumers().get(t, [])]
     if any(n.operator != "fully_connected" or n.inputs[0] != t for n in readers):

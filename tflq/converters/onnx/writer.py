@@ -154,12 +154,12 @@ class Writer(Emitter):
         affine = tensor.quantisation
         if (codes := kept(self.options, t, value, axis)) is not None:
             return self._dequantised(t, codes)
-        if not isinstance(affine, Affine) or not tensor.dtype.is_integer:
+        if not is_quantised(tensor):
             return self.constant(self._values[t], value)
+        affine = tensor.affine
         if tensor.dtype is DType.INT64:  # a bias of 16x8
-            shape = [affine.scale.size if a == axis and affine.is_per_axis else 1 for a in range(value.ndim)]
-            real = value.astype(np.float64) * affine.scale.reshape(shape)
-            return self.constant(self._values[t], real.astype(np.float32))
+            scale, _ = replace(affine, axis=axis).along(value.ndim)
+            return self.constant(self._values[t], (value.astype(np.float64) * scale).astype(np.float32))
         each = (-1,) if affine.is_per_axis else ()
         scale = affine.scale.astype(np.float32).reshape(each)
         zero_point = np.broadcast_to(affine.zero_point, affine.scale.shape).astype(tensor.dtype.storage).reshape(each)
@@ -191,13 +191,22 @@ class Writer(Emitter):
         name, first = self._values[t], self.options.channels_first
         if t in self.graph.inputs or self.tensor(t).is_constant:
             name = self._names.fresh(f"{name}_output")
-            value = self.laid(t, first).name if not is_quantised(self.tensor(t)) else self._values[t]
-            self._nodes.append(OnnxNode("Identity", (value,), (name,), {}))
+            self._nodes.append(OnnxNode("Identity", (self._as_stored(t, first).name,), (name,), {}))
         elif self._stored[t].rank == 4 and self._stored[t].is_first != first:
             inside = self._names.fresh(f"{name}_inside")
             self._rename(name, inside)
             self._nodes.append(OnnxNode("Transpose", (inside,), (name,), {"perm": TO_FIRST if first else TO_LAST}))
         return self._port(t, name)
+
+    def _as_stored(self, t: int, first: bool) -> Value:
+        """Return an input or a constant in a layout; quantized values stay integers."""
+        tensor = self.tensor(t)
+        if not is_quantised(tensor):
+            return self.laid(t, first)
+        if tensor.data is None:
+            return self._stored[t]
+        value = Value(self.constant(self._values[t], tensor.data), tensor.shape, tensor.dtype.storage)
+        return turned(self, value, first)
 
     @property
     def _prefix(self) -> str:

@@ -1,0 +1,50 @@
+"""The keys of a target as its page in docs states them: the rows `| key | values (default) | meaning |`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from tests.support.tracked import ROOT
+from tflq.converters.settings import Setting, parse_settings
+from tflq.errors import OptionError
+
+_ROW = re.compile(r"^\| (?P<keys>[a-z_, ]+) \| (?P<values>[^|]+) \((?P<default>[^()|]+)\) \| [^|]+ \|$", re.MULTILINE)
+_BOUNDS = re.compile(r"(\d+)\.\.(\d+)")
+
+
+def stated(page: str) -> Iterator[tuple[str, str, str]]:
+    """Yield key, allowed values and default of each row."""
+    for row in _ROW.finditer((ROOT / "docs" / page).read_text(encoding="utf-8")):
+        if row["values"] == "values":
+            continue  # the heading
+        for name in row["keys"].split(", "):
+            yield name, row["values"], row["default"]
+
+
+def check_key(known: Sequence[Setting], name: str, values: str, default: str) -> None:
+    """The default, each word or both ends are taken; what is one step beyond is refused with words that name it."""
+    assert str(parse_settings(known).values[name]) == default
+    found = _BOUNDS.fullmatch(values)
+    allowed = found.groups() if found else values.split(", ")
+    for value in allowed:
+        assert str(parse_settings(known, [f"{name}={value}"]).values[name]) == value
+    beyond = [str(int(found[1]) - 1), str(int(found[2]) + 1)] if found else ["other"]
+    words = [f"a whole number, minimum {found[1]} and maximum {found[2]}"] if found else allowed
+    for value in beyond:
+        with pytest.raises(OptionError, match=f"^{name}={value}: allowed is ") as caught:
+            parse_settings(known, [f"{name}={value}"])
+        said = str(caught.value).partition("allowed is ")[2]
+        assert said == words[0] if found else {*said.split(", ")} == {*words}
+
+
+def check_layer(known: Sequence[Setting], name: str, default: str, is_per_layer: bool) -> None:
+    """Whether a layer may have a value of its own."""
+    rule = [f"relu:{name}={default}"]
+    if is_per_layer:
+        assert parse_settings(known, layers=rule).rules
+    else:
+        with pytest.raises(OptionError, match=f"{name} holds for the whole graph; use --set {name}=...$"):
+            parse_settings(known, layers=rule)
