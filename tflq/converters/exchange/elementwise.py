@@ -147,15 +147,14 @@ def select(e: Emitter) -> None:
         values = [mask, e.plain(1), e.plain(2)]
     else:
         values = e.together((0, 1, 2))
-    shape = np.broadcast_shapes(*(v.shape for v in values))
-    first = len(shape) == 4 and any(v.is_first for v in values)
-    if values[1].dtype == BOOL:  # which onnxruntime's Where does not take
-        mask, chosen_value, other = values
+    mask, chosen_value, other = values
+    if chosen_value.dtype == BOOL:  # which onnxruntime's Where does not take
         rest = e.pair("And", e.add("Not", [mask]), other)
-        chosen_value = e.pair("Or", e.pair("And", mask, chosen_value), rest)
+        found = e.pair("Or", e.pair("And", mask, chosen_value), rest)
     else:
-        chosen_value = e.add("Where", values, shape, values[1].dtype, first)
-    e.result(chosen_value if len(shape) == len(e.output().shape) else e.reshaped(chosen_value, e.output().shape))
+        shape = np.broadcast_shapes(*(v.shape for v in values))
+        found = e.add("Where", values, shape, chosen_value.dtype, any(v.is_first for v in values))
+    e.result(found if found.rank == len(e.output().shape) else e.reshaped(found, e.output().shape))
 
 
 def where(e: Emitter) -> None:
