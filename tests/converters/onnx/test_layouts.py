@@ -60,28 +60,53 @@ def with_shape(operator: str, *numbers: object, **options: object) -> Make:
     return make
 
 
+def chosen_of_both(b: GraphBuilder, x: int) -> int:
+    other = b.add("tanh", [x], IMAGE, FLOAT)
+    return b.add("select", [b.add("less", [x, other], IMAGE, DType.BOOL), x, other], IMAGE, FLOAT)
+
+
+def split_and_joined(b: GraphBuilder, x: int) -> int:
+    parts = [b.tensor("part", (1, 3, 2, 5), FLOAT) for _ in range(2)]
+    b.node("split", [b.constant("axis", np.array(2, np.int32)), x], parts, num_splits=2)
+    return b.add("concatenation", parts, IMAGE, FLOAT, axis=-2)
+
+
+def through_blocks(b: GraphBuilder, x: int) -> int:
+    deep = b.add("space_to_depth", [b.add("tile", [x, b.constant("c", np.array((1, 2, 1, 1), np.int32))],
+                                          (1, 6, 4, 5), FLOAT)], (1, 3, 2, 20), FLOAT, block_size=2)  # fmt: skip
+    return b.add("depth_to_space", [deep], (1, 6, 4, 5), FLOAT, block_size=2)
+
+
+NO_MASKS = dict.fromkeys(("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0)
+PAIRS = ("add", "sub", "mul", "div", "maximum", "minimum", "squared_difference", "floor_div", "floor_mod")
 NO_TURN: dict[str, Make] = {
-    **{f"{o} {s} {f}": pair(o, *s, is_first=f) for o in ("add", "sub", "mul", "div", "maximum", "squared_difference")
+    **{f"{o} {s} {f}": pair(o, *s, is_first=f) for o in PAIRS
        for s in ((), (5,), (4, 1), (1, 1, 5), (1, 3, 1, 1), IMAGE) for f in (False, True)},
     **{o: alone(o) for o in ("abs", "relu", "relu6", "logistic", "tanh", "elu", "exp", "neg", "hard_swish", "gelu",
-                             "l2_normalization", "log_softmax", "square")},
-    **{f"{o} of both": both(o) for o in ("add", "sub", "minimum")},
+                             "l2_normalization", "log_softmax", "square", "sign", "ceil", "floor", "round", "cos",
+                             "sin", "relu_n1_to_1", "relu_0_to_1")},
+    **{f"{o} of both": both(o) for o in ("add", "sub", "minimum", "maximum", "add_n", "atan2")},
     "softmax": alone("softmax", beta=2.0),
     "leaky_relu": alone("leaky_relu", alpha=0.5),
     "prelu": pair("prelu", 1, 1, 5),
     "channels that are computed": computed_channels,
     "chosen": chosen,
+    "chosen of both": chosen_of_both,
+    "split": split_and_joined,
+    "blocks": through_blocks,
     "concatenation": lambda b, x: b.add("concatenation", [x, x, x], (3, 3, 4, 5), FLOAT, axis=0),
     "slice": with_shape("slice", (0, 1, 0, 0), (-1, 2, 4, 5)),
+    "strided_slice": with_shape("strided_slice", (0, 1, 0, 0), (1, 3, 4, 5), (1, 1, 2, 1), **NO_MASKS),
     "pad": with_shape("pad", ((0, 0), (1, 0), (0, 2), (0, 0))),
     "tile": with_shape("tile", (1, 2, 1, 1)),
     "reverse_v2": with_shape("reverse_v2", (1, 2)),
-    "mean": with_shape("mean", (1,), keep_dims=True),
+    **{o: with_shape(o, (1,), keep_dims=True) for o in ("mean", "sum", "reduce_max", "reduce_min", "reduce_prod")},
     "cumsum": with_shape("cumsum", 2, exclusive=False, reverse=True),
     "gather": with_shape("gather", (2, 0, 1), axis=1, batch_dims=0),
     "mirror_pad": with_shape("mirror_pad", ((0, 0), (1, 0), (0, 2), (0, 0)), mode="reflect"),
-    "resize_bilinear": with_shape("resize_bilinear", (5, 6)),
-    "max_pool_2d": alone("max_pool_2d", padding="same", stride_h=1, stride_w=1, filter_height=2, filter_width=2),
+    **{o: with_shape(o, (5, 6)) for o in ("resize_bilinear", "resize_nearest_neighbor")},
+    **{o: alone(o, padding="same", stride_h=1, stride_w=1, filter_height=2, filter_width=2)
+       for o in ("max_pool_2d", "average_pool_2d")},
 }  # fmt: skip
 
 

@@ -209,7 +209,7 @@ class Emitter(ABC):
         if len(tensor.shape) == 4 or not first or not tensor.shape:
             return self.laid(t, first)
         value = self.reshaped(self.laid(t, False), (1,) * (4 - len(tensor.shape)) + tensor.shape)
-        return self.transposed(value, TO_FIRST, first=True)
+        return turned(self, value, first)
 
     def result(self, value: Value) -> None:
         """Let the node's output be this value behind the node's fused activation.

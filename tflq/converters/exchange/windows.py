@@ -142,7 +142,8 @@ def suppression(e: Emitter) -> None:
 def _filled(e: Emitter, found: Value, most: int) -> Value:
     """Return up to `most` entries with zeros behind them."""
     zeros = e.number("zeros", np.zeros(most, found.dtype))
-    return sliced(e, e.add("Concat", [found, zeros], (2 * most,), axis=0), {0: slice(most)})
+    both = e.add("Concat", [found, zeros], (sum((*found.shape, *zeros.shape)),), axis=0)
+    return sliced(e, both, {0: slice(most)})
 
 
 RULES: dict[str, Rule] = {
