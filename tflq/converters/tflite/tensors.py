@@ -199,6 +199,7 @@ class TensorReader:
             self._tally.add(math.prod(shape) * dtype.storage.itemsize, where)
             return densify(table.sparsity, content, shape, dtype, where)
         if key not in self._arrays:
+            _require_size(content, shape, dtype, where)
             self._tally.add(_copied_bytes(content, math.prod(shape), dtype), where)
             self._arrays[key] = decode_constant(content, shape, dtype, where)
         return self._arrays[key]
@@ -233,10 +234,8 @@ def decode_constant(data: Bytes, shape: tuple[int, ...], dtype: DType, where: st
         if strings.size != count:
             raise FormatError(f"{where}: shape {shape} needs {count} strings, the buffer holds {strings.size}")
         return _read_only(strings.reshape(shape))
-    needed = _bytes_of(count, dtype)
-    if data.size < needed:
-        raise FormatError(f"{where}: shape {shape} of {dtype.value} needs {needed} bytes, the buffer holds {data.size}")
-    data = data[:needed]
+    _require_size(data, shape, dtype, where)
+    data = data[: _bytes_of(count, dtype)]
     if dtype.bits < 8:
         return _read_only(unpack(data, count, dtype.bits, dtype.is_signed, where).reshape(shape))
     if data.ctypes.data % dtype.storage.itemsize:
@@ -254,13 +253,20 @@ def encode_constant(data: Array, dtype: DType) -> Bytes:
     return np.ascontiguousarray(little).reshape(-1).view(np.uint8)
 
 
+def _require_size(data: Bytes, shape: tuple[int, ...], dtype: DType, where: str) -> None:
+    """Refuse a buffer with fewer bytes than the shape needs; strings say themselves how many they are."""
+    needed = _bytes_of(math.prod(shape), dtype)
+    if dtype is not DType.STRING and data.size < needed:
+        raise FormatError(f"{where}: shape {shape} of {dtype.value} needs {needed} bytes, the buffer holds {data.size}")
+
+
 def _copied_bytes(data: Bytes, count: int, dtype: DType) -> int:
     """Return what the value of a constant takes beside the file: nothing where it is a view of it."""
     if dtype is DType.STRING:
         return data.size + _BYTES_OF_STRING * min(count, data.size)
     if dtype.bits < 8:
-        return min(count, data.size * 8 // dtype.bits)
-    return min(_bytes_of(count, dtype), data.size) if data.ctypes.data % dtype.storage.itemsize else 0
+        return count
+    return _bytes_of(count, dtype) if data.ctypes.data % dtype.storage.itemsize else 0
 
 
 def _bytes_of(count: int, dtype: DType) -> int:

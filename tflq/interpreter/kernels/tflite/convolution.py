@@ -45,7 +45,7 @@ from tflq.interpreter.operands.windows import groups_of, require_strides
 from tflq.interpreter.registry import Kernel
 from tflq.interpreter.samples import each_sample
 
-_LARGEST_SHIFTED_CODE = 255
+_LARGEST_SHIFTED_CODE = np.iinfo(np.uint8).max
 
 
 class Scaling(Enum):
@@ -158,7 +158,7 @@ def _prepare(layer: HybridConvolution, weights: Array) -> tuple[Convolution, Con
     if not layer.wrong_signs:
         return main, None
     flat = weights.reshape(len(weights), -1)
-    lowest = flat == -128
+    lowest = flat == np.iinfo(np.int8).min
     lowest[:, flat.shape[1] // 16 * 16 :] = False
     if not lowest.any():
         return main, None

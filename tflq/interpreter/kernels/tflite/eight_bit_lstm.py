@@ -30,6 +30,7 @@ from tflq.arrays import Integers, Singles
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.accumulate import accumulate_product, prepare_product
+from tflq.interpreter.kernels.tflite.hybrid import LARGEST_CODE
 from tflq.interpreter.kernels.tflite.integer_lstm import (
     IntegerCell,
     Scale,
@@ -141,7 +142,7 @@ def lower_eight_bit(node: Node, operands: Operands) -> EightBitLstm:
         gates=gates,
         cell_clip=clip_code(node, "cell_clip", scale, 16),
         projection=ScaledProduct(
-            prepare_product(operands.constant(PROJECTION), 1 << 15),
+            prepare_product(operands.constant(PROJECTION), abs(np.iinfo(np.int16).min)),
             operands.constant(PROJECTION_BIAS).astype(np.int64),
             scalar_multiplier(real),
         ),
@@ -178,7 +179,9 @@ def _product(operands: Operands, position: int, weights: Tensor, vectors: Tensor
     (sw, _), (sv, zv) = per_tensor(weights), per_tensor(vectors)
     codes = operands.constant(position)
     return ScaledProduct(
-        prepare_product(codes, 128), -zv * codes.astype(np.int64).sum(axis=1), scalar_multiplier(sw * sv / result)
+        prepare_product(codes, LARGEST_CODE),
+        -zv * codes.astype(np.int64).sum(axis=1),
+        scalar_multiplier(sw * sv / result),
     )
 
 
@@ -196,7 +199,7 @@ def _quantised(tensor: Tensor | None) -> tuple[np.float32, int]:
     return per_tensor(tensor)
 
 
-_ONE = 32767
+_ONE = np.iinfo(np.int16).max
 _UNIT = np.float32(32768)
 _GATE, _CELL = 12, 15
 """Fraction bits of gates and of cells."""

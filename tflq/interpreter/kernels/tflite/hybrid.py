@@ -115,7 +115,7 @@ def _saturated(x: Array) -> Integers:
 
 
 _BLOCK = 16
-_LARGEST_CODE = 128
+LARGEST_CODE = abs(np.iinfo(np.int8).min)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,11 +146,11 @@ def prepare_hybrid(weights: Array, blocks: bool = True) -> HybridProduct:
         blocks: whether the sum runs in blocks of sixteen; a matrix library's product is right everywhere.
     """
     columns = weights.shape[1] // _BLOCK * _BLOCK if blocks else 0
-    lowest = weights[:, :columns] == -_LARGEST_CODE
+    lowest = weights[:, :columns] == np.iinfo(np.int8).min
     return HybridProduct(
-        prepare_product(weights, _LARGEST_CODE),
+        prepare_product(weights, LARGEST_CODE),
         weights.astype(np.int64).sum(axis=1),
-        prepare_product(lowest.astype(np.int8), _LARGEST_CODE) if lowest.any() else None,
+        prepare_product(lowest.astype(np.int8), LARGEST_CODE) if lowest.any() else None,
     )
 
 

@@ -26,6 +26,7 @@ from tflq.graph import Array, Blockwise, DType, Node, Operands
 from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepare_product
 from tflq.interpreter.kernels.float.vector_functions import activate, require_activation
 from tflq.interpreter.kernels.tflite.hybrid import (
+    LARGEST_CODE,
     HybridProduct,
     QuantisedRows,
     hybrid_product,
@@ -37,8 +38,6 @@ from tflq.interpreter.kernels.tflite.hybrid import (
 from tflq.interpreter.operands.checks import block_scales, require_bias_size, require_type
 from tflq.interpreter.operands.products import are_sparse, check_shapes, output_shape, require_default_layout
 from tflq.interpreter.samples import each_sample
-
-_LARGEST_CODE = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +73,9 @@ def lower_blockwise(node: Node, operands: Operands) -> BlockwiseFullyConnected:
         RuntimeOperandError: the weights are computed at run time.
     """
     x, weights, bias = operands.input(0), operands.input(1), operands.optional(2)
-    for tensor in (x, operands.output(), *(() if bias is None else (bias,))):
-        require_type(tensor, (DType.FLOAT32,))
+    for tensor in (x, operands.output(), bias):
+        if tensor is not None:
+            require_type(tensor, (DType.FLOAT32,))
     require_default_layout(node)
     activation = node.attributes.text("fused_activation_function", "none")
     if activation != "none":
@@ -87,7 +87,7 @@ def lower_blockwise(node: Node, operands: Operands) -> BlockwiseFullyConnected:
     sums: Singles = np.zeros(len(scale), np.float32)
     for b, block in enumerate(blocks):
         sums = sums + scale[:, b] * block.sum(axis=1, dtype=np.int64).astype(np.float32)
-    products = tuple(prepare_product(block, _LARGEST_CODE) for block in blocks)
+    products = tuple(prepare_product(block, LARGEST_CODE) for block in blocks)
     return BlockwiseFullyConnected(keep, blocks[0].shape[1], scale, sums, products)
 
 

@@ -18,6 +18,7 @@ from tflq.arrays import Integers
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.accumulate import MatrixProduct, prepare_product
+from tflq.interpreter.kernels.tflite.hybrid import LARGEST_CODE
 from tflq.interpreter.numerics.fixed_point import round_half_away, scalar_multiplier, wrap_int32
 from tflq.interpreter.numerics.gemmlowp_int16 import Table, logistic_table, tanh_table
 from tflq.interpreter.operands.checks import per_tensor, require_sound_tensor, require_type
@@ -197,7 +198,7 @@ def _product(weights: Array, zero_point: int, bias: Array | None, real: np.float
     """Prepare weights [rows, columns]; zero_point * row sums go into the bias."""
     folded = zero_point * weights.astype(np.int64).sum(axis=1)
     start = 0 if bias is None else bias.astype(np.int64)
-    return ScaledProduct(prepare_product(weights, 128), wrap_int32(folded + start), scalar_multiplier(real))
+    return ScaledProduct(prepare_product(weights, LARGEST_CODE), wrap_int32(folded + start), scalar_multiplier(real))
 
 
 def require_integer_types(tensors: LstmTensors, output: Tensor) -> None:

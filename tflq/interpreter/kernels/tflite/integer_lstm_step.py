@@ -30,7 +30,7 @@ from tflq.interpreter.numerics.lookup_tables import look_up
 from tflq.interpreter.operands.lstm import CELL_STATE, OUTPUT_STATE
 
 Codes = NDArray[np.int8]
-_ONE = 32767
+_ONE = np.iinfo(np.int16).max
 
 
 def run_integer(layer: IntegerLstm, arrays: Sequence[Array | None]) -> tuple[Array, ...]:

@@ -89,7 +89,7 @@ def lower_basic(operands: Operands) -> BasicLstm:
     shifted = operands.constant(2).astype(np.int16) - per_tensor(weights)[1]
     multiplier, shift = quantize_multiplier(float(np.float32(4096) * per_tensor(bias)[0]))
     return BasicLstm(
-        prepare_product(shifted, 1 << 8),
+        prepare_product(shifted, np.iinfo(np.uint8).max),
         operands.constant(3).astype(np.int64).reshape(-1),
         (int(multiplier), int(shift)),
         keeps,

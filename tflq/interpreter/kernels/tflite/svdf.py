@@ -116,6 +116,9 @@ class Svdf:
     prepared: MatrixProduct | None
 
 
+_LARGEST_DIFFERENCE = np.iinfo(np.uint8).max  # of a code of int8 and a zero point
+
+
 def lower(node: Node, operands: Operands) -> Svdf | HybridSvdf:
     """Decide the params of SVDF; those with float inputs are hybrid.
 
@@ -137,7 +140,7 @@ def lower(node: Node, operands: Operands) -> Svdf | HybridSvdf:
     if activation != "relu":
         raise UnsupportedError(f"fused activation '{activation}'; SVDF of int8 takes relu only")
     (si, zi), (so, zo), (ss, _) = per_tensor(x), per_tensor(output), per_tensor(state)
-    prepared = None if feature.data is None else prepare_product(feature.data, 255)
+    prepared = None if feature.data is None else prepare_product(feature.data, _LARGEST_DIFFERENCE)
     to_state = scalar_multiplier(si * per_tensor(feature)[0] / ss)
     return Svdf(shapes, zi, zo, to_state, scalar_multiplier(ss * per_tensor(time)[0] / so), prepared)
 
@@ -148,11 +151,10 @@ def run(
     """Run it: int8[S, B, I], state int16[S, B, M * F] -> int8[S, B, U] and the new state."""
     if isinstance(params, HybridSvdf):
         return _run_hybrid(params, x, bias, state)
-    prepared = params.prepared or prepare_product(feature[0], 255)
+    prepared = params.prepared or prepare_product(feature[0], _LARGEST_DIFFERENCE)
     total = accumulate_product(prepared, x.astype(np.int16) - np.int16(params.input_zero_point))
     newest = saturate(multiply_by_quantized_multiplier(wrap_int32(total.astype(np.int64)), *params.feature), 16)
-    if len(state) > len(newest):
-        newest = np.broadcast_to(newest, (len(state), *newest.shape[1:]))
+    newest = np.broadcast_to(newest, (max(len(state), len(newest)), *newest.shape[1:]))
     moved = cast(NDArray[np.int16], shift_state(state, newest.astype(np.int16)))
     each = (moved.astype(np.int64) * time[0].astype(np.int64)).sum(axis=-1)
     sums = each.reshape(*each.shape[:2], params.shapes.units, params.shapes.rank).sum(axis=-1)
