@@ -8,7 +8,7 @@ import pytest
 from tflq.errors import GraphError
 from tflq.graph import Affine, DType, FakeQuantize, GraphBuilder
 from tflq.interpreter import Engine, lower
-from tflq.interpreter.kernels.openvino.levels import affine_of, code_type, rule_of
+from tflq.interpreter.kernels.openvino.levels import affine_of, code_type, require_sound, rule_of
 
 
 def rule(levels: int, low: float, high: float) -> FakeQuantize:
@@ -124,3 +124,52 @@ def test_levels_that_are_not_those_of_the_output() -> None:
         graph = b.build([b.add("quantize", [x], (4,), DType.INT8, affine, levels=256, **given)])
         with pytest.raises(GraphError, match=f"attribute {name}: found None, allowed is a list of numbers"):
             lower(graph, "openvino")
+
+
+SOUND = {"input_low": -1.0, "input_high": 2.0, "output_low": -3.0, "output_high": 4.0}
+
+
+def bounded(count: int, place: int, **changed: float) -> FakeQuantize:
+    """A rule for so many channels, one of which has other bounds."""
+    bounds = [np.full(count, value, np.float32) for value in SOUND.values()]
+    for name, value in changed.items():
+        bounds[[*SOUND].index(name)][place] = value
+    return FakeQuantize(256, *bounds)
+
+
+@pytest.mark.parametrize(("count", "place"), [(1, 0), (3, 0), (3, 1), (3, 2)])
+@pytest.mark.parametrize("side", ["input", "output"])
+def test_what_is_no_range(count: int, place: int, side: str) -> None:
+    """One bound of one channel decides; the words name the side and the numbers."""
+    low, high = f"{side}_low", f"{side}_high"
+    for name in (low, high):
+        for value in (np.inf, -np.inf, np.nan):
+            with pytest.raises(GraphError, match=f"^it: {side} range has {value}; bounds are finite$"):
+                require_sound(bounded(count, place, **{name: value}), "it")
+    words = f"^it: {side}_low and {side}_high are both 0.5, a scale of zero; they must differ$"
+    with pytest.raises(GraphError, match=words):
+        require_sound(bounded(count, place, **{low: 0.5, high: 0.5}), "it")
+    turned = bounded(count, place, **{low: 1.5, high: 0.5})
+    if side == "input":
+        with pytest.raises(GraphError, match=r"^it: input_low 1\.5 is above input_high 0\.5; swap them$"):
+            require_sound(turned, "it")
+    else:
+        require_sound(turned, "it")  # outputs may fall while inputs rise
+    for value in (-1.0, 1.9375):
+        require_sound(bounded(count, place, **{low: value}), "it")
+
+
+@pytest.mark.parametrize(("levels", "is_taken"), [(1, False), (0, False), (2, True), (3, True)])
+def test_how_few_levels(levels: int, is_taken: bool) -> None:
+    if is_taken:
+        require_sound(rule(levels, 0, 1), "it")
+    else:
+        with pytest.raises(GraphError, match=f"^it: levels is {levels}; at least 2 are needed$"):
+            require_sound(rule(levels, 0, 1), "it")
+
+
+def test_one_bound_for_several_channels() -> None:
+    many, one = np.array([-1, -2, 0.5], np.float32), np.array([1], np.float32)
+    require_sound(FakeQuantize(4, many, one, many, one), "it")
+    with pytest.raises(GraphError, match=r"input_low and input_high are both 0\.5"):
+        require_sound(FakeQuantize(4, many, one / 2, many, one), "it")
