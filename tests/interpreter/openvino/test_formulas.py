@@ -134,6 +134,25 @@ def test_filters(
     assert np.array_equal(run(graph, x), stored(real, quantisation, fused))
 
 
+@pytest.mark.parametrize("output", ["int8", "int4"])
+@pytest.mark.parametrize("zeros", [(-128, 127, 0, 100), (-128, -128, -128, -127), (127, 127, 126, 127)])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_every_code_of_every_channel(sign: int, zeros: tuple[int, ...], output: str) -> None:
+    """Channels with zero points at both ends: no accumulator lies beyond what is prepared for."""
+    scales, factors = (0.5, 1, 0.25, 2), np.array([3, -2, 5, -1]) * sign
+    source, weights = affine(scales, zeros), affine([1, 0.5, 0.25, 1], 0)
+    dtype = OUTPUTS[output][0]
+    target = affine(16 if output == "int8" else 256, -3, dtype.bits)
+    shape, b = (1, 256, 8, 4), GraphBuilder("every")
+    x = np.broadcast_to(np.arange(-128, 128, dtype=np.int8)[None, :, None, None], shape)
+    given = [b.input("x", shape, INT8, source), b.constant("w", factors.astype(np.int8).reshape(1, 1, 1, 4), weights)]
+    window: dict[str, Any] = {"padding": "valid", "stride_h": 1, "stride_w": 1, "depth_multiplier": 1}
+    graph = b.build([b.add("depthwise_conv_2d", given, shape, dtype, target, **window)])
+    real = real_of(x[:, :, :1], source) * real_of(factors, weights)
+    wanted = np.broadcast_to(stored(real, target, "none"), shape)
+    assert np.array_equal(run(graph, np.ascontiguousarray(x)), wanted)
+
+
 @pytest.mark.parametrize("output", OUTPUTS)
 @pytest.mark.parametrize("fused", CLAMPS)
 @pytest.mark.parametrize("operator", ["add", "sub", "mul"])
