@@ -115,15 +115,14 @@ def _requantised(graph: Graph) -> Graph:
 
 
 def codes_at_inputs(graph: Graph) -> Graph:
-    """Return the graph whose inputs are the quantized values that a Quantize made of them; other inputs stay."""
+    """Return the graph whose inputs are the quantized values that a Quantize alone made of them; other inputs stay."""
     found: dict[int, int] = {}
-    readers = graph.consumers()
-    gone = set()
+    readers, gone = graph.consumers(), set[int]()
     for t in graph.inputs:
-        first = [i for i in readers.get(t, []) if graph.nodes[i].operator == "quantize"]
-        if len(first) == 1 and len(readers[t]) == 1:
-            found[t] = graph.nodes[first[0]].outputs[0]
-            gone.add(first[0])
+        reader = only_reader(graph, t, readers)
+        if reader is not None and graph.nodes[reader].operator == "quantize":
+            found[t] = graph.nodes[reader].outputs[0]
+            gone.add(reader)
     return replace(without_nodes(graph, gone), inputs=tuple(found.get(t, t) for t in graph.inputs))
 
 
