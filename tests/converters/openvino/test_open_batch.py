@@ -7,6 +7,7 @@ import pytest
 
 from tests.converters.openvino.networks import image_network
 from tests.support.data import data_path
+from tests.support.open_batches import REFUSED, TAKEN, open_graph, samples
 from tests.support.openvino import Runtime, channels_first, converted
 from tflq.converters.openvino import OPENVINO
 from tflq.converters.settings import parse_settings
@@ -40,3 +41,20 @@ def test_an_operator_across_samples_is_refused() -> None:
     graph = b.build([b.add("sum", [x, axes], (4,), DType.FLOAT32, keep_dims=False)])
     with pytest.raises(UnsupportedError, match=r"batch=dynamic: operator 0 \(sum .*not the first axis behind it"):
         OPENVINO.quantise(graph, parse_settings(OPENVINO.settings, ["batch=dynamic"]))
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_one_operator_takes_any_number_of_samples(name: str) -> None:
+    model, x = Model([open_graph(TAKEN[name])], source="open.tflite"), channels_first(samples())
+    once, any_batch = (Runtime(*converted(model, ["precision=float", f"batch={b}"])[1:]) for b in ("static", "dynamic"))
+    wanted = once.run([x])
+    many = any_batch.run([x.reshape(1, -1, *x.shape[2:])])
+    assert np.allclose(wanted.reshape(-1, *wanted.shape[2:]), many[0], rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_one_operator_that_holds_the_batch(name: str) -> None:
+    model = Model([open_graph(REFUSED[name])], source="open.tflite")
+    converted(model, ["precision=float"])
+    with pytest.raises(UnsupportedError, match=r"^batch=dynamic: "):
+        converted(model, ["precision=float", "batch=dynamic"])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from tests.converters.openvino.networks import WINDOW, conv, depthwise, image_network, weights, with_ranges
-from tests.support.openvino import Runtime, channels_first, converted
+from tests.support.openvino import Runtime, as_model, channels_first, converted
 from tflq.converters.openvino import OPENVINO
 from tflq.converters.openvino.ir import Builder, from_bytes, size_bytes, to_bytes
 from tflq.converters.openvino.ir.files import network_to_bytes
@@ -14,11 +16,13 @@ from tflq.converters.openvino.reader import model_from_bytes
 from tflq.converters.openvino.reader.filters import _is_kept, signed
 from tflq.converters.openvino.reader.graph import Codes
 from tflq.converters.settings import parse_settings
+from tflq.converters.settled import settled_graph
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Graph, GraphBuilder, Model
 from tflq.interpreter import Engine
 
 IMAGE = (1, 6, 6, 4)
+Make = Callable[[GraphBuilder, int], int]
 
 
 def read_back(graph: Graph, *assignments: str) -> tuple[Array, Array]:
@@ -56,6 +60,57 @@ def test_what_is_written_is_read(make) -> None:
     ours, again = read_back(graph)
     assert ours.shape == again.shape
     assert np.array_equal(ours, again)
+
+
+def between(operator: str, *more: Array, **options: object) -> Make:
+    def make(b: GraphBuilder, x: int) -> int:
+        given = [b.constant("c", value) for value in more]
+        return b.add(operator, [x, *given], IMAGE, DType.FLOAT32, **options)  # type: ignore[arg-type]
+
+    return make
+
+
+def with_itself(operator: str, **options: object) -> Make:
+    return lambda b, x: b.add(operator, [x, b.add("relu", [x], IMAGE, DType.FLOAT32)], IMAGE, DType.FLOAT32, **options)  # type: ignore[arg-type]
+
+
+POOL = {**WINDOW, "filter_height": 2, "filter_width": 2}
+UNTURNED: dict[str, Make] = {
+    **{o: between(o) for o in ("abs", "relu", "relu6", "relu_n1_to_1", "relu_0_to_1", "logistic", "tanh", "elu", "exp",
+                               "hard_swish")},
+    **{f"{o} {s}": between(o, np.abs(weights(*s)) + 1) for o in ("add", "sub", "mul", "div", "maximum", "minimum")
+       for s in ((), (4,), (6, 1), (1, 1, 4), IMAGE)},
+    **{f"{o} of both": with_itself(o) for o in ("add", "sub", "mul", "maximum", "minimum")},
+    **{o: between(o, **POOL) for o in ("max_pool_2d", "average_pool_2d")},
+    "softmax": between("softmax", beta=1.0),
+    "leaky_relu": between("leaky_relu", alpha=0.25),
+    "prelu": between("prelu", weights(1, 1, 4)),
+    "mean": between("mean", np.array([2], np.int32), keep_dims=True),
+    "pad": between("pad", np.array([[0, 0], [1, 0], [0, 2], [0, 0]], np.int32)),
+    "padv2": between("padv2", np.array([[0, 0], [1, 0], [0, 2], [0, 0]], np.int32), np.array(0.5, np.float32)),
+    **{f"concatenation {a}": with_itself("concatenation", axis=a) for a in (1, 2, 3)},
+    "depthwise": lambda b, x: depthwise(b, x, 4),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("precision", ["float", "int8"])
+@pytest.mark.parametrize("name", UNTURNED)
+def test_channels_stay_last_between_filters(name: str, precision: str) -> None:
+    """One transposition at each end of the network; in the middle images stay as TFLite has them."""
+    b = GraphBuilder("between")
+    y = UNTURNED[name](b, conv(b, b.input("x", IMAGE, DType.FLOAT32), 4, 4))
+    last = 8 if name == "concatenation 3" else 4
+    graph = settled_graph(b.build([conv(b, y, last, 4, seed=2)]))
+    engine, xml, content = converted(as_model(with_ranges(graph)), [f"precision={precision}"])
+    again = model_from_bytes(xml, content, "small.xml").main
+    assert b'type="Transpose"' not in xml  # the IR has channels first throughout
+    assert b'type="Reshape"' not in xml
+    assert [n.operator for n in again.nodes].count("transpose") == 2
+    read = Engine(OPENVINO.quantise(again, parse_settings(OPENVINO.settings, [f"precision={precision}"])), "openvino")
+    x = np.random.default_rng(4).normal(size=(2, *IMAGE)).astype(np.float32)
+    ours = channels_first(engine.run([x])[engine.graph.outputs[0]])
+    theirs = read.run([channels_first(x)])[read.graph.outputs[0]]
+    assert np.allclose(ours, theirs, rtol=1e-5, atol=1e-5 * np.abs(ours).max())
 
 
 def depthwise_in_front(b: GraphBuilder, x: int) -> int:

@@ -182,7 +182,7 @@ def _reduce_mean(reading: Reading, layer: Layer, source: Source) -> None:
     rank = len(reading.shape(x))
     axes = sorted({int(a) % max(rank, 1) for a in reading.constant(given).reshape(-1)})
     keep = layer.data.get("keep_dims", "false") == "true"
-    is_last = rank == 4 and reading.is_last(x) and (keep or axes == [2, 3])
+    is_last = reading.is_last(x) and (keep or axes == [2, 3])
     mapped = sorted(TO_LAST.index(a) for a in axes) if is_last else axes
     t = reading.in_last(x) if is_last else reading.in_plain(x)
     constant = reading.add_constant(f"{layer.name}/axes", np.array(mapped, np.int32))
@@ -218,7 +218,7 @@ def _concat(reading: Reading, layer: Layer, source: Source) -> None:
     """Concat."""
     rank = len(reading.shape(source))
     axis = int(layer.data["axis"]) % max(rank, 1)
-    is_last = rank == 4 and any(reading.is_last(s) for s in layer.sources)
+    is_last = any(reading.is_last(s) for s in layer.sources)
     operands = [reading.in_last(s) if is_last else reading.in_plain(s) for s in layer.sources]
     reading.add(
         "concatenation",
