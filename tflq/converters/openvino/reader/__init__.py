@@ -74,7 +74,7 @@ def fold_biases(graph: Graph) -> Graph:
         values = np.ascontiguousarray(given.data, np.float32).reshape(-1)
         bias = result.add_tensor(replace(given, shape=values.shape, data=values))
         linear = graph.nodes[position]
-        result.nodes[position] = replace(linear, inputs=(*linear.inputs[:2], bias), outputs=node.outputs)
+        result.nodes[position] = replace(linear, inputs=(*linear.inputs, bias), outputs=node.outputs)
         gone.add(index)
     return without_nodes(result, gone)
 

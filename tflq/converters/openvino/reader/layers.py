@@ -120,7 +120,7 @@ def _fake_quantize(reading: Reading, layer: Layer, source: Source) -> None:
     if reading.is_constant(x):
         filters.quantised_constant(reading, source, reading.constant(x), FakeQuantize(int(levels), *values))
         return
-    flat = [_per_channel(value, rank) for value in values]
+    flat = [_per_channel(value, reading.shape(x)) for value in values]
     rule = FakeQuantize(int(levels), *flat)
     is_last = reading.is_last(x) or (rank == 4 and any(v.size > 1 for v in flat))
     if rank not in (2, 4) and any(v.size > 1 for v in flat):
@@ -129,10 +129,10 @@ def _fake_quantize(reading: Reading, layer: Layer, source: Source) -> None:
     reading.add("fake_quantize", [t], source, is_last, rule)
 
 
-def _per_channel(value: np.ndarray, rank: int) -> np.ndarray:
+def _per_channel(value: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Return a bound as one number or one a channel (axis 1)."""
-    padded = (1,) * (rank - value.ndim) + value.shape
-    if value.size > 1 and (len(padded) != rank or value.size != padded[1]):
+    padded = (1,) * (len(shape) - value.ndim) + value.shape
+    if value.size > 1 and padded != (1, *shape[1:2], *(1 for _ in shape[2:])):
         raise UnsupportedError(f"bounds of shape {value.shape}; one number, or one for each channel, is read")
     return value.reshape(-1)
 

@@ -75,7 +75,7 @@ def levels_of(node: Node, output: Tensor) -> Levels | None:
     scale = np.atleast_1d((high - low) / (rule.levels - 1))
     zero = np.atleast_1d(-low / scale)
     whole = np.rint(zero)
-    zero = np.where(np.abs(zero - whole) < _NEAR, whole, zero)
+    zero = np.where(np.isclose(zero, whole, rtol=0, atol=_NEAR), whole, zero)
     return Levels(scale, zero, rule.levels, affine.minimum_code, output.dtype.storage)
 
 
@@ -147,7 +147,7 @@ def affine_of(rule: FakeQuantize, axis: int | None = None) -> Affine | None:
         return None
     zero = -low / scale
     whole = np.rint(zero)
-    if (np.abs(zero - whole) >= _NEAR).any() or (whole < 0).any() or (whole > rule.levels - 1).any():
+    if not np.isclose(zero, whole, rtol=0, atol=_NEAR).all() or (whole < 0).any() or (whole > rule.levels - 1).any():
         return None
     narrow = rule.levels == (1 << bits) - 1
     first = -(1 << (bits - 1)) + narrow
