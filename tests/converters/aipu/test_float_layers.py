@@ -116,6 +116,28 @@ def test_keywords_in_float_have_the_float_accuracy() -> None:
     assert abs(count - 807) <= 3
 
 
+@pytest.mark.parametrize(
+    ("settings", "operators"),
+    [
+        ((), ("exp", "square", "log")),
+        (("log:float=true",), ("exp", "square", "dequantize", "log", "quantize")),
+        (("square:float=true",), ("exp", "dequantize", "square", "quantize", "log")),
+        (("exp:float=true", "square:float=true"), ("dequantize", "exp", "quantize", "square", "quantize", "log")),
+        (("*:float=true",), ("dequantize", "exp", "quantize", "square", "quantize", "log", "quantize")),
+    ],
+)
+def test_operators_of_layers_in_float(settings: tuple[str, ...], operators: tuple[str, ...]) -> None:
+    """Numbers go in front of the first, quantized values behind each, for whoever reads them."""
+    builder = GraphBuilder()
+    x = builder.input("x", (1, 8), DType.FLOAT32)
+    a = builder.add("exp", (x,), (1, 8), DType.FLOAT32)
+    b = builder.add("square", (a,), (1, 8), DType.FLOAT32)
+    graph = builder.build((builder.add("log", (b,), (1, 8), DType.FLOAT32),))
+    limits = Range(np.array([0], np.float32), np.array([4], np.float32))
+    graph.tensors[:] = [replace(t, range=limits) for t in graph.tensors]
+    assert tuple(node.operator for node in _quantised(graph, *settings).nodes) == operators
+
+
 def test_files_cannot_hold_float_layers() -> None:
     graph = AIPU.quantise(_model(), parse_settings(AIPU.settings, layers=["softmax:float=true"]))
     with pytest.raises(UnsupportedError, match=r"runs in floating point, which is for measuring.*float=true away"):

@@ -211,8 +211,8 @@ def _reach(operation: np.ufunc, a: tuple[float, float] | None, b: tuple[float, f
 def _refuse_remainder(graph: Graph, node: Node) -> str:
     """Refuse a divisor that may be 0: the quotient then has no range."""
     divisor = graph.tensors[node.inputs[1]]
-    if divisor.data is not None:
-        low, high = float(divisor.data.min(initial=1)), float(divisor.data.max(initial=1))
+    if divisor.data is not None and divisor.data.size:
+        low, high = float(divisor.data.min()), float(divisor.data.max())
     elif divisor.range is not None:
         low, high = float(divisor.range.minimum.min()), float(divisor.range.maximum.max())
     else:
@@ -241,7 +241,7 @@ def _map_pow(work: Translation, node: Node) -> None:
     x, p, y = (work.limits(t) for t in (*node.inputs, *node.outputs))
     bounds: dict[str, tuple[float, float] | None] = dict.fromkeys(_POWERS)
     if x is not None and p is not None and y is not None:
-        smallest = min(map(abs, x)) if x[0] * x[1] > 0 else 0.0
+        smallest = max(x[0], -x[1], 0.0)
         logs = [float(np.log(v + float(EPSILON))) for v in (smallest, max(map(abs, x)))]
         products = [a * b for a in logs for b in p]
         bounds = {

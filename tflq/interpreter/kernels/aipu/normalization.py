@@ -118,7 +118,6 @@ def _bit_length(values: Integers) -> Integers:
 
 
 HALF = 16
-_LARGEST = (1 << 32) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,8 +170,8 @@ def run_moments(params: MomentsParams, x: Array) -> tuple[Array, ...]:
 
 def _wide(params: MomentsParams, variance: Integers) -> Array:
     m, n = params.rescale.m, params.rescale.n
-    high = np.clip(Multiplier(m, n - HALF).apply(variance >> HALF), 0, _LARGEST)
-    low = np.clip(Multiplier(m, n).apply(variance & ((1 << HALF) - 1)), 0, _LARGEST)
+    high = Multiplier(m, n - HALF).apply(variance >> HALF)
+    low = Multiplier(m, n).apply(variance & ((1 << HALF) - 1))
     return params.variance.store(high + low)
 
 

@@ -59,7 +59,7 @@ def _lower(rule: Rule, within: Rule | None, node: Node, operands: Operands) -> R
     if not count:
         raise GraphError(f"{operands.where}: reads nothing; a layer needs an input")
     types = tuple(t.dtype.storage for t in operands.outputs)
-    inside = None if within is None or not operands.intermediates else within(node, operands)
+    inside = None if within is None else within(node, operands)
     return RealParams(rule(node, operands), count, types, inside)
 
 
