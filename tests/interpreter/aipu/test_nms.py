@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -107,3 +109,107 @@ def test_a_score_at_the_threshold_is_dropped() -> None:
     boxes = np.array([[i * 2000, 0, i * 2000 + 1000, 1000] for i in range(5)])
     scores = np.array([400, 301, 300, 299, 500])
     assert kept_by_kernel(boxes, scores, 0.5, SAFE_SHIFT, 300) == kept_by_tensorflow(boxes, scores, 0.5, 300.0)
+
+
+def _area(box: list[int], shift: int) -> int:
+    return abs((box[2] - box[0]) * (box[3] - box[1])) >> shift
+
+
+def _shared(a: list[int], b: list[int], shift: int) -> int:
+    sides = []
+    for k in (0, 1):
+        low = max(min(a[k], a[k + 2]), min(b[k], b[k + 2]))
+        sides.append(max(min(max(a[k], a[k + 2]), max(b[k], b[k + 2])) - low, 0))
+    return (sides[0] * sides[1]) >> shift
+
+
+def _soft_by_hand(
+    boxes: list[list[int]], scores: list[int], sigma: float, shift: int, least: int, limit: int
+) -> list[tuple[int, int]]:
+    """GAUSSIAN in Python's integers: the best; lowered by each box kept since its last turn, it goes back."""
+    waiting = {i: score for i, score in enumerate(scores) if score > least}
+    seen, kept = dict.fromkeys(waiting, 0), list[tuple[int, int]]()
+    while waiting and len(kept) < limit:
+        best = min(waiting, key=lambda i: (-waiting[i], i))
+        score = waiting[best]
+        for other, _ in kept[seen[best] :]:
+            inter = _shared(boxes[best], boxes[other], shift)
+            union = _area(boxes[best], shift) + _area(boxes[other], shift) - inter
+            place = inter * 255 // union if union else 0
+            factor = math.exp(-0.5 / sigma * (place / 255) ** 2)
+            down = min(int(math.log2(32767 / factor)), 31)
+            s, h = (1, 0) if place == 0 else (int(factor * 2.0**down + 0.5), down)
+            score = (score * s) >> h
+            if score <= least:
+                break
+        seen[best] = len(kept)
+        if score == waiting[best]:
+            kept.append((best, score))
+            del waiting[best]
+        elif score > least:
+            waiting[best] = score
+        else:
+            del waiting[best]
+    return kept
+
+
+def _hard_by_hand(
+    boxes: list[list[int]], scores: list[int], overlap: float, shift: int, least: int, limit: int
+) -> list[tuple[int, int]]:
+    order = [i for i in sorted(range(len(scores)), key=lambda i: -scores[i]) if scores[i] > least]
+    kept: list[tuple[int, int]] = []
+    while order and len(kept) < limit:
+        best, *rest = order
+        kept.append((best, scores[best]))
+        order = []
+        for other in rest:
+            inter = _shared(boxes[best], boxes[other], shift)
+            union = _area(boxes[best], shift) + _area(boxes[other], shift) - inter
+            if inter <= (union * int(overlap * 256)) >> 8:
+                order.append(other)
+    return kept
+
+
+@pytest.mark.parametrize("method", ["HARD", "GAUSSIAN"])
+@pytest.mark.parametrize("case", range(12))
+def test_classes_in_integers(method: str, case: int) -> None:
+    """Three classes, crossed corners, rows that run out: the rules of docs/aipu.md, 8, in Python's integers."""
+    draw = np.random.default_rng(case)
+    sizes = [[5, 0, 9], [14, 0, 0], [1, 6, 7]][case % 3]
+    count, rows, limit = sum(sizes), [14, 9, 6][case % 3], [3, 14, 5][case // 3 % 3]
+    shift, least = [8, 13, 0][case % 3], [0, 30, 120][case // 4]
+    side = [32000, 32000, 250][case % 3]
+    centres = draw.integers(0, side, (4, 4))
+    boxes = np.clip(centres[draw.integers(0, 4, count)] + draw.integers(-side // 9, side // 9, (count, 4)), 0, side)
+    scores = draw.integers(0, 256, count)
+    builder = GraphBuilder()
+    plain, unit = affine_of(np.float32(1), 0, 16, False), affine_of(np.float32(ONE), 0, 16)
+    likely = affine_of(np.float32(255), 0, 8, False)
+    operands = [
+        builder.input("boxes", (1, count, 4), DType.INT16, unit),
+        builder.constant("counts", np.array([sizes], np.uint16), plain),
+        builder.constant("classes", np.array([[3]], np.uint16), plain),
+        builder.input("scores", (1, count), DType.UINT8, likely),
+    ]
+    shapes = {"kept": ((1, rows, 4), DType.INT16, unit), "number": ((1, 3), DType.UINT16, plain)}
+    shapes |= {"values": ((1, rows), DType.UINT8, likely), "indices": ((1, rows), DType.UINT16, plain)}
+    outputs = [builder.tensor(name, *kind) for name, kind in shapes.items()]
+    keys = {"method": method, "max_output_size": limit, "iou_threshold": 0.4, "areas_shift": shift}
+    keys |= {"soft_nms_sigma": 0.35, "score_threshold": least / 255}
+    builder.node("nms", operands, outputs, 1, None, **keys)
+    run = Engine(builder.build(outputs), "aipu").run(
+        [boxes[None, None].astype(np.int16), scores[None, None].astype(np.uint8)]
+    )
+    wanted, counts, start = list[tuple[int, int, int]](), list[int](), 0
+    for size in sizes:
+        part = boxes[start : start + size].tolist(), scores[start : start + size].tolist()
+        last = (shift, least, limit)
+        kept = _soft_by_hand(*part, 0.35, *last) if method == "GAUSSIAN" else _hard_by_hand(*part, 0.4, *last)
+        counts.append(min(len(kept), rows - len(wanted)))
+        wanted += [(start + i, i, score) for i, score in kept[: rows - len(wanted)]]
+        start += size
+    blank = [0] * (rows - len(wanted))
+    assert run[outputs[1]][0, 0].tolist() == counts
+    assert run[outputs[3]][0, 0].tolist() == [i for _, i, _ in wanted] + blank
+    assert run[outputs[2]][0, 0].tolist() == [score for _, _, score in wanted] + blank
+    assert run[outputs[0]][0, 0].tolist() == [boxes[k].tolist() for k, _, _ in wanted] + [[0] * 4 for _ in blank]
