@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.converters.aipu.drawn_networks import CHAINS
 from tests.support.float_forms import (
     FORMS,
     NONE,
@@ -364,7 +365,7 @@ OWN: dict[str, Make] = {
         for v in (((0, 4, 0, 0), (1, 5, 6, 4), (1, 1, 1, 1), 2), ((0, 0, 5, 3), (1, 5, 6, 4), (1, 1, 1, 1), 12))
     },
 }
-NETWORKS = {**FORMS, **OWN}
+NETWORKS = {**FORMS, **OWN, **CHAINS}
 
 
 def built(name: str) -> tuple[Graph, list[Array]]:

@@ -195,8 +195,8 @@ class Translation:
         operator: str,
         constants: Mapping[str, Array],
         attributes: Attributes | None = None,
-        reads: int = 1,
+        reads_all: bool = False,
     ) -> None:
-        """Add the layer of a node that reads its first `reads` inputs and writes all its outputs."""
-        inputs = [self.operand(t) for t in node.inputs[:reads]]
+        """Add the layer of a node that reads its first input, or all of them, and writes all its outputs."""
+        inputs = [self.operand(t) for t in (node.inputs if reads_all else node.inputs[:1])]
         self.add(node, operator, inputs, node.outputs, attributes, constants)

@@ -141,7 +141,7 @@ _COMPARISONS = {
 
 
 def _map_pair(work: Translation, node: Node) -> None:
-    work.append(node, node.operator, {}, reads=2)
+    work.append(node, node.operator, {}, reads_all=True)
 
 
 def _map_sum_of_many(work: Translation, node: Node) -> None:
@@ -232,12 +232,12 @@ def _map_squared_difference(work: Translation, node: Node) -> None:
 
 
 def _map_select(work: Translation, node: Node) -> None:
-    work.append(node, "where", {}, reads=3)
+    work.append(node, "where", {}, reads_all=True)
 
 
 def _map_pow(work: Translation, node: Node) -> None:
     """The exponent is repeated to the shape of the base. Bounds of log|x| and p log|x|, where no run says more."""
-    work.append(node, "pow", {}, reads=2)
+    work.append(node, "pow", {}, reads_all=True)
     x, p, y = (work.limits(t) for t in (*node.inputs, *node.outputs))
     bounds: dict[str, tuple[float, float] | None] = dict.fromkeys(_POWERS)
     if x is not None and p is not None and y is not None:

@@ -88,7 +88,7 @@ def _emit_filter(layer: ir.Lowered) -> ir.Emitted:
 def _map_concatenation(work: Translation, node: Node) -> None:
     rank = len(work.shape(node.outputs[0]))
     axis = Attributes({"axis": node.attributes.integer("axis") % rank})
-    work.append(node, "concat", {}, axis, reads=len(node.inputs))
+    work.append(node, "concat", {}, axis, reads_all=True)
 
 
 def _map_pack(work: Translation, node: Node) -> None:
@@ -106,7 +106,7 @@ def _map_gather(work: Translation, node: Node) -> None:
         "axis": node.attributes.integer("axis", 0) % rank,
         "batch_dims": node.attributes.integer("batch_dims", 0) % (len(work.shape(node.inputs[1])) + 1),
     }
-    work.append(node, "gather", {}, Attributes(keys), reads=2)
+    work.append(node, "gather", {}, Attributes(keys), reads_all=True)
 
 
 def _map_embedding(work: Translation, node: Node) -> None:
@@ -115,13 +115,13 @@ def _map_embedding(work: Translation, node: Node) -> None:
 
 
 def _map_gather_nd(work: Translation, node: Node) -> None:
-    work.append(node, "gather_nd", {}, Attributes({"batch_dims": 0}), reads=2)
+    work.append(node, "gather_nd", {}, Attributes({"batch_dims": 0}), reads_all=True)
 
 
 def _map_reverse_sequence(work: Translation, node: Node) -> None:
     value = node.attributes.integer
     keys: dict[str, Attribute] = {"batch_axis": value("batch_dim", 0), "time_axis": value("seq_dim", 0)}
-    work.append(node, "reverse_sequence", {}, Attributes(keys), reads=2)
+    work.append(node, "reverse_sequence", {}, Attributes(keys), reads_all=True)
 
 
 def _map_reverse(work: Translation, node: Node) -> None:

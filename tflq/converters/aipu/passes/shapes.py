@@ -72,22 +72,16 @@ def _lifted(layers: Layers, name_of: Node) -> bool:
         if layers.uses(before.outputs[0]) != 1 or (place == 1 and node.operator in ("sub", "div")):
             continue
         source, shape = before.inputs[0], layers.shape(before.inputs[0])
-        if layers.constant(source) is not None:
+        wide = layers.shape(before.outputs[0])
+        if layers.constant(source) is not None or layers.shape(node.outputs[0]) != wide:
             continue
-        try:
-            keeps = np.broadcast_shapes(constant.shape, shape) == shape
-        except ValueError:
-            keeps = False
-        new = constant
-        if not keeps:
-            new = np.broadcast_to(constant, np.broadcast_shapes(constant.shape, layers.shape(before.outputs[0])))
-        if new.size > int(np.prod(shape)) or layers.shape(node.outputs[0]) != layers.shape(before.outputs[0]):
-            continue
+        whole = np.broadcast_to(constant, wide)
+        moved = whole.reshape(shape) if before.operator == "reshape" else whole.transpose(np.argsort(perm_of(before)))
+        keeps = _spreads(constant.shape, shape) and np.array_equal(np.broadcast_to(constant, shape), moved)
+        new = constant if keeps else moved
         is_uniform = new.size > 1 and bool(np.all(new == new.reshape(-1)[0]))
         if is_uniform:
             new = new.reshape(-1)[0].reshape(())
-        elif not keeps:
-            new = new.reshape(shape) if before.operator == "reshape" else new.transpose(np.argsort(perm_of(before)))
         inputs = list(node.inputs)
         inputs[place] = source
         if not keeps or is_uniform:
@@ -99,6 +93,12 @@ def _lifted(layers: Layers, name_of: Node) -> bool:
         layers.put(replace(before, inputs=(top,), outputs=node.outputs))
         return True
     return False
+
+
+def _spreads(small: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    """Whether values of a shape can be repeated to another one."""
+    pairs = zip(small[::-1], shape[::-1], strict=False)
+    return len(small) <= len(shape) and all(one in (1, many) for one, many in pairs)
 
 
 def rectify_before_reshape(layers: Layers) -> None:
@@ -144,7 +144,7 @@ def sink_reshapes(layers: Layers) -> None:
 
 def _reshape_slopes(layers: Layers, node: Node, shape: tuple[int, ...]) -> None:
     if node.attributes.get("method") == "PRELU":
-        slopes = layers.own(node, "negative_slope").reshape(shape)
+        slopes = np.broadcast_to(layers.own(node, "negative_slope"), layers.shape(node.outputs[0])).reshape(shape)
         layers.become(node, node.operator, layers.operands(node), node.attributes, {"negative_slope": slopes})
 
 

@@ -37,7 +37,7 @@ from tflq.interpreter.kernels.aipu.multiplier import (
     codes_of,
     find_multiplier,
 )
-from tflq.interpreter.kernels.aipu.scales import bits_of, is_plain, offset_of, scale_of, signed_width
+from tflq.interpreter.kernels.aipu.scales import is_plain, offset_of, scale_of, signed_width
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN
 from tflq.interpreter.registry import Kernel
 from tflq.interpreter.samples import align
@@ -86,7 +86,7 @@ def lower_eltwise(node: Node, operands: Operands) -> EltwiseParams:
     if method == "MUL":
         found = multiplier_of(node, scale_of(output) / (scale_of(a) * scale_of(b)), bits)
     else:
-        factors, found = imported_pair(node) or common_scale(method, a, b, output, bits=bits)
+        factors, found = imported_pair(node) or common_scale(method, a, b, output, bits)
     return EltwiseParams(
         method,
         fused,
@@ -131,13 +131,13 @@ def _of_one_type(a: Tensor, b: Tensor) -> bool:
 
 
 def common_scale(
-    method: str, a: Tensor, b: Tensor, output: Tensor, limit: int = LARGEST, bits: int = 0
+    method: str, a: Tensor, b: Tensor, output: Tensor, bits: int, limit: int = LARGEST
 ) -> tuple[tuple[int, int], Multiplier]:
-    """Return (k0, k1), at most `limit`, and M, N of s_y / (s_a * s_b) / 2^S, M of `bits`, 0 for the output's width.
+    """Return (k0, k1), at most `limit`, and M, N of s_y / (s_a * s_b) / 2^S, M of `bits`.
 
     All in float32: where k are shrunk, the ratio is multiplied by the rounded quotient of the largest and the limit.
     """
-    s_a, s_b, bits = scale_of(a), scale_of(b), bits or bits_of(output)
+    s_a, s_b = scale_of(a), scale_of(b)
     if _of_one_type(a, b):
         return (1, 1), find_multiplier(1.0 if forgets_scale(method, a, b) else scale_of(output) / s_a, bits)
     of_a, of_b = find_multiplier(s_a, WIDEST + 1), find_multiplier(s_b, WIDEST + 1)

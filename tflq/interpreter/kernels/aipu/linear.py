@@ -304,8 +304,6 @@ def transposed_of(node: Node, weights: NDArray[Number], output: Tensor) -> tuple
 
 def _spread(weights: NDArray[Number], dilation: tuple[int, int]) -> NDArray[Number]:
     """Return weights with zeros between the taps."""
-    if dilation == (1, 1):
-        return weights
     o, h, w, c = weights.shape
     spread = np.zeros((o, (h - 1) * dilation[0] + 1, (w - 1) * dilation[1] + 1, c), weights.dtype)
     spread[:, :: dilation[0], :: dilation[1]] = weights

@@ -155,7 +155,7 @@ def _common(node: Node, data: Tensor, updates: Tensor, output: Tensor) -> _Decis
         wide = 16 in (bits_of(data), bits_of(updates))
         limit = (1 << (NARROW_BITS if wide else USUAL_BITS)) - 1 if node.operator == "scatter_nd" else LARGEST
         method = node.attributes.text("reduction", "NONE")
-        factors, found = common_scale(method, data, updates, output, limit, multiplier_bits(node, output))
+        factors, found = common_scale(method, data, updates, output, multiplier_bits(node, output), limit)
         factors, found = _halved(factors, found, bits)
     return factors, 0, found
 
