@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tflq.graph import DType, GraphBuilder
-from tflq.interpreter import Engine
+from tflq.interpreter import Engine, lower
+from tflq.interpreter.kernels.aipu.bounding_box import BoundingBoxParams
 from tflq.interpreter.kernels.aipu.scales import affine_of
 
 COUNT = 400
@@ -57,3 +58,54 @@ def test_small_boxes_need_sixteen_bits() -> None:
     """
     assert largest_error(8, (0.02, 0.04)) > 0.02 / 4
     assert largest_error(16, (0.02, 0.04)) < 0.02 / 50
+
+
+def by_hand(params: BoundingBoxParams, box: list[int], delta: list[int], widths: tuple[int, int]) -> list[int]:
+    """One box in Python's integers, as docs/aipu.md, 8 and the Optimizer's ops/boundingbox.py have it."""
+    v, d = [b + params.offsets[0] for b in box], [c + params.offsets[1] for c in delta]
+    most = 1 << (sum(widths) - 1)
+    m, n = int(params.output.m[0]), int(params.output.n[0])
+    near, far = [], []
+    for axis in (0, 1):
+        size, middle = v[axis + 2] - v[axis], (v[axis] + v[axis + 2]) // 2
+        move, late = params.moves[axis], int(params.moves[axis].n[0]) - params.early_shift
+        scaled = (size * int(move.m[0])) >> params.early_shift
+        centre = ((d[axis] * scaled + (1 << (late - 1))) >> late) + middle
+        centre = min(max(centre, -most), most - 1)
+        grown, half = int(params.growths[axis].lookup(np.array([delta[axis + 2]]))[0]), params.halves[axis]
+        factor = (grown * int(half.m[0])) >> 16
+        reach = min(max((size * factor) >> (int(half.n[0]) - 16), 0), (1 << widths[0]) - 1)
+        near.append(centre - reach)
+        far.append(centre + reach)
+    half_up = 1 << (n - 1) if n > 1 else 0
+    return [min(max((c * m + half_up) >> n, 0), 32767) for c in (*near, *far)]
+
+
+@pytest.mark.parametrize("largest", [1.0, 0.002, 0.0003])
+@pytest.mark.parametrize(("zp", "reach"), [(0, 2.0), (5, 2.0), (-7, 30.0), (0, 60.0)])
+@pytest.mark.parametrize(("roi_bits", "delta_bits"), [(8, 8), (16, 8), (16, 16), (8, 16)])
+def test_boxes_in_integers(roi_bits: int, delta_bits: int, zp: int, reach: float, largest: float) -> None:
+    """Boxes of any size and deltas of any reach, so that centres, halves and corners end at their limits."""
+    rng = np.random.default_rng(delta_bits)
+    top = (1 << roi_bits) - 1
+    unsigned, signed = {8: DType.UINT8, 16: DType.UINT16}[roi_bits], {8: DType.INT8, 16: DType.INT16}[delta_bits]
+    of_boxes = affine_of(np.float32(top / largest), 0, roi_bits, False)
+    of_deltas = affine_of(np.float32(((1 << (delta_bits - 1)) - 1) / reach), zp, delta_bits)
+    builder = GraphBuilder()
+    x = builder.input("boxes", (1, COUNT, 4), unsigned, of_boxes)
+    d = builder.input("deltas", (1, COUNT, 4), signed, of_deltas)
+    y = builder.add("bounding_box", [x, d], (1, COUNT, 4), DType.INT16, affine_of(np.float32(32767), 0, 16))
+    graph = lower(builder.build([y]), "aipu")
+    boxes = rng.integers(0, top + 1, (COUNT, 4))
+    boxes[::3] = np.sort(boxes[::3].reshape(-1, 2, 2), axis=1).reshape(-1, 4)
+    boxes[::7] = rng.choice([0, 1, top - 1, top], (len(boxes[::7]), 4))
+    deltas = rng.integers(signed.minimum, signed.maximum + 1, (COUNT, 4))
+    deltas[::5] = rng.choice([signed.minimum, 0, signed.maximum], (len(deltas[::5]), 4))
+    given = [v[None, None].astype(kind.storage) for v, kind in ((boxes, unsigned), (deltas, signed))]
+    found = Engine(graph).run(given)[y][0, 0]
+    params = graph.nodes[0].params
+    assert isinstance(params, BoundingBoxParams)
+    widths = (roi_bits, delta_bits)
+    assert params.early_shift == sum(widths) + 17 - 32 + (zp != 0)
+    for k in range(COUNT):
+        assert found[k].tolist() == by_hand(params, boxes[k].tolist(), deltas[k].tolist(), widths), k
