@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -168,3 +169,101 @@ def test_the_run_function_of_an_input_that_nothing_reads() -> None:
     model = Model([graph])
     files = artefacts_of(_lowered(model, "gap9-sq8"), "gap9-sq8", model)
     assert "CNN(float *Input_1, int *Output_1);" in files["constants.c"].decode()
+
+
+def _softmax(rows: int) -> Model:
+    net = Net(shape=(1, 1, rows, 4))
+    return net.model(
+        net.add("softmax", [net.conv(net.x, (-3.0, 3.0), outputs=6)], (1, 1, rows, 6), (0.0, 1.0), beta=1.0)
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "bits", "found"),
+    [
+        *((1, 8, "CNN_SoftMax_SQ8"), (2, 8, "CNN_SoftMax2D_SQ8"), (1, 16, "CNN_SoftMax")),
+        *((n, 16, "no code for a softmax of several rows with 16-bit features") for n in (2, 3)),
+    ],
+)
+def test_softmax_by_rows_and_width(rows: int, bits: int, found: str) -> None:
+    made = generators_of(_lowered(_softmax(rows), "gap9-ne16", f"feature_bits={bits}"))["SOFTMAX_0_1"]
+    assert made.name == found if isinstance(made, Generator) else found in made
+
+
+def _grouped(groups: int, multiplier: int) -> Model:
+    """A convolution of groups, or a depthwise one, of four channels."""
+    net = Net()
+    depthwise = multiplier > 0
+    shape = (1, 3, 3, 4 * multiplier) if depthwise else (4, 3, 3, 4 // groups)
+    channels = 4 * multiplier if depthwise else 4
+    codes = net.random.integers(-127, 128, shape).astype(np.int8)
+    kind = replace(net._scales(channels, 0.01), axis=3 if depthwise else 0)
+    options: dict[str, Any] = {"padding": "same", "stride_h": 1, "stride_w": 1, "fused_activation_function": "none"}
+    options |= {"depth_multiplier": multiplier} if depthwise else {}
+    inputs = [net.x, net.builder.constant("w", codes, kind), net._bias(channels)]
+    name = "depthwise_conv_2d" if depthwise else "conv_2d"
+    return net.model(net.add(name, inputs, (1, 8, 8, channels), (-2.0, 2.0), **options))
+
+
+@pytest.mark.parametrize(
+    ("groups", "multiplier", "on_ne16", "on_sq8"),
+    [
+        (1, 0, "CNN_ConvolutionNE16", "CNN_ConvolutionPoolAct_SQ8"),
+        (2, 0, "no code for groups on NE16", "CNN_GroupedConvolutionPoolAct_SQ8"),
+        (4, 0, "no code for groups on NE16", "CNN_GroupedConvolutionPoolAct_SQ8"),
+        (4, 1, "CNN_ConvolutionNE16", "CNN_ConvolutionPoolAct_SQ8"),
+        (4, 2, "no code for groups on NE16", "CNN_GroupedConvolutionPoolAct_SQ8"),
+    ],
+)
+def test_groups(groups: int, multiplier: int, on_ne16: str, on_sq8: str) -> None:
+    """NNTool gives groups to NE16, which has no mode for them (17.8)."""
+    for engine, wanted in (("gap9-ne16", on_ne16), ("gap9-sq8", on_sq8)):
+        (made,) = generators_of(_lowered(_grouped(groups, multiplier), engine, "numerics=nntool")).values()
+        if not isinstance(made, Generator):
+            assert wanted in made
+            continue
+        assert made.name == wanted
+        several = wanted.startswith("CNN_Grouped")
+        assert [made.parameters.get(key) for key in ("GroupIn", "GroupOut")] == (
+            [4 // groups, max(multiplier, 1) * 4 // groups] if several else [None, None]
+        )
+        assert made.parameters["ConvOper"] == ("KOP_CONV_DW" if multiplier == 1 else "KOP_CONV")
+
+
+@pytest.mark.parametrize("operator", ["reshape", "transpose", "concatenation", "pad", "slice", "tile", "pack"])
+def test_what_moves_data_has_no_generator(operator: str) -> None:
+    net = Net()
+    indices = {"reshape": [1, 4, 16, 4], "transpose": [0, 2, 1, 3], "tile": [1, 1, 1, 1], "slice": [0, 1, 1, 0]}
+    operands = [net.x]
+    if operator == "pad":
+        operands.append(net.builder.constant("k", np.array([[0, 0], [1, 1], [0, 0], [0, 0]], np.int32)))
+    elif operator in ("concatenation", "pack"):
+        operands.append(net.conv(net.x, (-2.0, 2.0)))
+    else:
+        operands.append(net.builder.constant("k", np.array(indices[operator], np.int32)))
+    if operator == "slice":
+        operands.append(net.builder.constant("k", np.array([1, 6, 6, 4], np.int32)))
+    shapes = {"reshape": (1, 4, 16, 4), "pad": (1, 10, 8, 4), "concatenation": (1, 8, 8, 8), "slice": (1, 6, 6, 4),
+              "pack": (2, 1, 8, 8, 4)}  # fmt: skip
+    options: dict[str, Any] = {"concatenation": {"axis": 3}, "pack": {"axis": 0, "values_count": 2}}.get(operator, {})
+    made = net.add(operator, operands, shapes.get(operator, (1, 8, 8, 4)), (-2.0, 2.0), **options)
+    found = generators_of(_lowered(net.model(made), "gap9-sq8"))
+    (why,) = (text for name, text in found.items() if name.startswith(operator.upper()) and "qin" not in name)
+    assert "moves data" in str(why)
+
+
+@pytest.mark.parametrize(
+    ("operator", "kind"), [("resize_bilinear", "BILINEAR"), ("resize_nearest_neighbor", "NEAREST_NEIGHBOR")]
+)
+@pytest.mark.parametrize(("target", "bits", "name", "signed"), [
+    ("gap9-sq8", 8, "GenerateResizeMultiChannel", "SIGNED"), ("gap9-ne16", 8, "GenerateResizeMultiChannel", "UNSIGNED"),
+    ("gap9-ne16", 16, "GenerateResizeMultiChannelQ16", "UNSIGNED"),
+])  # fmt: skip
+def test_resizes(operator: str, kind: str, target: str, bits: int, name: str, signed: str) -> None:
+    net = Net(shape=(1, 3, 5, 4))
+    x = net.conv(net.x, (-2.0, 3.0), outputs=6)
+    size = net.builder.constant("size", np.array([7, 9], np.int32))
+    y = net.add(operator, [x, size], (1, 7, 9, 6), (-2.0, 3.0), align_corners=False, half_pixel_centers=False)
+    graph = _lowered(net.model(net.conv(y, (-2.0, 2.0))), target, f"feature_bits={bits}")
+    made = generators_of(graph)[f"{operator.upper()}_0_1"]
+    assert _shown(made) == (name, f"5 3 9 7 6 {signed}_INOUT KOP_{kind}_RESIZE", {})

@@ -70,12 +70,12 @@ def _passes(options: dict[str, LayerOptions], positive: frozenset[int]) -> tuple
         ),
         Pass(remove_undone_reshapes, "nothing may stand between a convolution and its pool"),
         Pass(separate_activations, "NNTool moves and fuses activations as nodes"),
+        Pass(name_global_pools, "a pool over the whole map with stride 1 is a mean or a maximum"),
+        Pass(lambda graph: find_hard_sigmoids(graph, options), "a filter takes it along as one activation"),
         Pass(
             lambda graph: take_in_biases(graph, options),
             "NNTool's importer adds a constant behind a filter to its bias",
         ),
-        Pass(name_global_pools, "a pool over the whole map with stride 1 is a mean or a maximum"),
-        Pass(lambda graph: find_hard_sigmoids(graph, options), "a filter takes it along as one activation"),
         Pass(lambda graph: split_slices(graph, options), "the piece that nobody reads decides types, too"),
         Pass(
             lambda graph: _without_idle_rectifiers(graph, options, positive),
