@@ -22,11 +22,15 @@ ROUGH = {
     "11.sq8": 10.1,
     "12.ne16": 9.3,
     "12.sq8": 9.3,
-    "22.ne16": 6,
+    "14.ne16": 21,
+    "14.sq8": 21,
+    "22.ne16": 29,
+    "22.sq8": 21,
     "35.ne16": 7,
     "35.sq8": 7,
 }
-"""Seed.engine -> how many steps of the output's scale the mean is off: small differences are multiplied there."""
+"""Seed.engine -> how many steps of the output's scale the mean is off: small differences are multiplied there,
+or TFLite cuts at a drawn range what GAP9 hands to a curve in 32 bits."""
 OTHERWISE = {"sum", "resize_bilinear"}
 """What TFLite computes otherwise: sums of codes that wrap, and another grid of points."""
 

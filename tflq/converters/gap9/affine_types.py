@@ -61,8 +61,8 @@ def repaired(range_: Range) -> Range:
 def asymmetric(range_: Range, bits: int = 8, signed: bool = False) -> Affine:
     """S = (max - min) / (2^n - 1) and the zero point that is nearest to a whole number.
 
-    z1 = qmin - min / S, z2 = qmax - max / S; the one nearer to a whole number (a tie takes z2). Below qmin: Z = qmin,
-    S = max / (2^n - 1); above qmax: Z = qmax, S = -min / (2^n - 1); else Z = the even-rounded one.
+    z1 = qmin - min / S, z2 = qmax - max / S; Z is the one nearer to a whole number (a tie takes z2), rounded half to
+    even. NNTool's limits qmin and qmax for Z do nothing: the range holds 0.
 
     Args:
         range_: repaired.
@@ -77,13 +77,7 @@ def asymmetric(range_: Range, bits: int = 8, signed: bool = False) -> Affine:
         scale = np.ones(1, kind)
     z1, z2 = kind(lowest) - low / scale, kind(lowest + steps) - high / scale
     z = float((z1 if _distance(z1) < _distance(z2) else z2)[0])
-    if z < lowest:
-        zero_point, scale = lowest, high / kind(steps)
-    elif z > lowest + steps:
-        zero_point, scale = lowest + steps, -low / kind(steps)
-    else:
-        zero_point = int(np.round(z))
-    return Affine(np.asarray(scale), np.array([zero_point], np.int64), None, bits, signed)
+    return Affine(np.asarray(scale), np.array([np.round(z)], np.int64), None, bits, signed)
 
 
 def symmetric(range_: Range, bits: int = 8, signed: bool = True) -> Affine:
