@@ -10,7 +10,7 @@ import pytest
 
 from tests.converters.tpu_mlir.networks import quantised
 from tests.support.float_networks import Network, image
-from tflq.graph import DType, Graph, Range
+from tflq.graph import Attributes, DType, Graph, Node, Range
 
 Move = tuple[int, ...] | str
 """The shape that a reshape gives, or the order of a transposition, as digits."""
@@ -118,3 +118,23 @@ def test_what_is_joined_to_itself_gives_its_range() -> None:
     made = quantised(graph)
     (found,) = (n for n in made.nodes if n.operator == "minimum")
     assert made.tensors[found.outputs[0]].affine.scale[0] == 1 / 255
+
+
+@pytest.mark.parametrize("operator", ["concatenation", "maximum"])
+@pytest.mark.parametrize(
+    ("source", "moves"),
+    [(filtered(4), (IMAGE,)), (summed(1, 4, 5, 6), ("0213", "0231"))],
+)
+def test_a_pool_of_maxima_beside_does_not_count(source: Source, moves: tuple[Move, ...], operator: str) -> None:
+    """Section 3, 5: what is read by it, too, is alone, and the range goes back through the layer in front."""
+    graph, name = network(source, moves, operator)
+    (joined,) = (n for n in graph.nodes if n.operator == operator)
+    x = graph.tensors[joined.inputs[0]]
+    shape = (x.shape[0], x.shape[1] - 1, *x.shape[2:])
+    y = graph.add_tensor(replace(x, name="pooled", shape=shape))
+    window = {"padding": "valid", "stride_h": 1, "stride_w": 1, "filter_height": 2, "filter_width": 1}
+    attributes = Attributes({**window, "fused_activation_function": "none"})
+    graph.nodes.append(Node("max_pool_2d", (joined.inputs[0],), (y,), attributes=attributes, name="pool"))
+    graph = replace(graph, outputs=(*graph.outputs, y))
+    (scale,) = (t.affine.scale[0] for t in quantised(graph).tensors if t.name in (f"{name}_Conv", f"{name}_Add"))
+    assert scale == 3.0 / 127

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.converters.tpu_mlir.networks import FLOAT, quantised, ranged
 from tests.support.data import data_path
+from tflq.converters.tpu_mlir import TPU_MLIR
 from tflq.converters.tpu_mlir.quantise import TableOrigin
 from tflq.converters.tpu_mlir.tables import (
     CalibrationLine,
@@ -19,7 +20,7 @@ from tflq.converters.tpu_mlir.tables import (
     parse_calibration_table,
 )
 from tflq.errors import FormatError
-from tflq.graph import GraphBuilder
+from tflq.graph import DType, GraphBuilder, Model
 
 numbers = st.floats(-1e9, 1e9)
 
@@ -99,3 +100,31 @@ def test_what_is_rescaled_for_a_concatenation_is_called_as_it_arrives() -> None:
 )  # fmt: skip
 def test_of_many_names_five_are_said(count: int, words: str) -> None:
     assert few(str(i) for i in range(count)) == words
+
+
+@pytest.mark.parametrize("operator", ["maximum", "minimum"])
+@pytest.mark.parametrize(("count", "is_listed"), [(1, False), (4, True)])
+def test_extremes_of_constants_that_the_tool_does_not_quantise_have_a_line(
+    operator: str, count: int, is_listed: bool
+) -> None:
+    """Section 5: compared with several numbers in float16, which the table has to say."""
+    pytest.importorskip("onnx")
+    b = GraphBuilder("extreme")
+    x, y = b.input("x", (1, 4), FLOAT), b.tensor("y", (1, 4), FLOAT)
+    b.node(operator, [x, b.constant("c", np.arange(count).astype(np.float32) / 4)], [y])
+    graph = ranged(b.build([y]), {"x": (-1, 1), "y": (-1, 1)})
+    files = TPU_MLIR.emit(quantised(graph), Model([graph]))
+    rows = [text.decode().splitlines()[1:] for name, text in files.items() if name.endswith("_qtable")]
+    assert rows == ([[f"y_{'Max' if operator == 'maximum' else 'Min'} F16"]] if is_listed else [])
+
+
+@pytest.mark.parametrize("operator", ["logistic", "softmax"])
+def test_results_from_0_to_1_need_no_line(operator: str) -> None:
+    b = GraphBuilder("fixed")
+    x = b.input("x", (1, 4), FLOAT)
+    graph = ranged(b.build([b.add(operator, [x], (1, 4), FLOAT, **({"beta": 1.0} if operator == "softmax" else {}))]),
+                   {"x": (-1, 1)})  # fmt: skip
+    made = quantised(graph)
+    (node,) = (n for n in made.nodes if n.operator == operator)
+    found = made.tensors[node.outputs[0]]
+    assert (found.dtype, found.affine.scale.tolist(), found.affine.zero_point.tolist()) == (DType.UINT8, [1 / 255], [0])

@@ -54,6 +54,8 @@ def test_filters(operator: str, kinds: Any, weight_type: DType, formulas: str) -
     codes = drawn(graph.tensors[graph.inputs[0]].shape, kinds[0], 8)
     lowered = lower(graph, "tpu_mlir")
     rescale = lowered.nodes[0].params.filter.rescale
+    fitted = lowered.nodes[0].params.filter.step_map
+    assert (fitted.reach is not None) == bool(np.all((rescale.shift >= 0) & (rescale.shift <= 48)))
     found = Engine(lowered).run([codes])[lowered.outputs[0]]
     for at in np.ndindex(*found.shape):
         s, o = at[0], at[-1]

@@ -269,3 +269,25 @@ def test_raw_values_of_other_types_are_not_compared(operator: str) -> None:
     for other in (kind(S8, 2.0), kind(S8, 1.0, 3)):
         with pytest.raises(UnsupportedError, match="'x0' and 'x1' have different scales"):
             lower(graph_of(operator, (S8, other), TRUTH), "tpu_mlir")
+
+
+FUNCTIONS: dict[str, Callable[[float], float]] = {
+    "ceil": math.ceil, "floor": math.floor, "cos": math.cos, "sin": math.sin, "exp": math.exp, "tanh": math.tanh,
+    "elu": lambda x: x if x >= 0 else math.expm1(x), "gelu": lambda x: x / 2 * (1 + math.erf(x / math.sqrt(2))),
+    "hard_swish": lambda x: x * min(max(x + 3, 0), 6) / 6, "softsign": lambda x: x / (1 + abs(x)),
+    "log": lambda x: math.log(x) if x > 0 else -1e9 if x == 0 else 0, "sqrt": lambda x: math.sqrt(max(x, 0)),
+    "logistic": lambda x: 1 / (1 + math.exp(-x)), "silu": lambda x: x / (1 + math.exp(-x)), "round": round,
+    "sign": lambda x: (x > 0) - (x < 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("x", [S8, U8, SHIFTED])
+@pytest.mark.parametrize("operator", FUNCTIONS)
+def test_functions_of_one_byte(operator: str, x: Type) -> None:
+    """sat(rha(f((q - Zx) Sx) / Sy) + Zy); one step is left to the last bits of a function."""
+    for y in ((INT8, affine(INT8, 0.043, -20)), (UINT8, affine(UINT8, 0.043))):
+        found = computed(graph_of(operator, (x,), y, approximate=False), every(x))
+        for q, made in zip(every(x), found, strict=True):
+            steps = FUNCTIONS[operator]((q - zero(x)) * scale(x)) / scale(y)
+            near = {saturated(away(steps * (1 + part)) + zero(y), y) for part in (-1e-13, 0.0, 1e-13)}
+            assert made in near

@@ -74,8 +74,7 @@ def expand(graph: Graph) -> Graph:
 def _read(graph: Graph) -> Graph:
     """Return the graph without nodes that nobody reads: TPU-MLIR drops them before it counts readers."""
     needed, gone = set(graph.outputs), set[int]()
-    for index in range(len(graph.nodes) - 1, -1, -1):
-        node = graph.nodes[index]
+    for index, node in reversed([*enumerate(graph.nodes)]):
         if needed.intersection(node.outputs) or not node.outputs:
             needed.update(node.inputs)
         else:

@@ -26,10 +26,8 @@ def moves_of(network: Graph, written: OnnxGraph) -> Moves:
     found: Moves = {}
     for node in written.nodes:
         for value in node.inputs if node.op_type not in ("Transpose", "Reshape") else ():
-            own = chains.nearest(value)
-            moved = chains.one_layer(value)
-            if own is not None and moved:
-                found.setdefault(own, moved)
+            if moved := chains.one_layer(value):
+                found.setdefault(chains.nearest(value), moved)
     return found
 
 
@@ -57,13 +55,10 @@ class _Chains:
         self._reads = Counter(v for node in written.nodes for v in node.inputs)
         self._reads.update(value.name for value in written.outputs)
 
-    def nearest(self, value: str) -> int | None:
+    def nearest(self, value: str) -> int:
         """Return the tensor of the model that a value holds, as it is or moved."""
         while value not in self._own:
-            node = self._writers.get(value)
-            if node is None or node.op_type not in ("Transpose", "Reshape"):
-                return None
-            value = node.inputs[0]
+            value = self._writers[value].inputs[0]
         return self._own[value]
 
     def one_layer(self, value: str) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 from tflq.converters.passes.patterns import fused_activation, only_reader
 from tflq.converters.passes.rewrite import constant, without_nodes
 from tflq.converters.tpu_mlir.passes.forms import Form, form_of, reduced_axes, scalar_of
-from tflq.graph import Attributes, Graph, Node
+from tflq.graph import ABSENT, Attributes, Graph, Node
 
 
 def recognise_prelu(graph: Graph) -> Graph:
@@ -132,7 +132,7 @@ class _Normalization:
     parts: set[int]
     gamma: int | None = None
     beta: int | None = None
-    last: int = -1
+    last: int = ABSENT
 
     @staticmethod
     def of(search: _Search, root: int) -> _Normalization | None:

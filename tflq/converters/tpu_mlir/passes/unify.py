@@ -181,9 +181,10 @@ class _Unification:
         if not all(x in self.spans for x in inputs):
             return
         found = [self.spans[x] for x in inputs]
-        if len(inputs) == 2 and inputs[0] == inputs[1] and len(set(self._readers[inputs[0]])) == 1:
-            if inputs[0] not in self.graph.outputs:  # joined to itself counts as alone
-                self._set(t, found[0])
+        first, *others = inputs
+        if others == [first] and len(set(self._readers[first])) == 1:
+            if first not in self.graph.outputs:  # joined to itself counts as alone
+                self._set(t, self.spans[first])
         elif not all(self._alone(x, "max_pool_2d") for x in inputs):
             return
         elif len(set(found)) == 1 and len(inputs) > 1:

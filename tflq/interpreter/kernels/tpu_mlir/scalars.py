@@ -87,7 +87,7 @@ def lower_factor(operands: Operands, factor: int | None = None, is_factor: bool 
     z_x, z_y = int(x.zero_point[0]), int(y.zero_point[0])
     scale = abs(number if is_factor else 1.0 / number)
     found = find_multiplier(scale * float(x.scale[0]) / float(y.scale[0]), MULTIPLIER_BITS, 0)
-    m, s = found.multiplier[0] * (-1 if number < 0 else 1), found.shift[0]
+    m, s = found.multiplier[0] * int(np.sign(number)), found.shift[0]
     table = table_of(lambda q: shift_half_up((q - z_x) * m, s) + z_y, operands, position)
     return ScalarParams(table, position, replace(found, multiplier=np.array([m])))
 
