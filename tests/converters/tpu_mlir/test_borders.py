@@ -97,6 +97,26 @@ def test_operands_and_options(operator: str, operands: list[Operand], options: d
     assert [words in line for line in found] == ([True] if words else [])
 
 
+def test_weights_of_the_first_tensor_may_be_computed_at_run_time() -> None:
+    b = GraphBuilder("transposed")
+    weights, x = b.input("w", (2, 1, 1, 2), FLOAT), b.input("x", IMAGE, FLOAT)
+    shape, bias = b.constant("shape", whole(*IMAGE)), b.constant("bias", BIAS)
+    graph = b.build([b.add("transpose_conv", [shape, weights, x, bias], IMAGE, FLOAT, **WINDOW)])
+    assert RUN_TIME in problems_of(graph)[0]
+
+
+@pytest.mark.parametrize("operator", ["mul", "div"])
+@pytest.mark.parametrize("fused", ["none", "relu"])
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_rectifier_behind_a_product_with_one_number_is_named(operator: str, fused: str, count: int) -> None:
+    """TPU-MLIR loses it (5)."""
+    constant = NUMBER if count == 1 else CHANNELS
+    graph = ranged(single(operator, [IMAGE, constant], fused_activation_function=fused),
+                   {"x0": (-1.0, 1.0), f"{operator}_0": (-2.0, 2.0)})  # fmt: skip
+    said = [node.attributes.text("engine_reason", "") for node in quantised(graph).nodes]
+    assert any("loses the rectifier" in words for words in said) is (fused == "relu" and count == 1)
+
+
 @pytest.mark.parametrize(("sizes", "options", "words"), RESIZED)
 def test_resizes(sizes: tuple[int, int], options: dict[str, Any], words: str) -> None:
     for operator in ("resize_nearest_neighbor", "resize_bilinear"):

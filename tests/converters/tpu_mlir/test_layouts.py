@@ -68,6 +68,17 @@ def test_a_sum_that_is_shaped_back_is_a_bias(
     assert graph.tensors[first.outputs[0]].dtype is DType.UINT8
 
 
+@pytest.mark.parametrize(("place", "merged"), [(None, True), ((0, 0, 1), False), ((0, 3, 4), False)])
+def test_a_constant_of_all_rows_is_a_bias_where_they_are_equal(place: tuple[int, ...] | None, merged: bool) -> None:
+    graph = product((1, 4, 5), (1, 4, 5), back=(4, 5))
+    (t,) = (i for i, x in enumerate(graph.tensors) if x.name == "c")
+    data = np.broadcast_to(np.arange(5, dtype=np.float32), (1, 4, 5)).copy()
+    if place is not None:
+        data[place] += 1
+    graph.tensors[t] = replace(graph.tensors[t], data=data)
+    assert ("add" not in kinds(quantised(graph))) is merged
+
+
 def test_a_sum_of_more_axes_stays() -> None:
     assert "add" in kinds(quantised(product((1, 2, 2, 5), (5,), back=(4, 5))))
 

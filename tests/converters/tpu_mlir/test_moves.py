@@ -123,7 +123,7 @@ def test_what_is_joined_to_itself_gives_its_range() -> None:
 @pytest.mark.parametrize("operator", ["concatenation", "maximum"])
 @pytest.mark.parametrize(
     ("source", "moves"),
-    [(filtered(4), (IMAGE,)), (summed(1, 4, 5, 6), ("0213", "0231"))],
+    [(filtered(4), (IMAGE,)), (summed(1, 4, 5, 6), ("0213", "0231")), (filtered(1), ((1, 10, 3, 1),))],
 )
 def test_a_pool_of_maxima_beside_does_not_count(source: Source, moves: tuple[Move, ...], operator: str) -> None:
     """Section 3, 5: what is read by it, too, is alone, and the range goes back through the layer in front."""

@@ -166,12 +166,17 @@ class _Normalization:
         return all(r in self.parts for t in inside for r in search.readers(t)) and not inside & set(graph.outputs)
 
     def take_constant(self, search: _Search, t: int, operator: str) -> tuple[int, int, int] | None:
-        """Return node, its result and its constant, where one node of an operator alone reads t beside a constant."""
+        """Return node, its result and its constant, where one node of an operator alone reads t beside a constant.
+
+        A difference takes t off the constant.
+        """
         readers = search.readers(t)
         if len(readers) != 1 or search.graph.nodes[readers[0]].operator != operator:
             return None
         other = search.other(search.graph.nodes[readers[0]], t)
         if other is None or not search.graph.tensors[other].is_constant:
+            return None
+        if operator == "sub" and search.input(readers[0]) == t:
             return None
         return readers[0], search.graph.nodes[readers[0]].outputs[0], other
 

@@ -1,0 +1,169 @@
+"""What TFLite's converter took apart is put together where that computes the same, and nowhere else.
+
+Each written-out form, and everything one step away from it: operands swapped, another reader or an output inside, a
+rectifier on a part, another operator in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tflq.converters.tpu_mlir.passes.recognise import recognise_layer_normalization, recognise_prelu
+from tflq.graph import DType, Graph, GraphBuilder, Node
+
+FLOAT = DType.FLOAT32
+ROWS, SINGLE = (2, 5, 8), (2, 5, 1)
+EPSILON = 0.01
+
+
+def rows(x: Any) -> Any:
+    """Normalised along the last axis."""
+    centred = x - x.mean(-1, keepdims=True)
+    return centred / np.sqrt((centred * centred).mean(-1, keepdims=True) + EPSILON)
+
+
+REAL: dict[str, Callable[..., Any]] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative, "abs": np.abs, "exp": np.exp,
+    "relu": lambda x: np.maximum(x, 0), "rsqrt": lambda x: 1 / np.sqrt(np.abs(x) + 1e-12), "maximum": np.maximum,
+    "squared_difference": lambda a, b: (a - b) ** 2, "mean": lambda x, axis: x.mean(tuple(axis), keepdims=True),
+    "prelu": lambda x, slopes: np.where(x < 0, x * slopes, x),
+    "layer_normalization": lambda x, gamma, beta: rows(x) * gamma + beta,
+}  # fmt: skip
+
+
+def outputs_of(graph: Graph, seed: int = 3) -> list[Any]:
+    """Compute a graph in float64."""
+    random = np.random.default_rng(seed)
+    values = {
+        t: x.data.astype(np.float64 if x.dtype is FLOAT else int)
+        for t, x in enumerate(graph.tensors)
+        if x.data is not None
+    }
+    values |= {t: random.normal(size=graph.tensors[t].shape) for t in graph.inputs}
+    for node in graph.nodes:
+        found = REAL[node.operator](*(values[t] for t in node.inputs))
+        is_rectified = node.attributes.text("fused_activation_function", "none") == "relu"
+        values[node.outputs[0]] = np.maximum(found, 0) if is_rectified else found
+    return [values[t] for t in graph.outputs]
+
+
+class Written:
+    """A graph that is written node by node."""
+
+    def __init__(self) -> None:
+        self.b = GraphBuilder("rows")
+        self.x = self.b.input("x", ROWS, FLOAT)
+        self.axes = self.b.constant("axes", np.array([2], np.int32))
+
+    def reals(self, *shape: int) -> int:
+        return self.b.constant("reals",
+                               np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32))  # fmt: skip
+
+    def do(self, operator: str, *operands: int, shape: tuple[int, ...] = ROWS) -> int:
+        options = {"keep_dims": True} if operator == "mean" else {}
+        return self.b.add(operator, list(operands), shape, FLOAT, **options)
+
+    def inverse(self) -> tuple[int, int]:
+        mean = self.do("mean", self.x, self.axes, shape=SINGLE)
+        variance = self.do("mean", self.do("squared_difference", self.x, mean), self.axes, shape=SINGLE)
+        epsilon = self.b.constant("epsilon", np.array(EPSILON, np.float32))
+        return mean, self.do("rsqrt", self.do("add", variance, epsilon, shape=SINGLE), shape=SINGLE)
+
+
+def by_difference(gamma: bool, beta: bool) -> Graph:
+    w = Written()
+    mean, inverse = w.inverse()
+    y = w.do("mul", w.do("sub", w.x, mean), inverse)
+    y = w.do("mul", y, w.reals(8)) if gamma else y
+    y = w.do("add", y, w.b.constant("beta", np.linspace(-1, 2, 8).astype(np.float32))) if beta else y
+    return w.b.build([w.do("neg", y)])
+
+
+def by_scale(gamma: bool, beta: bool, negated: bool) -> Graph:
+    w = Written()
+    mean, s = w.inverse()
+    shape = SINGLE
+    if gamma:
+        s, shape = w.do("mul", s, w.reals(8)), ROWS
+    scaled = w.do("mul", w.x, s)
+    shift = w.do("mul", w.do("neg", mean, shape=SINGLE) if negated else mean, s, shape=shape)
+    if beta:
+        c = w.b.constant("beta", np.linspace(-1, 2, 8).astype(np.float32))
+        shift = w.do("add", shift, c) if negated else w.do("sub", c, shift)
+    return w.b.build([w.do("neg", w.do("add", scaled, shift))])
+
+
+def slope(left: bool) -> Graph:
+    w = Written()
+    positive = w.do("relu", w.x)
+    inner = w.do("neg", w.do("relu", w.do("neg", w.x)))
+    product = w.do("mul", inner, w.reals(8))
+    return w.b.build([w.do("neg", w.do("add", *((positive, product) if left else (product, positive))))])
+
+
+FORMS: dict[str, tuple[Graph, Callable[[Graph], Graph], str]] = {
+    **{f"difference {g} {b}": (by_difference(g, b), recognise_layer_normalization, "layer_normalization")
+       for g in (False, True) for b in (False, True)},
+    **{f"scale {g} {b} {n}": (by_scale(g, b, n), recognise_layer_normalization, "layer_normalization")
+       for g in (False, True) for b in (False, True) for n in (False, True) if b or n},
+    **{f"slope {left}": (slope(left), recognise_prelu, "prelu") for left in (False, True)},
+}  # fmt: skip
+
+
+def nearby(graph: Graph) -> Iterator[Graph]:
+    """Every graph one step away."""
+    for index, node in enumerate(graph.nodes[:-1]):
+        result = graph.copy()
+        t = result.add_tensor(replace(graph.tensors[node.outputs[0]], name="read inside"))
+        result.nodes.append(Node("abs", node.outputs, (t,), name="inside"))
+        yield replace(result, outputs=(*graph.outputs, t))
+        yield replace(graph, outputs=(*graph.outputs, *node.outputs))
+        for changed in changes(node):
+            other = graph.copy()
+            other.nodes[index] = changed
+            yield other
+
+
+def changes(node: Node) -> Iterator[Node]:
+    if len(node.inputs) == 2 and node.operator != "mean":
+        yield replace(node, inputs=node.inputs[::-1])
+        yield replace(node, attributes=node.attributes.updated(fused_activation_function="relu"))
+        yield from (replace(node, operator=o) for o in ("add", "sub", "mul", "maximum") if o != node.operator)
+    elif node.operator != "mean":
+        yield from (replace(node, operator=o) for o in ("neg", "relu", "rsqrt", "abs") if o != node.operator)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_forms_that_are_one_layer(name: str) -> None:
+    graph, rule, operator = FORMS[name]
+    found = rule(graph)
+    assert [n.operator for n in found.nodes] == [operator, "neg"]
+    assert np.allclose(outputs_of(found), outputs_of(graph), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_what_is_nearby_computes_the_same(name: str) -> None:
+    graph, rule, _ = FORMS[name]
+    for number, other in enumerate(nearby(graph)):
+        found = rule(other)
+        for made, wanted in zip(outputs_of(found), outputs_of(other), strict=True):
+            assert np.allclose(made, wanted, rtol=1e-5, atol=1e-6, equal_nan=True), (
+                number,
+                [n.operator for n in found.nodes],
+            )
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_order_counts_where_it_changes_what_is_computed(name: str) -> None:
+    """Sums and products of a form in the other order are the same form."""
+    graph, rule, operator = FORMS[name]
+    for index, node in enumerate(graph.nodes[:-1]):
+        if node.operator in ("add", "mul") and not any(graph.tensors[t].is_constant for t in node.inputs):
+            other = graph.copy()
+            other.nodes[index] = replace(node, inputs=node.inputs[::-1])
+            assert operator in [n.operator for n in rule(other).nodes]
