@@ -153,7 +153,8 @@ def with_cell_scale(scale: float, **how: Any) -> Graph:
 @pytest.mark.parametrize(
     ("scale", "is_taken"),
     [(2.0**-15, True), (2.0**-9, True), (2.0**-12, True), (2.0**-16, False), (2.0**-8, False),
-     (1.001 * 2.0**-12, False), (1.0005 * 2.0**-12, True), (0.9995 * 2.0**-12, True), (0.999 * 2.0**-12, False), (1.5 * 2.0**-12, False)],
+     (1.001 * 2.0**-12, False), (1.0005 * 2.0**-12, True),
+     (0.9995 * 2.0**-12, True), (0.999 * 2.0**-12, False), (1.5 * 2.0**-12, False)],
 )  # fmt: skip
 def test_the_cells_of_an_integer_lstm(oracle: Oracle, scale: float, is_taken: bool) -> None:
     graph = with_cell_scale(scale)
