@@ -41,8 +41,9 @@ ALWAYS: dict[str, dict[str, str]] = {
     "ShapeOf": {"output_type": "i64"},
     "SpaceToDepth": {"mode": "blocks_first"},
     "TopK": {"sort": "value", "stable": "true", "index_element_type": "i64"},
-    **{kind: {"auto_broadcast": "numpy"} for kind in ("Add", "Divide", "Equal", "FloorMod", "Greater", "LogicalAnd", "Maximum",
-                                                      "Multiply", "Power", "Select", "Subtract")},
+    **{kind: {"auto_broadcast": "numpy"} for kind in (
+        "Add", "Divide", "Equal", "FloorMod", "Greater", "LogicalAnd", "Maximum", "Multiply", "Power", "Select",
+        "Subtract")},
 }  # fmt: skip
 SHEETS = ("windows", "upwards", "places", "parts", "products", "choices", "functions", "borders", "turns", "gathers",
           "div of two", "pow of two", "floor_mod of two", "equal of two")  # fmt: skip
