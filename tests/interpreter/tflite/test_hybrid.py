@@ -160,3 +160,39 @@ def test_depthwise_without_a_bias(oracle):
         version=6, depth_multiplier=1, **where.attributes, **where.dilations,
     )  # fmt: skip
     check(oracle, np.random.default_rng(1), graph)
+
+
+HALVES = [(-5.5, 27.5), (-27.5, 5.5), (-3.5, 31.5), (-31.5, 3.5), (-10.5, 24.5), (-6.5, 32.5), (-1.5, 43.5),
+          (-43.5, 1.5), (-16.5, 16.5), (-11.0, 55.0), (-0.5, 254.5), (-100.5, 154.5), (0.0, 51.0),
+          (-51.0, 0.0)]  # fmt: skip
+"""Ranges whose zero point is a half but for the rounding of doubles: which bound it is taken from decides."""
+
+
+def test_zero_points_between_two_codes(oracle):
+    graph = hybrid_graph(
+        np.random.default_rng(4), "fully_connected", (len(HALVES), 11), (5, 11), (len(HALVES), 5), 1, bias=False,
+        version=9, asymmetric_quantize_inputs=True,
+    )  # fmt: skip
+    x = np.random.default_rng(5).uniform(0.1, 0.9, (3, len(HALVES), 11))
+    low, high = (np.array([pair[i] for pair in HALVES])[:, None] for i in (0, 1))
+    rows = low + x * (high - low)
+    rows[..., 3], rows[..., 7] = low[:, 0], high[:, 0]
+    check_against_oracle(oracle, graph, [rows.astype(np.float32)])
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize(
+    ("depth", "asymmetric"),
+    [(1023, False), (1024, False), (1025, False), (5000, False), (1023, True), (1024, True), (1025, True)],
+)
+def test_sums_beyond_the_whole_numbers_of_float32(oracle, depth, rows, asymmetric):
+    """All products are positive and odd: sums beyond 2^24 are rounded once, behind the last one."""
+    draw, b = np.random.default_rng(depth), GraphBuilder("deep")
+    codes = (draw.integers(40, 64, (depth, 3)) * 2 - 1).astype(np.int8)
+    weights = b.constant("w", codes, Affine(np.array([0.5], np.float32), np.zeros(1, np.int64), None))
+    x = b.input("x", (rows, depth), FLOAT32)
+    options = {"adj_x": False, "adj_y": False, "asymmetric_quantize_inputs": asymmetric}
+    graph = b.build([b.add("batch_matmul", [x, weights], (rows, 3), FLOAT32, version=4, **options)])
+    given = draw.integers(40, 64, (2, rows, depth)) * 2 - 1
+    given[..., 0] = 127
+    check_against_oracle(oracle, graph, [given.astype(np.float32)])

@@ -138,14 +138,9 @@ def signed_weights(weights: Array) -> Array:
     return weights.view(np.int8) if weights.dtype == np.uint8 else weights
 
 
-def prepare_hybrid(weights: Array, blocks: bool = True) -> HybridProduct:
-    """Make weights ready.
-
-    Args:
-        weights: int8[O, K].
-        blocks: whether the sum runs in blocks of sixteen; a matrix library's product is right everywhere.
-    """
-    columns = weights.shape[1] // _BLOCK * _BLOCK if blocks else 0
+def prepare_hybrid(weights: Array) -> HybridProduct:
+    """Make weights int8[O, K] ready."""
+    columns = weights.shape[1] // _BLOCK * _BLOCK
     lowest = weights[:, :columns] == np.iinfo(np.int8).min
     return HybridProduct(
         prepare_product(weights, LARGEST_CODE),
