@@ -231,6 +231,11 @@ BEHIND: dict[str, Step] = {
 FORMS_MORE: dict[str, Make] = {
     **{f"dense, {n}, keeps {k}": dense_scaled(s, rows=(2, 3, 5) if k else (3, 5), keeps=k)
        for n, s in BEHIND.items() for k in (True, False)},
+    **{
+        f"{o} between a sum and a product with {f}": row(step("add", 0.5, **NONE), step(o), step("mul", f, **NONE))
+        for o in ("relu_0_to_1", "relu_n1_to_1", "relu6")
+        for f in (1.0, 0.5, 1 / 6)
+    },
     "dense, both": dense_scaled(BEHIND["mul of each"], BEHIND["add of each"]),
     "dense of rows, moved": dense_scaled(to(3, 2, 6), BEHIND["mul of each"], step("tanh")),
     "dense, other rows": dense_scaled(to(4, 9), step("mul", 0.75, **NONE)),

@@ -61,6 +61,13 @@ def test_the_scale_of_boxes(largest: float, keys: dict[str, int], scale: float) 
     assert found.zero_point.tolist() == [0]
 
 
+def test_boxes_of_which_some_are_far_below_0() -> None:
+    """What decides is the largest coordinate that was seen, not the largest that the type holds."""
+    for largest, scale in ((1.0, 63.75), (1.0625, 1.0)):
+        graph = _quantised(largest, smallest=-2.0)
+        assert 1 / float(graph.tensors[graph.outputs[0]].affine.scale[0]) == pytest.approx(scale, rel=1e-6)
+
+
 @pytest.mark.parametrize(("smallest", "mode"), [(0.0, "symmetric"), (-0.5, "symmetric"), (-0.5, "asymmetric")])
 def test_boxes_keep_their_sign_and_their_width(smallest: float, mode: str) -> None:
     for bits, name in (("8", "int8"), ("16", "int16")):

@@ -82,7 +82,7 @@ def by_hand(params: BoundingBoxParams, box: list[int], delta: list[int], widths:
 
 
 @pytest.mark.parametrize("largest", [1.0, 0.002, 0.0003])
-@pytest.mark.parametrize(("zp", "reach"), [(0, 2.0), (5, 2.0), (-7, 30.0), (0, 60.0)])
+@pytest.mark.parametrize(("zp", "reach"), [(0, 2.0), (5, 2.0), (-7, 30.0), (0, 60.0), (0, 4000.0)])
 @pytest.mark.parametrize(("roi_bits", "delta_bits"), [(8, 8), (16, 8), (16, 16), (8, 16)])
 def test_boxes_in_integers(roi_bits: int, delta_bits: int, zp: int, reach: float, largest: float) -> None:
     """Boxes of any size and deltas of any reach, so that centres, halves and corners end at their limits."""

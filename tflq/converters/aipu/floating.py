@@ -40,7 +40,6 @@ def with_float_layers(quantised: Graph, network: Graph, names: Collection[str]) 
             work.add_island(node)
         else:
             work.graph.nodes.append(node)
-    work.graph.nodes = _needed(work.graph)
     validate(work.graph, "aipu graph with layers in float")
     return work.graph
 
@@ -116,14 +115,3 @@ class _Islands:
         tensor = self.network.tensors[s]
         self.floats[s] = self.graph.add_tensor(replace(tensor, name=f"{tensor.name}/{FLOAT}", range=None))
         return self.floats[s]
-
-
-def _needed(graph: Graph) -> list[Node]:
-    """Return the nodes without those in float whose results nobody reads; layers of the target all stay."""
-    read = set(graph.outputs)
-    kept: list[Node] = []
-    for node in reversed(graph.nodes):
-        if (node.arithmetic == ARITHMETIC and node.operator != DEQUANTIZE) or read.intersection(node.outputs):
-            kept.append(node)
-            read.update(node.inputs)
-    return kept[::-1]
