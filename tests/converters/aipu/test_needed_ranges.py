@@ -75,7 +75,7 @@ def _first_of_each() -> dict[str, OneLayer]:
 CASES = _first_of_each()
 
 
-def _with_input_ranges(layer: OneLayer) -> Graph:
+def with_input_ranges(layer: OneLayer) -> Graph:
     graph = graph_of(layer.network())
     for t, x in zip(graph.inputs, layer.samples(), strict=True):
         if x.dtype.kind == "f":
@@ -86,7 +86,7 @@ def _with_input_ranges(layer: OneLayer) -> Graph:
 
 @pytest.mark.parametrize("name", CASES)
 def test_outputs_whose_range_a_layer_needs(name: str) -> None:
-    graph = _with_input_ranges(CASES[name])
+    graph = with_input_ranges(CASES[name])
     inner = [graph.tensors[t].name for node in graph.nodes for t in node.intermediates or ()]
     inner = [] if name == "lrn WITHIN_CHANNEL" else inner
     outputs = [graph.tensors[t].name for node in graph.nodes for t in node.outputs] if _needs(CASES[name]) else []

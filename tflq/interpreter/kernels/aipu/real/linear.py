@@ -80,7 +80,7 @@ def _fully_connected(node: Node, operands: Operands) -> Compute:
 
 
 def _mat_mul(node: Node, _operands: Operands) -> Compute:
-    turned = [node.attributes.boolean(key, False) for key in ("trans_a", "trans_b")]
+    turned = [node.attributes.boolean(key) for key in ("trans_a", "trans_b")]
 
     def compute(a: Singles, b: Singles) -> Array:
         left, right = (np.swapaxes(x, -1, -2) if turn else x for x, turn in zip((a, b), turned, strict=True))

@@ -56,7 +56,7 @@ def square_sums_of(node: Node, operands: Operands) -> Callable[[Array], Singles]
 def _cumulate(node: Node, operands: Operands) -> Compute:
     method, (axis,) = require_choice(node, "method", CUMULATE_METHODS), _axes(node, operands)
     add, neutral = (np.cumsum, 0.0) if method == "SUM" else (np.cumprod, 1.0)
-    is_exclusive, is_reversed = (node.attributes.boolean(key, False) for key in ("exclusive", "reverse"))
+    is_exclusive, is_reversed = (node.attributes.boolean(key) for key in ("exclusive", "reverse"))
 
     def compute(x: Array) -> Array:
         v = np.moveaxis(x.astype(np.float64), axis, -1)
