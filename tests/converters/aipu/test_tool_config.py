@@ -141,6 +141,52 @@ def test_no_file_of_the_tool() -> None:
 
 
 @pytest.mark.parametrize(
+    ("layer", "rule"),
+    [
+        ({}, ""),
+        (
+            {"q_mode_activation": "per_tensor_symmetric_restricted_range"},
+            "activations=symmetric,activation_range=restricted",
+        ),
+        ({"q_mode_weight": "per_channel_symmetric_full_range"}, "weights=per_channel,weight_range=full"),
+        ({"q_mode_weight": "per_tensor_symmetric_restricted_range"}, "weights=per_tensor,weight_range=restricted"),
+        ({"q_bits_weight": 4, "q_bits_bias": 24}, "weight_bits=4,bias_bits=24"),
+        ({"lut_items_in_bits": 9, "multiplier_bits": 12}, "lut_items_in_bits=9,multiplier_bits=12"),
+        ({"remain_shift": 3, "bias_effective_bits": 16}, "remain_shift=3,bias_effective_bits=16"),
+        ({"extra_params": [0.0]}, ""),
+        ({"extra_params": [1, 8]}, "softmax=fast_exp,softmax_adjust_q=8"),
+        ({"q_strategy_activation": "mean", "running_statistic_momentum": 0.9, "histc_bins": 2048}, ""),
+        ({"force_dtype_int": False, "approx_params": [0.0], "q_strategy_weight": "extrema"}, ""),
+    ],
+)
+def test_settings_of_a_layer_in_a_template(layer: dict[str, Any], rule: str) -> None:
+    """Named with signs of regular expressions; what calibrates is not a layer's."""
+    found = read_config(json.dumps({"conv:0.b*": layer}), "t.json")
+    assert found.layers == (rf"IR {{conv\x3a0\.b\*$}}:{rule}",)
+    assert (found.assignments, found.calibration) == ((), {})
+
+
+@pytest.mark.parametrize(
+    ("layer", "message"),
+    [
+        ({"force_dtype_int": True}, "layer 'a': force_dtype_int = True: is not followed here; allowed is false"),
+        ({"extra_params": [3, 1]}, r"layer 'a': extra_params = \[3, 1\]: is not followed here"),
+        ({"new_key": 1}, "layer 'a': new_key = 1: is not followed here: leave it away"),
+        ({"q_mode_activation": "per_channel_symmetric_full_range"}, "allowed is per_tensor_symmetric_full"),
+    ],
+)
+def test_what_a_template_may_not_say(layer: dict[str, Any], message: str) -> None:
+    with pytest.raises(FormatError, match=rf"t\.json: .*{message}"):
+        read_config(json.dumps({"a": layer}), "t.json")
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"a": 1}', '{"a": {}, "b": []}', '"a"'])
+def test_what_is_no_template(text: str) -> None:
+    with pytest.raises(FormatError, match=r"t\.json: is no template"):
+        read_config(text if text.startswith("{") else "{" + text, "t.json")
+
+
+@pytest.mark.parametrize(
     "chosen",
     [
         [],
