@@ -175,8 +175,7 @@ def _loses_padding(windows: Sequence[Window]) -> bool:
 
 
 def _pool_window(graph: Graph, node: Node) -> Window:
-    kernel = (node.attributes.integer("filter_height"), node.attributes.integer("filter_width"))
-    return window_of_node(node, graph.tensors[node.inputs[0]].shape, (1, *kernel, 1))
+    return window_of_node(node, graph.tensors[node.inputs[0]].shape, ())
 
 
 def _pool(graph: Graph, nodes: Sequence[Node]) -> Generator:
