@@ -115,6 +115,26 @@ def test_forms(name: str) -> None:
     assert np.allclose(outputs_of(found), outputs_of(graph), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize(("inputs", "middle", "outputs", "window", "merged"), [
+    (40, 1, 40, 1, True), (40, 1, 41, 1, False), (41, 1, 40, 1, False), (80, 2, 80, 1, True), (80, 2, 81, 1, False),
+    (22, 1, 220, 1, True), (60, 1, 30, 1, True), (60, 1, 31, 1, False), (20, 1, 90, 3, True), (21, 1, 1, 3, True),
+    (24, 1, 60, 3, False), (25, 1, 20, 3, False), (23, 1, 70, 3, False), (30, 1, 6, 3, True), (30, 1, 7, 3, False),
+])  # fmt: skip
+def test_filters_that_would_grow_too_much_stay_two(
+    inputs: int, middle: int, outputs: int, window: int, merged: bool
+) -> None:
+    """More than 20 times the weights of both: w2 has outputs x window^2 x middle, w1 middle x inputs."""
+    assert merged is (outputs * inputs * window**2 <= 20 * (outputs * window**2 * middle + middle * inputs))
+    b = GraphBuilder("two")
+    x = b.input("x", (1, 4, 4, inputs), FLOAT)
+    between = b.add("conv_2d", [x, b.constant("w1", np.ones((middle, 1, 1, inputs), np.float32)), -1],
+                    (1, 4, 4, middle), FLOAT, **WINDOW)  # fmt: skip
+    side = 5 - window
+    y = b.add("conv_2d", [between, b.constant("w2", np.ones((outputs, window, window, middle), np.float32)), -1],
+              (1, side, side, outputs), FLOAT, **WINDOW)  # fmt: skip
+    assert len(merge_pointwise(b.build([y])).nodes) == (1 if merged else 2)
+
+
 @pytest.mark.parametrize("name", FORMS)
 def test_what_is_nearby_computes_the_same(name: str) -> None:
     graph, rule, _ = FORMS[name]

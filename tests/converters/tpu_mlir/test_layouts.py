@@ -130,6 +130,23 @@ def test_zeros_in_front_of_a_maximum_are_its_padding() -> None:
     assert np.allclose(values["y_MaxPool_f32"], -1.0, atol=0.01)
 
 
+@pytest.mark.parametrize("least", [-2.0, 0.0])
+@pytest.mark.parametrize("pads", [(0, 0, 0, 0), (1, 0, 0, 0), (0, 2, 0, 0), (0, 0, 1, 0), (0, 0, 0, 2), (1, 1, 1, 1)])
+def test_zeros_of_one_side_are_padding_too(pads: tuple[int, ...], least: float) -> None:
+    """Named where a pixel may be negative."""
+    b = GraphBuilder("pool")
+    shape = (1, 4 + pads[0] + pads[1], 4 + pads[2] + pads[3], 2)
+    sides = np.array([(0, 0), pads[:2], pads[2:], (0, 0)], np.int32)
+    p = b.add("pad", [b.input("x", IMAGE, FLOAT), b.constant("pads", sides)], shape, FLOAT)
+    window = {"padding": "valid", "stride_h": 1, "stride_w": 1, "filter_height": 3, "filter_width": 3}
+    y = b.add("max_pool_2d", [p], (1, shape[1] - 2, shape[2] - 2, 2), FLOAT, **window, **NONE)
+    graph = b.build([y])
+    names = [graph.tensors[t].name for t in (graph.inputs[0], p, y)]
+    found = quantised(ranged(graph, dict.fromkeys(names, (least, 1.0))))
+    said = [node.attributes.text("engine_reason", "") for node in found.nodes]
+    assert any("takes the zeros in front of it" in words for words in said) is (any(pads) and least < 0)
+
+
 @pytest.mark.parametrize("stride", [1, 2])
 def test_padded_averages_beside_a_zero_point_count_their_padding(stride: int) -> None:
     options = {"filter_height": 3, "filter_width": 3, "padding": "same", "stride_h": stride, "stride_w": stride}

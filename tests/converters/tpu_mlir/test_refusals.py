@@ -258,8 +258,9 @@ def test_ranges_of_one_tensor_only() -> None:
     assert quantised(graph, ["asymmetric=true"])
 
 
+@pytest.mark.parametrize("is_scaled", [False, True])
 @pytest.mark.parametrize("is_biased_behind", [False, True])
-def test_heads_of_attention_that_are_one_layer(is_biased_behind: bool) -> None:
+def test_heads_of_attention_that_are_one_layer(is_biased_behind: bool, is_scaled: bool) -> None:
     """TPU-MLIR's simulator ends there; with the biases behind the reshapes it keeps the layers."""
     rng = np.random.default_rng(8)
     b = GraphBuilder("heads")
@@ -277,6 +278,9 @@ def test_heads_of_attention_that_are_one_layer(is_biased_behind: bool) -> None:
         order = np.array([0, 2, 1, 3], np.int32)
         found.append(b.add("transpose", [t, b.constant(f"o{name}", order)], (1, 2, 4, 3), FLOAT))
     scores = b.add("batch_matmul", found, (1, 2, 4, 4), FLOAT, adj_x=False, adj_y=True)
+    if is_scaled:
+        root = b.constant("root", np.array(0.5, np.float32))
+        scores = b.add("mul", [root, scores], (1, 2, 4, 4), FLOAT, fused_activation_function="none")
     y = b.add("softmax", [scores], (1, 2, 4, 4), FLOAT, beta=1.0)
     problems = "; ".join(problems_of(b.build([y])))
     assert ("attention of several heads" in problems) is not is_biased_behind

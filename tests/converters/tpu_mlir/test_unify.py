@@ -33,8 +33,8 @@ class Table:
             self.lines[t] = CalibrationLine(str(t), reach, *limits)
         return t
 
-    def input(self, limits: Limits, threshold: float | None = None) -> int:
-        return self._lined(self.builder.input(f"x{len(self.lines)}", IMAGE, FLOAT), limits, threshold)
+    def input(self, limits: Limits, threshold: float | None = None, shape: tuple[int, ...] = IMAGE) -> int:
+        return self._lined(self.builder.input(f"x{len(self.lines)}", shape, FLOAT), limits, threshold)
 
     def do(
         self,
@@ -272,6 +272,16 @@ def test_doubled_pixels_have_the_range_of_the_input(sizes: tuple[int, int], opti
         y = table.do(operator, x, np.array(sizes, np.int32), shape=(1, *sizes, 2), **options)
         is_given = is_doubled and operator == "resize_nearest_neighbor"
         assert table.spans(y)[y] == ((-1.0, 4.0) if is_given else (-9.0, 9.0))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "is_doubled"), [((6, 10), True), ((6, 6), False), ((10, 10), False), ((10, 6), False)]
+)
+def test_doubled_pixels_of_images_that_are_not_square(sizes: tuple[int, int], is_doubled: bool) -> None:
+    table = Table()
+    x = table.input((-1.0, 4.0), shape=(1, 3, 5, 2))
+    y = table.do("resize_nearest_neighbor", x, np.array(sizes, np.int32), shape=(1, *sizes, 2))
+    assert table.spans(y)[y] == ((-1.0, 4.0) if is_doubled else (-9.0, 9.0))
 
 
 @pytest.mark.parametrize("count", [2, 3, 5])
