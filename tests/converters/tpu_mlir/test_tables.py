@@ -65,6 +65,13 @@ def test_wrong_lines(row: str, message: str) -> None:
         parse_calibration_table(text, "cali")
 
 
+def test_a_range_of_one_number_is_a_range() -> None:
+    (line,) = parse_calibration_table("y_Conv 1.0 0.5 0.5\n").lines
+    assert (line.threshold, line.minimum, line.maximum) == (1.0, 0.5, 0.5)
+    (line,) = parse_calibration_table("y_Conv 1e-30 -1.0 0\n").lines
+    assert line.threshold == 1e-30
+
+
 def test_quantisation_table_has_a_line_for_each_layer() -> None:
     modes = {"y_Conv": "F16", "z_Gemm": "F32"}
     assert format_quantisation_table(modes) == "# op_name   quantize_mode\ny_Conv F16\nz_Gemm F32\n"
