@@ -91,6 +91,31 @@ def test_blocks_stay(block: int, dtype: DType, has_zero: bool) -> None:
     assert np.array_equal(zero_point.astype(int), zeros if has_zero else np.zeros_like(zeros))
 
 
+@pytest.mark.parametrize("block", [4, 8])
+@pytest.mark.parametrize("shape", [(8,), (3, 8), (2, 3, 8), (2, 1, 3, 8)])
+def test_blocks_of_any_rank(shape: tuple[int, ...], block: int) -> None:
+    """A constant that meets an image stands in another order there: float32."""
+    b, draw = GraphBuilder("blocks"), np.random.default_rng(len(shape))
+    codes = draw.integers(-8, 8, shape).astype(np.int8)
+    scales = draw.uniform(0.01, 0.1, (*shape[:-1], 8 // block)).astype(np.float16)
+    kind = Blockwise(b.constant("scales", scales), -1, block)
+    x = b.input("x", shape, DType.FLOAT32)
+    graph = b.build([b.add("add", [x, b.constant("w", codes, kind, DType.INT4)], shape, DType.FLOAT32)])
+    values, nodes = constants(graph, "weights")
+    real = codes.astype(np.float32) * np.repeat(scales.astype(np.float32), block, axis=-1)
+    found = [n for n in nodes if n.op_type == "DequantizeLinear"]
+    if len(shape) == 4:
+        assert found == []
+        assert any(v.size == real.size and v.dtype == np.float32 for v in values.values())
+        return
+    kept, scale, zero_point = (values[name] for name in found[0].input)
+    assert {a.name: a.i for a in found[0].attribute} == {"axis": len(shape) - 1, "block_size": block}
+    assert np.array_equal(kept.astype(int), codes)
+    assert scale.shape == zero_point.shape == scales.shape
+    stands_for = kept.astype(np.float32) * np.repeat(scale, block, axis=-1)
+    assert np.array_equal(stands_for, real)
+
+
 @pytest.mark.parametrize("filters", [1, 2, 3])
 @pytest.mark.parametrize("has_scale", [False, True])
 def test_a_bias_that_filters_share(filters: int, has_scale: bool) -> None:

@@ -80,7 +80,7 @@ def sliced(e: Emitter, x: Value, parts: Mapping[int, slice]) -> Value:
 def split(e: Emitter) -> None:
     """SPLIT, SPLIT_V: Split."""
     is_even = e.node.operator == "split"
-    x, axis = e.at(1 if is_even else 0), int(e.constant_at(0 if is_even else 2).reshape(-1)[0])
+    x, axis = e.at(1 if is_even else 0), int(e.constant_at(0 if is_even else 2).flat[0])
     parts(e, x, axis)
 
 

@@ -43,7 +43,7 @@ def place(kind: str) -> Rule:
 
     def rule(e: Emitter) -> None:
         x = e.cast(e.plain(0), INT32) if e.at(0).dtype == BOOL else e.plain(0)
-        axis = int(e.constant_at(1).reshape(-1)[0]) % x.rank
+        axis = int(e.constant_at(1).flat[0]) % x.rank
         value = e.add(kind, [x], e.output().shape, INT64, False, axis=axis, keepdims=0, select_last_index=0)
         e.result(e.cast(value, e.output().dtype.storage))
 
@@ -53,7 +53,7 @@ def place(kind: str) -> Rule:
 def cumsum(e: Emitter) -> None:
     """CUMSUM."""
     x, options = e.at(0), e.node.attributes
-    axis = e.whole("axis", x.axis(int(e.constant_at(1).reshape(-1)[0])))
+    axis = e.whole("axis", x.axis(int(e.constant_at(1).flat[0])))
     exclusive, reverse = (int(options.boolean(key, False)) for key in ("exclusive", "reverse"))
     e.result(e.add("CumSum", [x, axis], exclusive=exclusive, reverse=reverse))
 
@@ -61,7 +61,7 @@ def cumsum(e: Emitter) -> None:
 def topk(e: Emitter) -> None:
     """TOPK_V2: the largest along the last axis, in order; of equal ones the first."""
     x, shape = e.plain(0), e.output().shape
-    k = e.whole("k", [int(e.constant_at(1).reshape(-1)[0])])
+    k = e.whole("k", [int(e.constant_at(1).flat[0])])
     values, places = e.several("TopK", [x, k], [(shape, x.dtype), (shape, INT64)], False, axis=x.rank - 1)
     e.put(e.node.outputs[0], values)
     e.put(e.node.outputs[1], e.cast(places, e.output(1).dtype.storage))

@@ -116,9 +116,9 @@ def suppression(e: Emitter) -> None:
         UnsupportedError: soft suppression; an overlap of 0, at which TFLite drops boxes that do not meet at all.
     """
     has_scores = e.node.operator == "non_max_suppression_v5"
-    if has_scores and float(e.constant_at(5).reshape(-1)[0]) != 0:
+    if has_scores and float(e.constant_at(5).flat[0]) != 0:
         raise UnsupportedError("soft suppression (sigma above 0); hard suppression can be written")
-    boxes, scores, most = e.plain(0), e.plain(1), int(e.constant_at(2).reshape(-1)[0])
+    boxes, scores, most = e.plain(0), e.plain(1), int(e.constant_at(2).flat[0])
     overlap, least = (np.asarray(e.constant_at(p).reshape(1), np.float32) for p in (3, 4))
     if overlap <= 0:
         raise UnsupportedError(f"suppression from an overlap of {overlap[0]:g} on; above 0 can be written")

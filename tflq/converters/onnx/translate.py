@@ -12,7 +12,7 @@ from tflq.converters.onnx import windows
 from tflq.converters.onnx.model import OnnxGraph, OnnxNode, OnnxValue
 from tflq.converters.onnx.options import STATIC, OnnxOptions
 from tflq.converters.onnx.writer import Writer, is_quantised
-from tflq.converters.passes.batch import with_batch
+from tflq.converters.passes.batch import twice_the_batch
 from tflq.converters.passes.requirements import no_mapping, refuse
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import ABSENT, Array, DType, Graph, Node
@@ -68,7 +68,7 @@ def translate(graph: Graph, options: OnnxOptions | None = None) -> OnnxGraph:
     found = writer.finish()
     if writer.options.batch == STATIC:
         return found
-    return open_batch(found, _translated(with_batch(graph, 2), options)[0].finish())
+    return open_batch(found, _translated(twice_the_batch(graph), options)[0].finish())
 
 
 def _translated(graph: Graph, options: OnnxOptions | None) -> tuple[Writer, tuple[str, ...]]:

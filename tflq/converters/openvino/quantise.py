@@ -11,7 +11,7 @@ from tflq.converters.openvino.passes.propagate import codes_at_inputs, codes_at_
 from tflq.converters.openvino.passes.ranges import is_on_codes, rules_of
 from tflq.converters.openvino.passes.weights import insert, weight_codes
 from tflq.converters.passes import Pass, run_passes
-from tflq.converters.passes.batch import with_batch
+from tflq.converters.passes.batch import twice_the_batch
 from tflq.converters.passes.requirements import float_network, refuse
 from tflq.converters.passes.take_in import fuse_activations
 from tflq.converters.settings import Options, Settings
@@ -55,7 +55,7 @@ def quantise_graph(graph: Graph, settings: Settings) -> Graph:
     options = options_of(graph, settings)
     if options.whole.batch == DYNAMIC:
         alike = replace(settings, values={**settings.values, "batch": STATIC})
-        once, twice = (quantise_graph(g, alike) for g in (graph, with_batch(graph, 2)))
+        once, twice = (quantise_graph(g, alike) for g in (graph, twice_the_batch(graph)))
         return replace(once, extra=OpenBatch(twice))
     if any(isinstance(t.quantisation, FakeQuantize) for t in graph.tensors):
         return finished(graph, options)

@@ -13,10 +13,11 @@ from tflq.interpreter.execution.settle import resize
 
 _SHAPES = {"reshape": (0, 1), "slice": (0, 2), "broadcast_to": (0, 1), "transpose_conv": (2, 0)}
 """Operators that are told a shape: positions of the data and of the shape."""
+_TIMES = 2
 
 
-def with_batch(graph: Graph, times: int) -> Graph:
-    """Return the graph for inputs whose first axis is `times` as long.
+def twice_the_batch(graph: Graph) -> Graph:
+    """Return the graph for inputs whose first axis is twice as long.
 
     The batch is the outermost axis and stays that: where an operator is told a shape by a constant, the first entry
     grows with it: RESHAPE [1, 8, 8, 2] to [1, 128] becomes [N, 8, 8, 2] to [N, 128], [1, 10, 16] to [10, 16] becomes
@@ -33,9 +34,9 @@ def with_batch(graph: Graph, times: int) -> Graph:
     for index, node in enumerate(graph.nodes):
         result.nodes[index] = replace(node, arithmetic=None)  # nodes that name theirs are not settled
         if not grown.isdisjoint(node.inputs):
-            result.nodes[index] = _grown(result, result.nodes[index], times)
+            result.nodes[index] = _grown(result, result.nodes[index])
             grown.update(node.outputs)
-    shapes_of = {t: (graph.tensors[t].shape[0] * times, *graph.tensors[t].shape[1:]) for t in graph.inputs}
+    shapes_of = {t: (graph.tensors[t].shape[0] * _TIMES, *graph.tensors[t].shape[1:]) for t in graph.inputs}
     try:
         result = resize(result, shapes_of)
     except TflqError as error:
@@ -43,24 +44,24 @@ def with_batch(graph: Graph, times: int) -> Graph:
     for index, node in enumerate(graph.nodes):
         for t in grown.intersection(node.outputs):
             old, new = graph.tensors[t].shape, result.tensors[t].shape
-            if not old or new != (old[0] * times, *old[1:]):
+            if not old or new != (old[0] * _TIMES, *old[1:]):
                 raise UnsupportedError(
                     f"batch=dynamic: {graph.where(index)}: the batch is not the first axis behind it"
                 )
     return result
 
 
-def _grown(graph: Graph, node: Node, times: int) -> Node:
+def _grown(graph: Graph, node: Node) -> Node:
     if node.operator not in _SHAPES:
         return node
     position = _SHAPES[node.operator][1]
     data = graph.tensors[node.inputs[position]].data if position < len(node.inputs) else None
     if data is not None and data.size and int(data.reshape(-1)[0]) > 0:  # -1 follows by itself
         wanted = np.array(data)
-        wanted.reshape(-1)[0] *= times
+        wanted.reshape(-1)[0] *= _TIMES
         name = f"{graph.tensors[node.inputs[position]].name}/batch"
         node = with_input(node, position, graph.add_tensor(constant(name, wanted)))
     stated = node.attributes.get("new_shape")
     if isinstance(stated, tuple) and stated and int(stated[0]) > 0:
-        node = with_attributes(node, new_shape=(int(stated[0]) * times, *(int(s) for s in stated[1:])))
+        node = with_attributes(node, new_shape=(int(stated[0]) * _TIMES, *(int(s) for s in stated[1:])))
     return node

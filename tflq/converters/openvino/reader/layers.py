@@ -240,7 +240,7 @@ def _pad(reading: Reading, layer: Layer, source: Source) -> None:
         amounts = amounts[list(TO_LAST)]
     t = reading.in_last(x) if is_last else reading.in_plain(x)
     inputs = [t, reading.add_constant(f"{layer.name}/pads", amounts.astype(np.int32))]
-    value = float(reading.constant(fill[0]).reshape(-1)[0]) if fill else 0.0
+    value = float(reading.constant(fill[0]).flat[0]) if fill else 0.0
     if value:
         inputs.append(reading.add_constant(f"{layer.name}/fill", np.float32(value).reshape(())))
     reading.add("padv2" if value else "pad", inputs, source, is_last)
