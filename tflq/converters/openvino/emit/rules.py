@@ -149,12 +149,14 @@ def mean(writer: Writer, node: Node) -> None:
     if not axes:  # the plug-in takes one at least
         writer.write(node, writer.read(node.inputs[0]))
         return
-    in_layout = rank != 4 or keep or axes == [1, 2]
+    in_layout = rank == 4 and (keep or axes == [1, 2])
     value = writer.read(node.inputs[0]) if in_layout else writer.read_plain(node.inputs[0])
     mapped = sorted(axis_first(a, rank) for a in axes) if in_layout else axes
     shape = shape_first(output.shape) if in_layout else output.shape
     inputs = [value, writer.whole(f"{node.name}/axes", mapped)]
     value = writer.builder.add("ReduceMean", node.name, inputs, shape, keep_dims="true" if keep else "false")
+    if len(shape) == 4 and not in_layout:
+        value = writer.transposed(value, TO_FIRST, f"{node.name}/nchw")
     writer.write(node, value)
 
 
