@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+
+import numpy as np
 
 from tflq.graph import Array
 
@@ -38,3 +40,10 @@ def each_sample(x: Array, weights: Array, bias: Array | None) -> Iterator[tuple[
 
     for s in range(max(len(x), len(weights), 1 if bias is None else len(bias))):
         yield own(x, s), own(weights, s), None if bias is None else own(bias, s)
+
+
+def run_each(run: Callable[..., tuple[Array, ...]], *arrays: Array | None) -> tuple[Array, ...]:
+    """Run a kernel's function sample by sample, on operands [S or 1, *shape] that it takes as [1, *shape] only."""
+    count = max(len(array) for array in arrays if array is not None)
+    own = (tuple(None if a is None else a[s % len(a)][None] for a in arrays) for s in range(count))
+    return tuple(np.concatenate(parts) for parts in zip(*(run(*one) for one in own), strict=True))

@@ -211,3 +211,24 @@ def refused(x_shape=(2, 12), bias_dtype=INT32, dtype=INT8, **attributes):
 def test_refusals(changes, error, message):
     with pytest.raises(error, match=message):
         lower(refused(**changes))
+
+
+@pytest.mark.parametrize(("kind", "depth"), [("int8", 33030), ("int16", 530)])
+@pytest.mark.parametrize("beyond", [False, True])
+def test_sums_of_32_bits_wrap(oracle, kind, depth, beyond):
+    """Of int16 with an int32 bias, too: a little more than 2^31 becomes a little more than -2^31."""
+    dtype = DType(kind)
+    b, top = GraphBuilder("wide"), dtype.maximum
+    zero = -128 if kind == "int8" else 0
+    x = b.input("x", (1, depth), dtype, affine(dtype, 2.0**-7, zero))
+    weights = np.full((2, depth), 127 if beyond else 121, np.int8)
+    weights[1] = -weights[1]
+    w = b.constant("w", weights, affine(INT8, 2.0**-7))
+    bias = b.constant("b", np.array([99, -99], np.int32), affine(DType.INT32, 2.0**-14))
+    attributes = {} if kind == "int8" else {"quantized_bias_type": "int32"}
+    rule = affine(dtype, 2.0**11 if kind == "int8" else 2.0**3)
+    graph = b.build([b.add("fully_connected", [x, w, bias], (1, 2), dtype, rule, version=11, **attributes)])
+    codes = np.full((2, 1, depth), top, dtype.storage)
+    codes[1, :, ::2] -= 3
+    found = check_against_oracle(oracle, graph, [codes])
+    assert (found[graph.outputs[0]][0, 0, 0] < 0) == (beyond and kind == "int16")

@@ -99,3 +99,18 @@ def test_filters_must_be_a_multiple_of_the_rank():
     graph.nodes[0] = replace(graph.nodes[0], attributes=graph.nodes[0].attributes.updated(rank=4))
     with pytest.raises(GraphError, match="do not fit rank 4"):
         lower(graph)
+
+
+@pytest.mark.parametrize("places", [(1,), (2,), (3,), (1, 2, 3)])
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("kind", ["int8", "float"])
+def test_weights_computed_at_run_time(oracle, kind, batch, places):
+    """Each sample has its own."""
+    graph = svdf_graph(kind, (batch, 9, 4, 2, 5), 3)
+    given = [graph.nodes[0].inputs[p] for p in places]
+    constants = [graph.tensors[t].data for t in given]
+    for t in given:
+        graph.tensors[t] = replace(graph.tensors[t], data=None)
+    graph.inputs = (*graph.inputs, *given)
+    (x, *_) = random_inputs(np.random.default_rng(3), graph, 4)
+    check_stream(oracle, graph, [x, *(np.stack([c, c[::-1], -(c // 2), c]) for c in constants)])

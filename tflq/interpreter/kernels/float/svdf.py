@@ -9,6 +9,7 @@ Source: TFLite kernels/svdf.cc, internal/reference/svdf.h (EvalFloatSVDF).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from tflq.interpreter.kernels.float.vector_functions import (
 )
 from tflq.interpreter.operands.checks import require_type
 from tflq.interpreter.operands.products import SvdfShapes, shift_state, svdf_shapes
+from tflq.interpreter.samples import run_each
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ def run(
     params: FloatSvdf, x: Singles, feature: Singles, time: Singles, bias: Singles | None, state: Singles
 ) -> tuple[Array, ...]:
     """Run it: float32[S, B, I], state [S, B, M * F] -> float32[S, B, U] and the new state."""
+    if len(feature) > 1 or len(time) > 1:
+        return run_each(partial(run, params), x, feature, time, bias, state)
     newest = lane_product(x, feature[0])
     return finish(params.shapes, params.activation, newest, time[0], bias, state)
 

@@ -14,6 +14,7 @@ Source: TFLite kernels/svdf.cc, internal/reference/svdf.h (EvalIntegerSVDF, Eval
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -40,6 +41,7 @@ from tflq.interpreter.numerics.fixed_point import (
 )
 from tflq.interpreter.operands.checks import meets_integer_weights, per_tensor, require_same_type, require_type
 from tflq.interpreter.operands.products import SvdfShapes, require_state, shift_state, svdf_shapes
+from tflq.interpreter.samples import run_each
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +153,11 @@ def run(
     """Run it: int8[S, B, I], state int16[S, B, M * F] -> int8[S, B, U] and the new state."""
     if isinstance(params, HybridSvdf):
         return _run_hybrid(params, x, bias, state)
-    prepared = params.prepared or prepare_product(feature[0], _LARGEST_DIFFERENCE)
+    if len(feature) > 1 or len(time) > 1:
+        return run_each(partial(run, params), x, feature, time, bias, state)
+    prepared = params.prepared
+    if prepared is None:
+        prepared = prepare_product(feature[0], _LARGEST_DIFFERENCE)
     total = accumulate_product(prepared, x.astype(np.int16) - np.int16(params.input_zero_point))
     newest = saturate(multiply_by_quantized_multiplier(wrap_int32(total.astype(np.int64)), *params.feature), 16)
     newest = np.broadcast_to(newest, (max(len(state), len(newest)), *newest.shape[1:]))
