@@ -125,3 +125,18 @@ def test_the_shared_type_is_the_papers_choice() -> None:
     largest = (26.95, 25.42, 31.63, 20.97)
     maps = [Tensor(f"p{i}", (1,), DType.INT8, affine_of(np.float32(127.5 / v), 0)) for i, v in enumerate(largest, 2)]
     assert shared_map(maps).name == "p2"
+
+
+@pytest.mark.parametrize(("size", "allowed"), [((2, 2), True), ((2, 9), True), ((1, 5), False), ((5, 1), False)])
+def test_rows_and_columns(size: tuple[int, int], allowed: bool) -> None:
+    plain, builder = affine_of(np.float32(40), 0), GraphBuilder()
+    x = builder.input("boxes", (1, 2, 4), *BOX_BITS[16])
+    maps = [builder.input(f"p{i}", (1, *side, CHANNELS), DType.INT8, plain) for i, side in enumerate(SIZES)]
+    keys = {"proposal_normalized": True, "canonical_size": CANONICAL}
+    y = builder.add("pyramid_roi_align", [x, *maps], (2, *size, CHANNELS), DType.INT8, plain, **keys)
+    graph = builder.build([y])
+    if allowed:
+        Engine(graph, "aipu")
+        return
+    with pytest.raises(UnsupportedError, match=r"4 maps to \(\d, \d\); allowed are 4 maps and two rows and columns"):
+        Engine(graph, "aipu")

@@ -219,7 +219,7 @@ def require_short_axis(node: Node, x: Tensor) -> int:
     Raises:
         UnsupportedError: more than 4096 terms, whose sum could leave 32 bits.
     """
-    axis = node.attributes.integer("axis") % max(len(x.shape), 1)
+    axis = node.attributes.integer("axis") % len(x.shape)
     if x.shape[axis] > LARGEST_AXIS:
         raise UnsupportedError(
             f"softmax over {x.shape[axis]} terms; allowed are {LARGEST_AXIS}: split it or use a target's float"
