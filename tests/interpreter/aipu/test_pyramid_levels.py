@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 from tflq.converters.aipu.operators.boxes import shared_map
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, DType, Graph, GraphBuilder, Tensor
-from tflq.interpreter import Engine
+from tflq.interpreter import Engine, lower
+from tflq.interpreter.kernels.aipu.pyramid_levels import PyramidLevelsParams
 from tflq.interpreter.kernels.aipu.scales import affine_of
 
 SIZES = ((24, 32), (12, 16), (6, 8), (3, 4))
@@ -140,3 +143,18 @@ def test_rows_and_columns(size: tuple[int, int], allowed: bool) -> None:
         return
     with pytest.raises(UnsupportedError, match=r"4 maps to \(\d, \d\); allowed are 4 maps and two rows and columns"):
         Engine(graph, "aipu")
+
+
+@pytest.mark.parametrize(("canonical", "image"), [(224.0, {}), (32.0, {"image_height": 96, "image_width": 128})])
+def test_limits_of_the_levels(canonical: float, image: dict[str, int]) -> None:
+    """A box of the canonical size belongs to the third map; images are 1024 x 1024 unless the layer says otherwise."""
+    plain, builder = affine_of(np.float32(40), 0), GraphBuilder()
+    x = builder.input("boxes", (1, 2, 4), *BOX_BITS[16])
+    maps = [builder.input(f"p{i}", (1, *side, CHANNELS), DType.INT8, plain) for i, side in enumerate(SIZES)]
+    keys = {"proposal_normalized": True, "canonical_size": canonical, **image}
+    y = builder.add("pyramid_roi_align", [x, *maps], (2, 2, 3, CHANNELS), DType.INT8, plain, **keys)
+    params = lower(builder.build([y]), "aipu").nodes[0].params
+    assert isinstance(params, PyramidLevelsParams)
+    pixels = 96 * 128 if image else 1024 * 1024
+    sides = [canonical * 2**power for power in (-1.5, -0.5, 0.5)]
+    assert list(params.limits) == [math.floor(side**2 / pixels * 32767**2 + 0.5) for side in sides]

@@ -209,7 +209,7 @@ def _power_of_pair(x: Pair) -> Singles:
     t = _add_pairs(s, _scale_pair(_square(s), _polynomial(s[0], _OF_POWER)))
     high = _sum(_ONE, t[0])
     low = _sum(_sum(_sum(_ONE, -high), t[0]), t[1])
-    return np.where(x[0] < _LOWEST_EXP, np.float32(0), _scaled(_sum(high, low), q))
+    return _scaled(_sum(high, low), q)
 
 
 def _pair_sum(a: Singles | np.float32, b: Singles) -> Pair:
