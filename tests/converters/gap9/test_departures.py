@@ -361,3 +361,20 @@ def test_padding_above_and_left_alone(after: int, warned: bool) -> None:
     x = net.add("pad", [net.x, pads], (1, 9 + after, 9 + after, 4), (-1.0, 1.0))
     found = _warned(net, (net.conv(x, (-4.0, 4.0), (3, 3), padding="valid"),), "(19)")
     assert bool(found) is warned
+
+
+@pytest.mark.parametrize("engine", ["gap9-ne16", "gap9-sq8"])
+@pytest.mark.parametrize("activation", ["none", "relu", "relu6"])
+@pytest.mark.parametrize("is_read", [False, True])
+def test_the_activation_of_a_last_fully_connected_layer(is_read: bool, activation: str, engine: str) -> None:
+    """NNTool, run on 107 such networks (test_recorded_networks.py), leaves it out."""
+    net = Net()
+    limits = {"none": (-2.0, 3.0), "relu": (0.0, 3.0), "relu6": (0.0, 6.0)}[activation]
+    y = net.dense(net.mean(net.x, (-1.0, 1.0)), limits, activation=activation)
+    output = net.dense(y, (-1.0, 1.0)) if is_read else y
+    lost = activation != "none" and not is_read
+    for numerics in ("exact", "nntool"):
+        graph = lower(quantised(net.model(output), engine, [f"numerics={numerics}"]), "gap9")
+        assert any("17.30" in text for text in departures_of(graph).values()) is lost
+        kept = [node.operator for node in graph.nodes if node.operator in ("relu", "relu6")]
+        assert kept == ([] if activation == "none" or (lost and numerics == "nntool") else [activation])

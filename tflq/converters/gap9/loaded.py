@@ -37,7 +37,7 @@ def loaded(graph: Graph, options: Mapping[str, LayerOptions], positive: frozense
         options: of each layer.
         positive: graph inputs whose range began above 0.
     """
-    apart = name_global_pools(take_in_biases(separate_activations(graph), options))
+    apart = name_global_pools(take_in_biases(separate_activations(graph, options), options))
     engined, plan = _typed(apart, options, positive)
     return Loaded(engined if plan is None else apply_types(engined, plan), plan is not None)
 

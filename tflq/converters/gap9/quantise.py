@@ -69,7 +69,7 @@ def _passes(options: dict[str, LayerOptions], positive: frozenset[int]) -> tuple
             "several pads of one tensor have become the same convolution input, and NNTool makes equal nodes once",
         ),
         Pass(remove_undone_reshapes, "nothing may stand between a convolution and its pool"),
-        Pass(separate_activations, "NNTool moves and fuses activations as nodes"),
+        Pass(lambda graph: separate_activations(graph, options), "NNTool moves and fuses activations as nodes"),
         Pass(name_global_pools, "a pool over the whole map with stride 1 is a mean or a maximum"),
         Pass(lambda graph: find_hard_sigmoids(graph, options), "a filter takes it along as one activation"),
         Pass(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.gap9.operators import LSTM, POOLS, RECTIFIERS
+from tflq.converters.gap9.operators import LSTM, POOLS, RECTIFIERS, departing, layer_of
+from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.constants import real_constant
 from tflq.converters.passes.patterns import fused_activation, only_reader
 from tflq.converters.passes.rewrite import derived_tensor, redirect, with_attributes
@@ -18,21 +19,26 @@ _IMPLIED = ("conv_2d", "depthwise_conv_2d", "fully_connected", *POOLS, "add", "s
 Operand = tuple[int, int]
 """(node, input position)."""
 _KEPT = "NNTool may keep the ReLU that its range implies, or fails on it (17.19)"
+_LOST = "NNTool leaves out the activation of a fully connected layer that no operator reads (17.30)"
 _KEEP_BOUND = (*POOLS, "concatenation", "reshape", "squeeze", "expand_dims", "transpose")
 _KEEP_SIGN = (*_KEEP_BOUND, "add", "mul", "div")
 
 
-def separate_activations(graph: Graph) -> Graph:
+def separate_activations(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
     """Return the graph with each fused or implied activation as a node `<layer>_activation`.
 
     The activation writes the tensor that the layer wrote; the layer writes a new one with the same range. A fully
-    connected layer that no operator reads has no implied one.
+    connected layer that no operator reads has no implied one, and in NNTool, and with numerics=nntool, no fused one.
     """
     result = graph.copy()
     result.nodes = []
     read = graph.consumers()
     for node in graph.nodes:
         is_last = node.operator == "fully_connected" and node.outputs[0] not in read
+        if is_last and fused_activation(node) != "none":
+            node = departing(node, _LOST)
+            if options[layer_of(node)].numerics == "nntool":
+                node = with_attributes(node, fused_activation_function="none")
         activation = _activation(node, graph.tensors[node.outputs[0]], is_last)
         if activation is None:
             result.nodes.append(node)
