@@ -68,6 +68,7 @@ def window(
         (2, (0, 1), 1, 1, 1),
         (5, (3, 1), 1, 1, 1),
         (3, (1, 1), 1, 2, 3),  # two rows
+        (3, (1, 1), 2, 2, 3),  # two rows, one of results
         (3, (2, 1), 1, 1, 3),  # two rows of results
         (1, (0, 0), 1, 1, 1),  # nothing to cut
         (1, (1, 1), 3, 1, 1),  # a kernel of one tap beside the map
