@@ -296,3 +296,16 @@ def test_the_least_code_of_a_constant_is_known(least: int, zero_point: int, is_t
     y = b.tensor("y", (1, 4), DType.INT16, Affine.per_tensor(0.01, 0, 16, True))
     b.node("expression", [x, c], [y], **Tree(symbols, (3,)).attributes())
     assert bool(lower(b.build([y]), "gap9").nodes[0].params.flaws) == is_told
+
+
+@pytest.mark.parametrize("largest", [0.01, 0.2, 0.45, 0.6, 0.9, 1.2, 1.7, 2.5, 4.0, 30.0])
+@pytest.mark.parametrize("scale", [0.1, 0.5, 1.0])
+def test_roots_are_shifted_by_their_range(scale: float, largest: float) -> None:
+    """By as many bits as the largest result of the range has beyond the least unit, and one."""
+    kind, output = Affine.per_tensor(scale, 0, 8, False), Affine.per_tensor(2.0**-13, 0, 16, True)
+    symbols = (Symbol(INPUT, "", (), 0.0, ends_of(kind)), Symbol("rsqrt", "r", (0,), 0.0, (0.0, largest)))
+    codes = [np.arange(256, dtype=np.uint8)[None, None]]
+    tree = Tree(symbols, (1,))
+    graph = lower(Drawn(tree, [kind], [output], [(1, 256)], codes).graph("nntool"), "gap9")
+    (wanted,) = compute(tree, [kind], [output], codes, "nntool")
+    assert np.array_equal(Engine(graph).run(codes)[graph.outputs[0]], wanted)

@@ -548,3 +548,51 @@ def test_accumulators_end_with_int32(sign: int) -> None:
     with pytest.raises(UnsupportedError, match="accumulator is"):
         lower(of(border + sign), "gap9")
     lower(of(border + sign, "nntool"), "gap9")
+
+
+def with_numerics(graph: Graph, **attributes: Any) -> Graph:
+    node = graph.nodes[0]
+    graph.nodes[0] = replace(node, attributes=node.attributes.updated(**attributes))
+    return graph
+
+
+@pytest.mark.parametrize("far", [0, 1, 2])
+def test_products_of_single_channels_wrap_as_nntools(far: int) -> None:
+    """The output's zero point, in units of a small accumulator, times M leaves 32 bits in so many channels."""
+    kind, output = (0.05, 0, "int8"), (0.4, 200, "uint8")
+    weights = np.random.default_rng(7).integers(-127, 128, (4, 4)).astype(np.int8)
+    graph = filtered("fully_connected", kind, output, weights, np.zeros(4, np.int32), 0)
+    (w, b) = graph.nodes[0].inputs[1:3]
+    scales = np.array([167 / 256 * 2.0**-13] * far + [0.03] * (4 - far))
+    for t, scale in ((w, scales), (b, scales * kind[0])):
+        tensor = graph.tensors[t]
+        graph.tensors[t] = replace(tensor, quantisation=replace(tensor.affine, scale=scale))
+    x = drawn(kind, (1, 4), 8)
+    for numerics in ("exact", "nntool"):
+        params, found = run(with_numerics(graph, numerics=numerics), x)
+        filter_ = params.filter
+        assert filter_.overflowing == tuple(range(far))
+        for s, o in np.ndindex(2, 4):
+            m, n = int(filter_.mul_bias.multiplier[o]), int(filter_.mul_bias.shift[o])
+            scale = float(scales[o]) * kind[0]
+            assert abs(m - scale / output[0] * 2.0**n) <= 0.5001
+            total = sum(int(p) * int(q) for p, q in zip(x[s, 0], weights[o], strict=True))
+            total += floor(output[1] * (output[0] / scale) + 0.5)
+            y = wrap(wrap(total * m) + (1 << n >> 1)) >> n if numerics == "nntool" else norm(total * m, n)
+            assert found[s, 0, o] == clip(y, output)
+
+
+def test_a_scale_that_nntool_takes_an_input_for() -> None:
+    """M 2^-N is about inside_scale S_w / S_y, and the padding is its zero point (docs/gap9.md, 17.14)."""
+    kind, output = (0.05, -3, "int8"), (0.2, 0, "int8")
+    weights = np.random.default_rng(7).integers(-127, 128, (4, 4)).astype(np.int8)
+    for inside in (0.05, 0.11, 0.013):
+        graph = filtered("fully_connected", kind, output, weights, np.zeros(4, np.int32), 0)
+        for numerics in ("exact", "nntool"):
+            given = with_numerics(graph, numerics=numerics, inside_scale=inside, inside_zero_point=17)
+            filter_ = lower(given, "gap9").nodes[0].params.filter
+            taken = inside if numerics == "nntool" else kind[0]
+            for o, scale in enumerate(np.linspace(0.01, 0.03, 4)):
+                m, n = int(filter_.mul_bias.multiplier[o]), int(filter_.mul_bias.shift[o])
+                assert abs(m - taken * scale / output[0] * 2.0**n) <= 0.5001
+            assert filter_.padding_code == (17 if numerics == "nntool" else -3)
