@@ -113,6 +113,34 @@ def test_channels_stay_last_between_filters(name: str, precision: str) -> None:
     assert np.allclose(ours, theirs, rtol=1e-5, atol=1e-5 * np.abs(ours).max())
 
 
+@pytest.mark.parametrize(
+    ("axes", "keep", "count"),
+    [
+        ((1, 2), False, 1),
+        ((2, 1), False, 1),
+        ((1,), False, None),
+        ((2, 3), False, None),
+        ((1, 2), True, 2),
+        ((3,), True, 2),
+    ],
+)
+def test_means_behind_a_filter(axes: tuple[int, ...], keep: bool, count: int | None) -> None:
+    """Over height and width, or where all axes stay, with channels last: one transposition in, one out of four axes."""
+    b = GraphBuilder("mean")
+    y = conv(b, b.input("x", IMAGE, DType.FLOAT32), 4, 4)
+    given = [y, b.constant("axes", np.array(axes, np.int32))]
+    graph = settled_graph(b.build([b.add("mean", given, (1,), DType.FLOAT32, keep_dims=keep)]))
+    engine, xml, content = converted(as_model(with_ranges(graph)), ["precision=float"])
+    again = model_from_bytes(xml, content, "small.xml").main
+    read = Engine(again, "float")
+    x = np.random.default_rng(4).normal(size=(2, *IMAGE)).astype(np.float32)
+    ours = channels_first(engine.run([x])[engine.graph.outputs[0]])
+    theirs = read.run([channels_first(x)])[again.outputs[0]]
+    assert np.allclose(ours, theirs, rtol=1e-5, atol=1e-5)
+    if count is not None:
+        assert [n.operator for n in again.nodes].count("transpose") == count
+
+
 def depthwise_in_front(b: GraphBuilder, x: int) -> int:
     return conv(b, depthwise(b, x, 4), 4, 8, activation="relu")
 
