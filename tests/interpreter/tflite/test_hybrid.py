@@ -183,7 +183,16 @@ def test_zero_points_between_two_codes(oracle):
 @pytest.mark.parametrize("rows", [1, 3])
 @pytest.mark.parametrize(
     ("depth", "asymmetric"),
-    [(1023, False), (1024, False), (1025, False), (5000, False), (1023, True), (1024, True), (1025, True)],
+    [
+        (1023, False),
+        (1024, False),
+        (1025, False),
+        (5000, False),
+        (1023, True),
+        (1024, True),
+        (1025, True),
+        (5000, True),
+    ],
 )
 def test_sums_beyond_the_whole_numbers_of_float32(oracle, depth, rows, asymmetric):
     """All products are positive and odd: sums beyond 2^24 are rounded once, behind the last one."""
@@ -196,3 +205,23 @@ def test_sums_beyond_the_whole_numbers_of_float32(oracle, depth, rows, asymmetri
     given = draw.integers(40, 64, (2, rows, depth)) * 2 - 1
     given[..., 0] = 127
     check_against_oracle(oracle, graph, [given.astype(np.float32)])
+
+
+@pytest.mark.parametrize("operator", ["fully_connected", "batch_matmul"])
+@pytest.mark.parametrize("places", [(0,), (15,), (0, 1), (0, 2), (6, 7, 8), (7, 8), tuple(range(16))], ids=str)
+@pytest.mark.parametrize("code", [127, 64, -127])
+def test_the_sum_of_a_row_of_weights_wraps_in_pairs_of_columns(oracle, operator, places, code):
+    """Of 260 blocks of sixteen columns, and three columns more, some places hold large weights."""
+    draw, b = np.random.default_rng([260, *places]), GraphBuilder("long")
+    codes = draw.integers(-2, 3, (260, 16, 5), np.int8)
+    codes[:, list(places), :3] = code
+    codes = np.concatenate([codes.reshape(-1, 5), np.full((3, 5), 100, np.int8)])
+    axes, version = {"fully_connected": ({}, 9), "batch_matmul": ({"adj_x": False, "adj_y": False}, 4)}[operator]
+    channels = 1 if axes else 5
+    scales = Affine(
+        np.linspace(0.25, 0.5, channels, dtype=np.float32), np.zeros(channels, np.int64), None if axes else 0
+    )
+    weights = b.constant("w", codes if axes else np.ascontiguousarray(codes.T), scales)
+    x = b.input("x", (2, len(codes)), FLOAT32)
+    made = b.add(operator, [x, weights], (2, 5), FLOAT32, version=version, asymmetric_quantize_inputs=True, **axes)
+    check_against_oracle(oracle, b.build([made]), [np.abs(draw.normal(size=(2, 2, len(codes)))).astype(np.float32)])

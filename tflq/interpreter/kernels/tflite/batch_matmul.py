@@ -28,7 +28,7 @@ from tflq.arrays import Singles
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate.products import exact_products
-from tflq.interpreter.kernels.tflite.hybrid import quantize_rows
+from tflq.interpreter.kernels.tflite.hybrid import quantize_rows, row_sums
 from tflq.interpreter.kernels.tflite.rescale import Rescale, Rounding, make_rescale, make_rule
 from tflq.interpreter.numerics.fixed_point import wrap_int32
 from tflq.interpreter.operands.checks import per_tensor, require_same_type, require_symmetric, require_type
@@ -87,7 +87,7 @@ def run_hybrid(params: HybridBatchMatmul, x: Array, y: Array) -> tuple[Array, ..
     with np.errstate(all="ignore"):
         scale = _by_sum(rows.scale, total.shape[1:4]).astype(np.float32)[..., None] * params.scale
         if params.asymmetric:
-            sums = _by_sum(right.sum(axis=-2, dtype=np.int64), total.shape[1:4]).astype(np.float32)
+            sums = _by_sum(row_sums(right.swapaxes(-1, -2)), total.shape[1:4]).astype(np.float32)
             offset = _by_sum(rows.zero_point, total.shape[1:4]).astype(np.float32)
             total = total - sums[..., None, :] * offset[..., None]
         result = scale * total

@@ -14,8 +14,11 @@ Integer dot products of hybrid operators, as TFLite's SSE code computes them (do
 
 sum over k of w[o, k] * q[k] - zero_point * sum over k of w[o, k]. Sixteen columns at a time the sign of q is moved to
 w, where -(-128) stays -128: a product of w = -128 and q < 0 has the wrong sign there. The remaining columns are right.
+The sum of w runs in blocks of sixteen columns, too: places 2j and 2j + 1 of all blocks are added in int16, which wraps.
+127 in the first column of 260 blocks adds up to 33020, which is taken for -32516.
 
-Source: TFLite kernels/internal/optimized/sse_tensor_utils.cc (DotProdInt8x4x4).
+Source: TFLite kernels/internal/optimized/sse_tensor_utils.cc (DotProdInt8x4x4), neon_tensor_utils.cc
+(NeonReductionSumVector)
 """
 
 from __future__ import annotations
@@ -29,7 +32,14 @@ from numpy.typing import NDArray
 from tflq.arrays import Integers, Singles
 from tflq.graph import Array
 from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepare_product
-from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, float_to_int32, round_half_away, wrap_int32
+from tflq.interpreter.numerics.fixed_point import (
+    INT32_MAX,
+    INT32_MIN,
+    float_to_int32,
+    round_half_away,
+    wrap_int16,
+    wrap_int32,
+)
 
 _VECTOR = 8
 """Elements that the vector loop takes at a time."""
@@ -144,9 +154,17 @@ def prepare_hybrid(weights: Array) -> HybridProduct:
     lowest = weights[:, :columns] == np.iinfo(np.int8).min
     return HybridProduct(
         prepare_product(weights, LARGEST_CODE),
-        weights.astype(np.int64).sum(axis=1),
+        row_sums(weights),
         prepare_product(lowest.astype(np.int8), LARGEST_CODE) if lowest.any() else None,
     )
+
+
+def row_sums(weights: Array) -> Integers:
+    """Return sum over k of w[..., k] as TFLite's vectors add int8: each pair of columns in int16, which wraps."""
+    columns = weights.shape[-1] // _BLOCK * _BLOCK
+    pairs = weights[..., :columns].reshape(*weights.shape[:-1], -1, _BLOCK // 2, 2).sum(axis=(-3, -1), dtype=np.int64)
+    total: Integers = wrap_int16(pairs).sum(axis=-1) + weights[..., columns:].sum(axis=-1, dtype=np.int64)
+    return total
 
 
 def hybrid_product(product: HybridProduct, rows: QuantisedRows) -> Singles:
