@@ -254,7 +254,7 @@ BORDERS = {
     "no weights": Border(
         linear("convolution", (2, 2), (1, 1), (0, 0, 0, 0)),
         {"CONSTANTS": {"biases": (4,)}},
-        "",
+        "weights must be a constant of the layer",
         error=TflqError,
     ),
     "short rows": Border(

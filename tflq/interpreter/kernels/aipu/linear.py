@@ -58,7 +58,7 @@ from tflq.interpreter.layers.linear import (
     samples_last,
 )
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN
-from tflq.interpreter.numerics.requantise import StepMaps, fit_step_map
+from tflq.interpreter.numerics.requantise import SMALLEST_SCALE, StepMaps, fit_step_map
 from tflq.interpreter.numerics.thresholds import LARGEST_SHIFT
 from tflq.interpreter.registry import Kernel
 
@@ -193,7 +193,7 @@ def lower_filter(node: Node, operands: Operands) -> FilterParams:
         return found
     lower, upper = accumulator_range(values, x.dtype.minimum, x.dtype.maximum)
     slope = np.broadcast_to(rescale.m * np.exp2(-rescale.n.astype(np.float64)), bias.shape)
-    start = bias - codes.offset / slope
+    start = bias - codes.offset / np.maximum(slope, SMALLEST_SCALE)
     limits = (-codes.offset, codes.minimum, codes.maximum)
     in_form = np.all((rescale.n >= 0) & (rescale.n <= LARGEST_SHIFT)) and np.all(upper + bias < FLOAT32_EXACT)
     reach = found.reach if in_form else None
