@@ -162,7 +162,7 @@ class Comparison:
         names = [node["name"] for node in dump.fields["nodes"] if node["op"] == "input"]
         feeds = []
         for source, wanted, codes, name in zip(model.main.inputs, graph.inputs, dump.inputs(), names, strict=True):
-            real = np.asarray(codes, np.float64).reshape(-1, *graph.tensors[wanted].shape)
+            real: Array = np.asarray(codes, np.float64).reshape(-1, *graph.tensors[wanted].shape)
             tensor = model.main.tensors[source]
             if not tensor.dtype.is_floating:
                 real = (real - tensor.affine.zero_point[0]) * np.float64(tensor.affine.scale[0])

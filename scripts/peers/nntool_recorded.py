@@ -102,19 +102,19 @@ def _rows(names: Sequence[str], work: Path, found: Fields) -> Iterator[Row]:
 
 
 def _judged(name: str, dump: Dump, text: str, found: Fields) -> Row:
-    row = (*name.split("."),)
+    network, scheme = name.split(".")
     try:
         graph = gap9_recorded.converted(name, "nntool")
     except TflqError as error:
         verdict = Verdict.REFUSED_BY_BOTH if dump.failed else Verdict.REFUSED_BY_TFLQ
-        return Row(*row, verdict, 0, f"{error} | {dump.failed}"[:200])
+        return Row(network, scheme, verdict, 0, f"{error} | {dump.failed}"[:200])
     if dump.failed:
-        return Row(*row, Verdict.REFUSED_BY_PEER, 0, dump.failed[:200])
-    model = Model([drawn_network(int(row[0]))])
+        return Row(network, scheme, Verdict.REFUSED_BY_PEER, 0, dump.failed[:200])
+    model = Model([drawn_network(int(network))])
     comparison = Comparison.of(dump, (model, graph))
     if comparison.differences:
-        return Row(*row, Verdict.DIFFERS, comparison.checks, "; ".join(comparison.differences)[:200])
-    calls = {
+        return Row(network, scheme, Verdict.DIFFERS, comparison.checks, "; ".join(comparison.differences)[:200])
+    calls: dict[str, list[Any]] = {
         node: [call.name, list(call.parameters), dict(call.controls)]
         for node, call in calls_of(text).items()
         if not _MOVES.search(call.name)
@@ -129,11 +129,11 @@ def _judged(name: str, dump: Dump, text: str, found: Fields) -> Row:
         if here != calls[node]:
             wrong.append(f"{node}: {here}, NNTool {calls[node]}")
     if wrong:
-        return Row(*row, Verdict.DIFFERS, comparison.checks, wrong[0])
+        return Row(network, scheme, Verdict.DIFFERS, comparison.checks, wrong[0])
     inputs = [node["name"] for node in dump.fields["nodes"] if node["op"] == "input"]
     found["networks"][name] = {"inputs": [list(dump.arrays[f"tensor/{node}"].shape[1:]) for node in inputs],
                                "layers": _layers(dump, comparison), "calls": calls}  # fmt: skip
-    return Row(*row, Verdict.EQUAL, comparison.checks)
+    return Row(network, scheme, Verdict.EQUAL, comparison.checks)
 
 
 def _layers(dump: Dump, comparison: Comparison) -> Fields:

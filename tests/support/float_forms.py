@@ -10,7 +10,7 @@ import numpy as np
 from tests.support.float_networks import FLOAT, IMAGE, NETWORKS, ROWS, WHOLE, Make, Network, image
 from tflq.graph import Array, DType, Graph
 
-NONE = {"fused_activation_function": "none"}
+NONE: dict[str, Any] = {"fused_activation_function": "none"}
 ALONE: dict[str, dict[str, Any]] = {"relu": {}, "leaky_relu": {"alpha": 0.3}, "relu6": {}, "tanh": {}}
 
 

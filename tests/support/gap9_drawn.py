@@ -37,7 +37,8 @@ class Drawn(Net):
         """Return a range: about 0, from 0 on, to 6, or beside 0."""
         top = float(np.float32(self.random.uniform(0.5, 5)))
         low = -float(np.float32(self.random.uniform(0.5, 5)))
-        return self.pick((low, top), (low, top), (low, top), (-top, top), (0.0, top), (0.0, 6.0), (low, 0.25))
+        found: Limits = self.pick((low, top), (low, top), (low, top), (-top, top), (0.0, top), (0.0, 6.0), (low, 0.25))
+        return found
 
     def number(self, value: float, shape: Shape = (1,)) -> int:
         """Add a constant of one element."""
@@ -136,9 +137,9 @@ class Drawn(Net):
     def summed(self, x: int) -> int:
         """An Add, Sub or Mul of two branches."""
         a, b = self.plain(x), self.maybe(x)
-        pair = self.pick((a, b), (b, a))
+        first, second = self.pick((a, b), (b, a))
         name = self.pick("add", "add", "sub", "mul")
-        found = self.binary(name, *pair, self.between(), self.pick("none", "none", "relu", "relu6"))
+        found = self.binary(name, first, second, self.between(), self.pick("none", "none", "relu", "relu6"))
         if self.random.random() < 0.8:
             return found
         return self.unary(self.pick("relu", "tanh", "hard_swish"), found, (0.0, 3.0))
@@ -303,12 +304,15 @@ class Drawn(Net):
 class Consistent(Drawn):
     """Draws ranges of activations as a converter finds them: what goes in bounds what comes out; and more moves."""
 
-    def add(self, operator: str, inputs: list[int], shape: Shape, limits: Limits, **options: Attribute) -> int:
+    def add(self, operator: str, inputs: list[int], shape: Shape, limits: Limits, **options: Any) -> int:
         """Add any operator, its range cut by its activation or its input."""
         top = self.limits.get(inputs[0], limits)[1]
         positive = max(top, 0.1)
-        own = {"relu": (0.0, positive), "relu6": (0.0, min(positive, 6.0)), "tanh": (-1.0, 1.0), "logistic": (0.0, 1.0)}
-        own |= {
+        own: dict[str, Limits | None] = {
+            "relu": (0.0, positive),
+            "relu6": (0.0, min(positive, 6.0)),
+            "tanh": (-1.0, 1.0),
+            "logistic": (0.0, 1.0),
             "hard_swish": (-0.375, positive),
             "leaky_relu": (-0.25, positive),
             "max_pool_2d": self.limits.get(inputs[0]),

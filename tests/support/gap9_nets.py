@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from tflq.graph import Affine, Attribute, DType, Graph, GraphBuilder, Model, Range
+from tflq.graph import Affine, DType, Graph, GraphBuilder, Model, Range
 
 Limits = tuple[float, float]
 
@@ -34,9 +35,7 @@ class Net:
         self.shapes[t], self.limits[t] = shape, limits
         return t
 
-    def add(
-        self, operator: str, inputs: list[int], shape: tuple[int, ...], limits: Limits, **options: Attribute
-    ) -> int:
+    def add(self, operator: str, inputs: list[int], shape: tuple[int, ...], limits: Limits, **options: Any) -> int:
         """Add any operator."""
         t = self.builder.add(operator, inputs, shape, DType.INT8, encoding(limits), **options)
         self.shapes[t], self.limits[t] = shape, limits
@@ -96,7 +95,7 @@ class Net:
         channels = sum(self.shapes[t][3] for t in inputs)
         return self.add("concatenation", inputs, (n, h, w, channels), limits, axis=3)
 
-    def unary(self, operator: str, x: int, limits: Limits, **options: Attribute) -> int:
+    def unary(self, operator: str, x: int, limits: Limits, **options: Any) -> int:
         """Add an operator that keeps the shape."""
         return self.add(operator, [x], self.shapes[x], limits, **options)
 

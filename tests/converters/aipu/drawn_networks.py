@@ -79,7 +79,8 @@ def _sloped(draw: Rng, shape: Shape) -> Step:
 
 def _alone(draw: Rng, _shape: Shape) -> Step:
     operator = str(draw.choice(["relu", "relu", "relu6", "leaky_relu", "tanh", "abs", "logistic", "neg"]))
-    return step(operator, **({"alpha": 0.3} if operator == "leaky_relu" else {}))
+    options: dict[str, Any] = {"alpha": 0.3} if operator == "leaky_relu" else {}
+    return step(operator, **options)
 
 
 def _reduced(draw: Rng, shape: Shape) -> Step:
