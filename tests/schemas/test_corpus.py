@@ -1,4 +1,4 @@
-"""Every model we have: read, written, read again is equal; somebody else reads the written file as the original."""
+"""Every model we have: read, written, read again is equal; another reader finds the original in the written file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole models that we build: round trips, what somebody else reads, alignments, and constants outside."""
+"""Whole models that we build: round trips, what another reader finds in them, alignments, and constants outside."""
 
 from __future__ import annotations
 

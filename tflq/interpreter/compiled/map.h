@@ -54,7 +54,7 @@ INLINE ints mapped(sums sum, const struct constants *k, const struct ends *ends,
     return rounded(u);
 }
 
-/* Quantized values with those of the listed accumulators put right. */
+/* Quantized values with those of the listed accumulators corrected. */
 INLINE ints with_listed(const struct map *map, sums sum, int32_t channel, int32_t rows, ints found)
 {
     for (int32_t row = 0; row < rows; row++) {
