@@ -61,7 +61,8 @@ def test_bounds_of_one_number_beside_those_of_channels(shape: tuple[int, ...], s
     given = [b.parameter("x", shape)]
     for i, (start, each) in enumerate(zip((-2, 1, -3, 0.5), several, strict=True)):
         values = np.array([start, start + 0.25, start - 0.5] if each else [start], np.float32)
-        bounds.append(values.reshape(1, -1, *(1,) * (rank - 2)))
+        stated = (1,) * (i % 2)  # the first axis of bounds may be left out
+        bounds.append(values.reshape(*stated, -1, *(1,) * (rank - 2)))
         given.append(b.constant(f"bound{i}", bounds[-1]))
     b.result("y", b.add("FakeQuantize", "levels", given, shape, levels="16", auto_broadcast="numpy"))
     xml, content = network_to_bytes(b.build())

@@ -309,3 +309,27 @@ def test_weights_are_integers_less_zero_points_times_scales(steps: list[str], st
         found = Engine(graph, "float").run([x])[graph.outputs[0]]
         assert np.array_equal(found, x @ made.T)
         assert np.array_equal(found, Runtime(xml, content).run([x]))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_inputs_and_outputs_have_the_order_of_the_file(seed: int) -> None:
+    """Of Parameters and Results, wherever the file has the layers between; OpenVINO's own inputs and outputs judge."""
+    rng, b = np.random.default_rng(seed), Builder("order")
+    values = [b.parameter(f"x{i}", (i + 1, 4)) for i in range(3)]
+    for i in rng.integers(0, 9, 6):
+        values.append(b.add("ReLU", f"y{len(values)}", [values[i % len(values)]], values[i % len(values)].shape))
+    for i in rng.permutation(len(values))[:5]:
+        b.result(f"out{i}", values[i])
+    xml, content = network_to_bytes(b.build())
+    lines = xml.decode().split("\n")
+    layers = [i for i, line in enumerate(lines) if line.startswith("<layer ")]
+    for i, line in zip(layers, rng.permutation([lines[i] for i in layers]).tolist(), strict=True):
+        lines[i] = line
+    shuffled = "\n".join(lines).encode()
+    graph, theirs = model_from_bytes(shuffled, content, "order.xml").main, Runtime(shuffled, content)
+    shapes = [tuple(port.shape) for port in theirs.model.inputs]
+    assert [graph.tensors[t].shape for t in graph.inputs] == shapes
+    x = [rng.normal(size=(2, *shape)).astype(np.float32) for shape in shapes]
+    ours = Engine(graph, "float").run(x)
+    for t, wanted in zip(graph.outputs, theirs.run_all(x), strict=True):
+        assert np.array_equal(ours[t], wanted)

@@ -11,8 +11,9 @@ import pytest
 from tests.converters.exchange.test_suppression import suppressed
 from tests.support.exchange_forms import sheet
 from tests.support.lstm import Lstm, lstm_graph
-from tests.support.openvino import files_of
+from tests.support.openvino import Runtime, files_of
 from tflq.converters.openvino import OPENVINO
+from tflq.converters.openvino.reader import model_from_bytes
 from tflq.converters.settings import parse_settings
 from tflq.graph import DType, Graph, GraphBuilder, Model
 
@@ -88,3 +89,20 @@ def test_how_images_are_resized(written: dict[str, list[dict[str, str]]]) -> Non
         *(("linear_onnx", place, "floor") for place in places),
         *(("nearest", place, rounding) for place, rounding in nearest.items()),
     }
+
+
+def test_names_of_inputs_and_outputs() -> None:
+    """OpenVINO and our reader find them as the model names them, commas too; nothing else has a name."""
+    b = GraphBuilder("named")
+    x, y = b.input("x,1:0", (2, 3), FLOAT), b.input("\u00fc", (2, 3), FLOAT)
+    total = b.tensor("a,b,c", (2, 3), FLOAT)
+    b.node("add", [x, y], (total,))
+    graph = b.build([b.add("relu", [total], (2, 3), FLOAT), total])
+    names = [graph.tensors[t].name for t in (*graph.inputs, *graph.outputs)]
+    made = OPENVINO.quantise(graph, parse_settings(OPENVINO.settings, ["precision=float"]))
+    xml, content = files_of(OPENVINO.emit(made, Model([graph], source="named.tflite")))
+    model = Runtime(xml, content).model
+    assert [port.get_names() for port in (*model.inputs, *model.outputs)] == [{name} for name in names]
+    again = model_from_bytes(xml, content, "named.xml").main
+    assert [again.tensors[t].name for t in again.inputs] == names[:2]
+    assert len(re.findall(' names="', xml.decode())) == len(names)

@@ -160,7 +160,7 @@ class Writer(Emitter):
         if tensor.dtype is DType.INT64:  # a bias of 16x8
             scale, _ = replace(affine, axis=axis).along(value.ndim)
             return self.constant(self._values[t], (value.astype(np.float64) * scale).astype(np.float32))
-        each = (-1,) if affine.is_per_axis else ()
+        each = affine.scale.shape if affine.is_per_axis else ()
         scale = affine.scale.astype(np.float32).reshape(each)
         zero_point = np.broadcast_to(affine.zero_point, affine.scale.shape).astype(tensor.dtype.storage).reshape(each)
         return self._dequantised(t, Codes(value, tensor.dtype, scale, zero_point, axis))

@@ -126,7 +126,7 @@ def _tiled(site: Site, operation: str) -> list[CaffeLayer]:
     whole = np.broadcast_shapes(*images)
     layers, bottoms = [], []
     for number, (image, bottom) in enumerate(zip(images, site.bottoms, strict=True)):
-        counts = [(axis, whole[a] // image[a]) for a, axis in ((1, 2), (2, 3), (3, 1)) if image[a] != whole[a]]
+        counts = [(axis, whole[a]) for a, axis in ((1, 2), (2, 3), (3, 1)) if image[a] != whole[a]]
         for axis, count in counts:
             name = f"{site.name}_tile_{number}_{axis}"
             layers.append(CaffeLayer(name, "Tile", (bottom,), (name,), tiles_step(axis, count)[1]))

@@ -6,8 +6,10 @@ Every id, port, shape, offset and size is checked before it is used.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from heapq import heapify, heappop, heappush
 
 from tflq.converters.openvino.ir import PRECISIONS, Layer, Network, Port, Source, from_bytes, size_bytes, to_bytes
 from tflq.converters.openvino.ir.elements import Element, parse
@@ -17,6 +19,7 @@ from tflq.quoting import xml_attribute
 VERSIONS = ("10", "11")
 _TYPES = {precision: name for name, precision in PRECISIONS.items()}
 _MOST_ELEMENTS = 1 << 40
+_BETWEEN_NAMES = re.compile(r"(?<!\\),")
 
 
 def network_from_bytes(xml: bytes | memoryview, weights: bytes | memoryview, where: str) -> Network:
@@ -38,9 +41,11 @@ def network_from_bytes(xml: bytes | memoryview, weights: bytes | memoryview, whe
         raise root.error(f"IR version {version[:20]}; read are {' and '.join(VERSIONS)}")
     elements = root.one("layers").all("layer")
     ids = [element.number("id") for element in elements]
+    used = set[int]()
     for element, number in zip(elements, ids, strict=True):
-        if ids.count(number) > 1 and element is not elements[ids.index(number)]:
+        if number in used:
             raise element.error(f"layer id {number} is used twice")
+        used.add(number)
     ports = [_ports(element) for element in elements]
     sources = _sources(root.one("edges"), elements, ids, ports)
     layers = [
@@ -62,9 +67,14 @@ def _ports(element: Element) -> tuple[dict[int, int], dict[int, tuple[int, Port]
             precision = port.attribute("precision")
             if precision not in _TYPES:
                 raise port.error(f"precision {precision[:20]}; read are {', '.join(_TYPES)}")
-            names = tuple(port.attributes["names"].split(",")) if port.attributes.get("names") else ()
+            names = _names(port.attributes.get("names", ""))
             outputs[port.number("id")] = len(outputs), Port(_TYPES[precision], _dims(port), names)
     return inputs, outputs
+
+
+def _names(joined: str) -> tuple[str, ...]:
+    r"""Return the names of a port: "a,b\,c" is a and b,c."""
+    return tuple(name.replace("\\,", ",") for name in _BETWEEN_NAMES.split(joined)) if joined else ()
 
 
 def _dims(port: Element) -> tuple[int, ...]:
@@ -135,21 +145,22 @@ def _constant(data: Element, ports: tuple[Port, ...], weights: bytes | memoryvie
 
 
 def _sorted(layers: list[Layer], elements: list[Element]) -> tuple[Layer, ...]:
-    """Put each layer behind its sources, else in the order of the file."""
+    """Put each layer behind its sources, Results last, else in the order of the file: outputs have that of Results."""
     readers: list[list[int]] = [[] for _ in layers]
     missing = [len({s.layer for s in layer.sources}) for layer in layers]
     for i, layer in enumerate(layers):
         for start in {s.layer for s in layer.sources}:
             readers[start].append(i)
-    ready = [i for i, count in enumerate(missing) if not count]
+    ready = [(layers[i].type == "Result", i) for i, count in enumerate(missing) if not count]
+    heapify(ready)
     order: list[int] = []
     while ready:
-        i = ready.pop(0)
+        _, i = heappop(ready)
         order.append(i)
         for reader in readers[i]:
             missing[reader] -= 1
             if not missing[reader]:
-                ready.append(reader)
+                heappush(ready, (layers[reader].type == "Result", reader))
     if len(order) < len(layers):
         first = next(i for i, count in enumerate(missing) if count)
         number = elements[first].attribute("id")
