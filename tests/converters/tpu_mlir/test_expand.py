@@ -116,6 +116,24 @@ def test_without_ranges_there_are_none(case: Case) -> None:
     assert ranges(expand(graph)) == [(operator, None) for operator, _ in case[5]]
 
 
+@pytest.mark.parametrize("case", [c for c in CASES if c[0] in ("mirror_pad", "pack", "l2_normalization", "add_n")])
+def test_ranges_inside_hold_all_that_inputs_can_be(case: Case) -> None:
+    """Inputs at both ends of their ranges, which reach further below 0 than above: each range is reached, none left."""
+    graph = of(*case[:5])
+    ends = [(-2.0, 1.5), (-4.0, 0.5), (-2.0, 1.5)]
+    for t, (low, high) in zip(graph.inputs, ends, strict=False):
+        found = Range(np.array([low], np.float32), np.array([high], np.float32))
+        graph.tensors[t] = replace(graph.tensors[t], range=found)
+    made = expand(graph)
+    inside = [t for node in made.nodes[:-1] for t in node.outputs if made.tensors[t].dtype is FLOAT]
+    feeds = [np.stack([np.full(SHAPE, v, np.float32) for v in (*pair, 0)]) for pair in ends[: len(graph.inputs)]]
+    values = Engine(lower(made, "tflite")).run(feeds, inside)
+    for t in inside:
+        held = made.tensors[t].range
+        assert held is not None
+        assert (held.minimum[0], held.maximum[0]) == (min(values[t].min(), 0), values[t].max())
+
+
 @pytest.mark.parametrize("place", [0, 1])
 @pytest.mark.parametrize("case", [c for c in CASES if c[0] == "add_n"])
 def test_one_range_is_not_enough_for_a_sum(case: Case, place: int) -> None:
