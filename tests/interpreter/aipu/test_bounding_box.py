@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tflq.errors import UnsupportedError
 from tflq.graph import DType, GraphBuilder
 from tflq.interpreter import Engine, lower
 from tflq.interpreter.kernels.aipu.bounding_box import BoundingBoxParams
@@ -81,7 +82,7 @@ def by_hand(params: BoundingBoxParams, box: list[int], delta: list[int], widths:
     return [min(max((c * m + half_up) >> n, 0), 32767) for c in (*near, *far)]
 
 
-@pytest.mark.parametrize("largest", [1.0, 0.002, 0.0003])
+@pytest.mark.parametrize("largest", [1.0, 0.002, 0.0003, 32.0, 64.0])
 @pytest.mark.parametrize(("zp", "reach"), [(0, 2.0), (5, 2.0), (-7, 30.0), (0, 60.0), (0, 4000.0)])
 @pytest.mark.parametrize(("roi_bits", "delta_bits"), [(8, 8), (16, 8), (16, 16), (8, 16)])
 def test_boxes_in_integers(roi_bits: int, delta_bits: int, zp: int, reach: float, largest: float) -> None:
@@ -109,3 +110,20 @@ def test_boxes_in_integers(roi_bits: int, delta_bits: int, zp: int, reach: float
     assert params.early_shift == sum(widths) + 17 - 32 + (zp != 0)
     for k in range(COUNT):
         assert found[k].tolist() == by_hand(params, boxes[k].tolist(), deltas[k].tolist(), widths), k
+
+
+@pytest.mark.parametrize(("largest", "shift"), [(32.0, 1), (100.0, 0), (127.0, 0), (128.5, None), (640.0, None)])
+def test_boxes_in_pixels_leave_no_shift(largest: float, shift: int | None) -> None:
+    """32767 / scale is 128.5 times the largest corner for 8 bits, and the multiplier has 14 bits."""
+    builder = GraphBuilder()
+    x = builder.input("boxes", (1, 3, 4), DType.UINT8, affine_of(np.float32(255 / largest), 0, 8, False))
+    d = builder.input("deltas", (1, 3, 4), DType.INT8, affine_of(np.float32(64), 0, 8))
+    y = builder.add("bounding_box", [x, d], (1, 3, 4), DType.INT16, affine_of(np.float32(32767), 0, 16))
+    graph = builder.build([y])
+    if shift is None:
+        with pytest.raises(UnsupportedError, match=rf"which reach {largest:g}, leave no shift; corners are parts of"):
+            lower(graph, "aipu")
+    else:
+        params = lower(graph, "aipu").nodes[0].params
+        assert isinstance(params, BoundingBoxParams)
+        assert params.output.n.tolist() == [shift]

@@ -57,7 +57,7 @@ def lower(node: Node, operands: Operands) -> BoundingBoxParams:
     A range of deltas whose growth passes 3276 is taken as ending there.
 
     Raises:
-        UnsupportedError: another order of coordinates; deltas so coarse that no shift is left.
+        UnsupportedError: another order of coordinates; deltas or boxes so coarse that no shift is left.
     """
     if node.attributes.text("coordinate_order", "YX") != "YX":
         raise UnsupportedError(f"coordinate_order={node.attributes.text('coordinate_order')}; allowed is YX")
@@ -73,6 +73,11 @@ def lower(node: Node, operands: Operands) -> BoundingBoxParams:
         found = find_multiplier(np.float32(1) / s, 16)
         halves.append(Multiplier(found.m, found.n + 1))
     output = find_multiplier(np.float32(OUTPUT_SCALE) / scale_of(rois), _OUTPUT_BITS)
+    if output.first_n < 0:
+        raise UnsupportedError(
+            f"boxes at scale {scale_of(rois):g}, which reach {((1 << bits_of(rois)) - 1) / scale_of(rois):g}, leave no "
+            f"shift; corners are parts of the image: give boxes of 0 to 1"
+        )
     widths = bits_of(rois) + bits_of(deltas)
     early = widths + 17 - 32 + (offset_of(deltas) != 0)
     if min(f.first_n for f in moves) <= early:
