@@ -397,3 +397,27 @@ def test_damaged_windows(tmp_path: Path, old: str, new: str, words: str) -> None
     file.write_text(text.replace(old, new))
     with pytest.raises(FormatError, match=words):
         read(file)
+
+
+@pytest.mark.parametrize("count", [1, 5])
+@pytest.mark.parametrize("deep", [False, True])
+def test_filters_behind_levels_of_channels(tmp_path: Path, deep: bool, count: int) -> None:
+    """A convolution sums products of several channels, so it computes on reals; a depthwise one takes them."""
+    low = -np.arange(1, count + 1, dtype=np.float32).reshape(1, count, 1, 1) / 2
+    high = low + np.float32(255 / 64)
+    ends = [np.array([bound], np.float32) for bound in (-127 / 16, 127 / 16)]
+
+    def make(op: Any, x: Any) -> Any:
+        y = op.fake_quantize(x, *map(op.constant, (low, high, low, high)), 256)
+        w = whole(5, 1, 1, 1, 1) if deep else whole(3, 5, 1, 1)
+        scaled = op.fake_quantize(op.constant(w), *map(op.constant, (*ends, *ends)), 255)
+        return (op.group_convolution if deep else op.convolution)(y, scaled, [1, 1], [0, 0], [0, 0], [1, 1])
+
+    graph = check(tmp_path, make, (1, 5, 4, 6), again=False)
+    made = OPENVINO.quantise(graph, parse_settings(OPENVINO.settings))
+    (filtered,) = (n for n in made.nodes if n.operator in ("conv_2d", "depthwise_conv_2d"))
+    assert made.tensors[filtered.inputs[0]].dtype.is_integer == (deep or count == 1)
+    x = whole(3, 1, 5, 4, 6, seed=6) / np.float32(8)
+    engine = Engine(made, "openvino")
+    runtime = Runtime(*files_among(OPENVINO.emit(engine.graph, Model([graph], source="net.xml"))))
+    assert np.array_equal(channels_first(engine.run([x])[made.outputs[0]]), runtime.run([channels_first(x)]))

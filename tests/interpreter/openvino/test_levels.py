@@ -8,7 +8,13 @@ import pytest
 from tflq.errors import GraphError
 from tflq.graph import Affine, DType, FakeQuantize, GraphBuilder
 from tflq.interpreter import Engine, lower
-from tflq.interpreter.kernels.openvino.levels import affine_of, code_type, require_sound, rule_of
+from tflq.interpreter.kernels.openvino.levels import (
+    affine_of,
+    code_type,
+    require_sound,
+    rule_of,
+    same_input_and_output,
+)
 
 
 def rule(levels: int, low: float, high: float) -> FakeQuantize:
@@ -173,3 +179,9 @@ def test_one_bound_for_several_channels() -> None:
     require_sound(FakeQuantize(4, many, one, many, one), "it")
     with pytest.raises(GraphError, match=r"input_low and input_high are both 0\.5"):
         require_sound(FakeQuantize(4, many, one / 2, many, one), "it")
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 0.0), (0.5, 0.0), (0.0, 0.5), (0.5, 0.5)])
+def test_outputs_of_the_inputs_range(low: float, high: float) -> None:
+    bounds = [np.array([v], np.float32) for v in (-1, 2, -1 + low, 2 + high)]
+    assert same_input_and_output(FakeQuantize(256, *bounds)) == (low == high == 0)
