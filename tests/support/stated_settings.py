@@ -8,9 +8,11 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from tests.support.tracked import ROOT
-from tflq.converters.settings import Setting, parse_settings
+from tflq.converters.settings import Setting, Value, parse_settings
 from tflq.errors import OptionError
 
+Row = tuple[str, Value, tuple[Value, ...] | range | str, bool]
+"""Key, default, what is allowed (words, a range, "from N", or a type), and whether a layer may have it."""
 _ROW = re.compile(r"^\| (?P<keys>[a-z_, ]+) \| (?P<values>[^|]+) \((?P<default>[^()|]+)\) \| [^|]+ \|$", re.MULTILINE)
 _BOUNDS = re.compile(r"(\d+)\.\.(\d+)")
 
@@ -48,3 +50,37 @@ def check_layer(known: Sequence[Setting], name: str, default: str, is_per_layer:
     else:
         with pytest.raises(OptionError, match=f"{name} holds for the whole graph; use --set {name}=...$"):
             parse_settings(known, layers=rule)
+
+
+def rows(known: Sequence[Setting]) -> list[Row]:
+    """Return each key as a row."""
+    return [(s.key, s.default, _allowed(s), s.per_layer) for s in known]
+
+
+def _allowed(setting: Setting) -> tuple[Value, ...] | range | str:
+    if setting.choices:
+        return setting.choices
+    if setting.minimum is None:
+        return type(setting.default).__name__
+    return f"from {setting.minimum}" if setting.maximum is None else range(setting.minimum, setting.maximum + 1)
+
+
+def check_row(known: Sequence[Setting], row: Row) -> None:
+    """What is allowed is taken as it is, what lies beside it is refused; a layer may have it, or may not."""
+    name, default, allowed, is_per_layer = row
+    assert parse_settings(known).values[name] == default
+    if isinstance(allowed, range):
+        words, wrong = [allowed[0], allowed[-1]], [allowed[0] - 1, allowed[-1] + 1]
+    elif isinstance(allowed, tuple):
+        words, wrong = [*allowed], ["other"]
+    elif allowed.startswith("from "):
+        least = int(allowed.removeprefix("from "))
+        words, wrong = [least, least + 1_000_000], [least - 1]
+    else:
+        words, wrong = {"bool": (["true", "false"], ["2"]), "str": (["some words"], [])}[allowed]
+    for word in words:
+        assert str(parse_settings(known, [f"{name}={word}"]).values[name]).lower() == str(word).lower()
+    for word in wrong:
+        with pytest.raises(OptionError, match=f"^{name}={word}: allowed is "):
+            parse_settings(known, [f"{name}={word}"])
+    check_layer(known, name, str(default), is_per_layer)

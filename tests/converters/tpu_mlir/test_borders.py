@@ -348,3 +348,35 @@ def test_what_float16_does_not_round_is_quantised_as_float16(operator: str, is_u
     made = quantised(graph, (), (f"{operator}:mode={mode}",))
     (last,) = (n for n in made.nodes if n.operator == "quantize" and n.inputs[0] not in made.inputs)
     assert last.attributes.boolean("half", False) == (is_unrounded and mode == "F16")
+
+
+IN_FLOAT32 = ("tanh", "logistic", "elu", "gelu", "sin", "cos", "sqrt", "rsqrt", "average_pool_2d", "mean")
+IN_FLOAT16 = ("exp", "hard_swish", "softmax", "relu_n1_to_1", "round", "floor", "sign", "abs", "reduce_max",
+              "max_pool_2d", "mean of channels")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("operator", "kind"), [*((o, "F32") for o in IN_FLOAT32), *((o, "F16") for o in IN_FLOAT16), ("reshape", "INT8")]
+)
+@pytest.mark.parametrize("mode", ["F16", "F32"])
+def test_what_asks_for_float16_may_get_float32(operator: str, kind: str, mode: str) -> None:
+    """As the live TPU-MLIR lowers one layer of each with `*:mode=F16`: the type of its result."""
+    b = GraphBuilder("asked")
+    x, shape = b.input("x", IMAGE, FLOAT), IMAGE
+    name, _, of_channels = operator.partition(" of ")
+    options: dict[str, Any] = {}
+    operands = [x]
+    if name in ("mean", "reduce_max"):
+        shape = (1, 4, 4, 1) if of_channels else (1, 1, 1, 2)
+        operands.append(b.constant("axes", whole(*((3,) if of_channels else (1, 2)))))
+        options = {"keep_dims": True}
+    elif name == "reshape":
+        shape = (1, 16, 2)
+        operands.append(b.constant("shape", whole(*shape)))
+    elif name.endswith("pool_2d"):
+        shape, options = (1, 2, 2, 2), {**WINDOW, "stride_h": 2, "stride_w": 2, "filter_height": 2, "filter_width": 2}
+    graph = b.build([b.add(name, operands, shape, FLOAT, **options)])
+    graph = ranged(graph, {tensor.name: (0.5, 1.0) for tensor in graph.tensors if not tensor.is_constant})
+    made = quantised(graph, (), (f"{name}:mode={mode}",))
+    (node,) = (n for n in made.nodes if n.operator == {"rsqrt": "pow"}.get(name, name))
+    assert node.attributes.text("engine") == ("F32" if mode == "F32" and name != "reshape" else kind)

@@ -24,7 +24,7 @@ def for_the_tool(network: OnnxGraph) -> OnnxGraph:
         before = nodes[-1] if nodes else node
         if node.op_type == "Elu":
             nodes.append(replace(node, attributes={"alpha": 1.0, **node.attributes}))
-        elif node.op_type == "AveragePool" and node.attributes.get("pads", (0,) * 4) == (0,) * 4:
+        elif node.op_type == "AveragePool" and node.attributes.get("pads") == (0, 0, 0, 0):
             nodes.append(replace(node, attributes={**node.attributes, "count_include_pad": 1}))
         elif node.op_type == "Add" and before.op_type == "ConvTranspose" and node.inputs[0] == before.outputs[0]:
             constants[node.inputs[1]] = constants[node.inputs[1]].reshape(-1)

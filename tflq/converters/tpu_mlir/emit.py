@@ -57,10 +57,10 @@ def _modes(graph: Graph) -> dict[str, str]:
     asked = [n for n in graph.nodes if n.attributes.boolean("asked", False)]
     readers = {t: graph.nodes[i].outputs[0] for t, found in graph.consumers().items() for i in found}
     modes = {}
-    for node in asked:
-        name = graph.tensors[node.outputs[0]].name
+    for node, t in ((n, t) for n in asked for t in n.outputs):
+        name = graph.tensors[t].name
         # a layer between two roundings writes a tensor of its own, which the second rounding reads
-        own = graph.tensors[readers[node.outputs[0]]].name if name.endswith("_wide") else name
+        own = graph.tensors[readers[t]].name if name.endswith("_wide") else name
         modes[own] = node.attributes.text("engine", INT8)
     return modes
 

@@ -79,6 +79,7 @@ def permutations(network: OnnxGraph) -> Permutations:
             node = writers.get(value)
         return value, permuted
 
+    ends = {back(value, True)[0] for value in network.values.values()}
     for t, value in network.values.items():
         core, permuted = back(value, True)
         if core in own and core != value:
@@ -87,9 +88,12 @@ def permutations(network: OnnxGraph) -> Permutations:
         if core != value and core in named:
             cores[t] = named[core]
             results.update({t} if permuted else ())
-        for x in writers[core].inputs if core in writers else ():
-            source, turned = back(x, False)
-            operands.update({(t, own[source]): named[x]} if turned and source in own else {})
+        nodes = [writers[core]] if core in writers else []
+        for node in nodes:
+            for x in node.inputs:
+                source, turned = back(x, False)
+                operands.update({(t, own[source]): named[x]} if turned and source in own else {})
+                nodes += [writers[source]] if source in writers and source not in ends else []
     return Permutations(operands, frozenset(results), cores)
 
 

@@ -54,7 +54,7 @@ def assemble(
     graph.name = source.name
     graph.inputs = tuple(assembly.add(t, DType.FLOAT32, None) for t in source.inputs)
     for index, node in enumerate(source.nodes):
-        engine = engine_of(source, node, ranges.spans, options)
+        engine = engine_of(source, node, ranges.spans, options, ranges.names)
         try:
             _layer(assembly, node, engine)
         except UnsupportedError as error:

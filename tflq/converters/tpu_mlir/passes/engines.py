@@ -9,7 +9,7 @@ from typing import cast
 from tflq.converters.passes.patterns import fused_activation
 from tflq.converters.settings import Options
 from tflq.converters.tpu_mlir.options import LayerOptions
-from tflq.converters.tpu_mlir.passes.forms import Form, form_of, is_constant_first, is_pool, seen_axis
+from tflq.converters.tpu_mlir.passes.forms import Form, form_of, is_constant_first, is_mean, is_pool, seen_axis
 from tflq.converters.tpu_mlir.passes.unify import Span, factor_of, is_one_index, is_upsampled
 from tflq.graph import Graph, Node
 from tflq.interpreter.accumulate import window_of
@@ -17,8 +17,10 @@ from tflq.schemas.tpu_mlir import operators_of, specification
 
 INT8, F16, F32 = "INT8", "F16", "F32"
 AS_INPUT = "as input"
-MOVES = ("reshape", "squeeze", "expand_dims", "tile", "broadcast_to")
-"""Operators that move whatever comes in."""
+RESHAPES = ("reshape", "squeeze", "expand_dims")
+"""Operators that move whatever comes in, in whatever mode: only where ONNX writes a Transpose, that one obeys."""
+MOVES = (*RESHAPES, "tile", "broadcast_to")
+"""Operators that move whatever comes in, unless they are given a mode."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +41,18 @@ class Engine:
 Spans = Mapping[int, Span]
 
 
-def engine_of(graph: Graph, node: Node, spans: Spans, options: Options[LayerOptions]) -> Engine:
-    """Return what a layer of a fused graph computes in."""
+def engine_of(
+    graph: Graph, node: Node, spans: Spans, options: Options[LayerOptions], names: Mapping[int, str]
+) -> Engine:
+    """Return what a layer of a fused graph computes in; names: what TPU-MLIR calls its tensors."""
     mode = options.of(node.name).mode
+    is_reshape = node.operator in RESHAPES and not names[node.outputs[0]].endswith("_Transpose")
+    if is_reshape or (mode == INT8 and node.operator in MOVES):
+        return Engine(AS_INPUT)
+    if mode == F16 and (node.operator in operators_of("float_operators", "asked_for_F16", F32) or is_mean(graph, node)):
+        return Engine(F32, f"mode=F16, but TPU-MLIR has {node.operator} in float32", True)
     if mode != INT8:
         return Engine(mode, f"mode={mode}", True)
-    if node.operator in MOVES:
-        return Engine(AS_INPUT)
     asymmetric = options.whole.asymmetric
     rule = _RULES.get(node.operator)
     if rule is not None:

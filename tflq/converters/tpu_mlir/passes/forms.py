@@ -86,3 +86,8 @@ def is_pool(graph: Graph, node: Node) -> bool:
         return False
     images = len(graph.tensors[node.inputs[0]].shape) == 4 and not is_channels_last(node)
     return images and reduced_axes(graph, node) == (1, 2)
+
+
+def is_mean(graph: Graph, node: Node) -> bool:
+    """Whether a mean is an average pool over the whole image."""
+    return node.operator == "mean" and is_pool(graph, node)
