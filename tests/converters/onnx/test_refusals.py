@@ -82,3 +82,16 @@ def test_an_unknown_form_writes_nothing(tmp_path) -> None:
     line = tflq("convert", DIGITS, "-t", "onnx", "-s", "form=int4", "-o", "out", cwd=tmp_path).refused()
     assert "form=int4: allowed is float, qdq" in line
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_what_reads_a_refused_result_is_no_problem_of_its_own(place: int) -> None:
+    b = GraphBuilder("behind")
+    x = b.input("x", (1, 4), DType.FLOAT32)
+    lost = b.add("unique", [x], (1, 4), DType.FLOAT32)
+    both = [lost, x] if place == 0 else [x, lost]
+    total = b.add("add", both, (1, 4), DType.FLOAT32)
+    second = b.add("unique", [x], (1, 4), DType.FLOAT32)
+    with pytest.raises(UnsupportedError) as caught:
+        translate(b.build([b.add("relu", [total], (1, 4), DType.FLOAT32), second]))
+    assert [words.split(" (")[0] for words in str(caught.value).split("; operator")] == ["operator 0", " 2"]

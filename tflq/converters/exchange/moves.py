@@ -195,9 +195,7 @@ def expand(value_at: int, shape_at: int) -> Rule:
 def tile(e: Emitter) -> None:
     """TILE: Tile."""
     x, counts = e.at(0), e.constant_at(1).reshape(-1)
-    repeats = [0] * x.rank
-    for a, count in enumerate(counts):
-        repeats[x.axis(a)] = int(count)
+    repeats = [int(counts[a]) for a in (TO_FIRST if x.is_first else range(x.rank))]
     shape = written_shape(e.output().shape, x.is_first)
     e.result(e.add("Tile", [x, e.whole("repeats", repeats)], shape))
 
