@@ -5,8 +5,9 @@
 
 Network SEED runs as ne16 and sq8, and one in three as ne16 with 16-bit features, or weights of 2 to 7 bits. Each is
 compared as scripts/peer nntool and nntool-generators compare. --write puts what is equal into
-tests/data/gap9_networks.json.xz, and the names of what NNTool and tflq refuse, and of what differs, beside what stands
-there of other networks. --work keeps NNTool's answers and uses those that are there.
+tests/data/gap9_networks.json.xz, the names of what NNTool and tflq refuse, and of what differs the kind and the first
+difference or message, beside what stands there of other networks; and the table of causes into docs/gap9.md, 19. --work
+keeps NNTool's answers and uses those that are there.
 """
 
 from __future__ import annotations
@@ -27,10 +28,19 @@ from peers.nntool_generators import _MOVES, calls_of
 from tests.support import gap9_recorded
 from tests.support.gap9_drawn import drawn_network
 from tests.support.gap9_recorded import SAMPLES, Fields, digest
+from tests.support.tracked import ROOT
 from tflq.converters.gap9.operators import EXPRESSION, FILTERS
 from tflq.converters.tflite import model_to_bytes
 from tflq.errors import TflqError
 from tflq.graph import Model, Node
+
+_PAGE = ROOT / "docs" / "gap9.md"
+_START, _END = "<!-- made by scripts/peer nntool-recorded -->\n", "<!-- end of what nntool-recorded makes -->\n"
+_KINDS = {
+    Verdict.REFUSED_BY_TFLQ: gap9_recorded.REFUSED_HERE,
+    Verdict.REFUSED_BY_PEER: gap9_recorded.REFUSED_THERE,
+    Verdict.DIFFERS: gap9_recorded.DIFFERS,
+}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -44,7 +54,7 @@ def main(arguments: Sequence[str]) -> int:
         work = args.work or Path(scratch)
         work.mkdir(parents=True, exist_ok=True)
         _ask(names, work, args.autotiler)
-        found: Fields = {"networks": {}, "refused": [], "differ": []}
+        found: Fields = {"networks": {}, "refused": [], "differ": {}}
         status = report(_rows(names, work, found), args.json)
     if args.write:
         _write(found, names)
@@ -56,10 +66,14 @@ def _write(found: Fields, names: Sequence[str]) -> None:
     file = gap9_recorded.FILE
     before = json.loads(lzma.decompress(file.read_bytes())) if file.exists() else {}
     kept = {name: facts for name, facts in before.get("networks", {}).items() if name not in names}
-    merged: Fields = {"networks": {**kept, **found["networks"]}}
-    for key in ("refused", "differ"):
-        merged[key] = [*(name for name in before.get(key, ()) if name not in names), *found[key]]
+    refused = [*(name for name in before.get("refused", ()) if name not in names), *found["refused"]]
+    differ = {name: why for name, why in before.get("differ", {}).items() if name not in names} | found["differ"]
+    merged: Fields = {"networks": {**kept, **found["networks"]}, "refused": refused, "differ": differ}
     file.write_bytes(lzma.compress(json.dumps(merged).encode(), preset=9))
+    text = _PAGE.read_text(encoding="utf-8")
+    ahead, _, rest = text.partition(_START)
+    table = "\n".join(gap9_recorded.table_of_causes(differ))
+    _PAGE.write_text(f"{ahead}{_START}{table}\n{_END}{rest.partition(_END)[2]}", encoding="utf-8")
 
 
 def _schemes(seed: int) -> list[str]:
@@ -97,7 +111,7 @@ def _rows(names: Sequence[str], work: Path, found: Fields) -> Iterator[Row]:
         if row.verdict is Verdict.REFUSED_BY_BOTH:
             found["refused"].append(name)
         elif row.verdict is not Verdict.EQUAL:
-            found["differ"].append(name)
+            found["differ"][name] = {"kind": _KINDS[row.verdict], "first": row.words}
         yield row
 
 
@@ -113,7 +127,7 @@ def _judged(name: str, dump: Dump, text: str, found: Fields) -> Row:
     model = Model([drawn_network(int(network))])
     comparison = Comparison.of(dump, (model, graph))
     if comparison.differences:
-        return Row(network, scheme, Verdict.DIFFERS, comparison.checks, "; ".join(comparison.differences)[:200])
+        return Row(network, scheme, Verdict.DIFFERS, comparison.checks, comparison.differences[0])
     calls: dict[str, list[Any]] = {
         node: [call.name, list(call.parameters), dict(call.controls)]
         for node, call in calls_of(text).items()

@@ -4,7 +4,7 @@
 
 runs the tool and writes tests/data/gap9_networks.json.xz: of each network and scheme the types, multipliers, shifts,
 and the CRC of constants and tensors, by tflq's nodes, and AutoTiler's calls; or that NNTool fails. What differs is
-named there, and left out.
+named there, with the kind of difference and its first words, and left out.
 """
 
 from __future__ import annotations
@@ -39,9 +39,46 @@ Fields = dict[str, Any]
 
 @cache
 def recorded() -> Fields:
-    """What was recorded: "networks", "refused", "differ", by SEED.SCHEME."""
+    """What was recorded: "networks", "refused", "differ", by SEED.SCHEME; of what differs `kind` and `first`."""
     found: Fields = json.loads(lzma.decompress(FILE.read_bytes()))
     return found
+
+
+REFUSED_HERE, REFUSED_THERE, DIFFERS = "refused by tflq", "refused by NNTool", "differs"
+_WHAT = (
+    (r": \['(\w+)'", r"a call of \1"),
+    (r"node: quantize absent", "a Quantize node that tflq lacks"),
+    (r"node: ", "another node that tflq lacks"),
+    (r"type( \d)?: ", "the type of a tensor"),
+    (r", weights: ", "weights, or their columns"),
+    (r", (M|N|bias): ", "M, N or bias of a filter"),
+    (r", tensor: ", "values alone"),
+)
+"""The first difference -> what it is called."""
+
+
+def cause_of(kind: str, first: str) -> str:
+    """Say in a few words, without names and numbers of one network, why NNTool's and tflq's answers are not equal."""
+    if kind == DIFFERS:
+        pattern, words = next((p, w) for p, w in _WHAT if re.search(p, first))
+        found = re.search(pattern, first)
+        return found.expand(words) if found else words
+    text = first.partition(" | ")[0] if kind == REFUSED_HERE else first
+    text = re.sub(r"^.*?'\): ", "", text).partition(";")[0] if kind == REFUSED_HERE else re.sub(r"\d+", "n", text)
+    return text.replace("|", "/").strip()
+
+
+def table_of_causes(differ: Fields) -> list[str]:
+    """Return the lines of docs/gap9.md that count the causes of what is not equal, the most frequent first."""
+    names: dict[tuple[str, str], list[str]] = {}
+    for name, why in differ.items():
+        names.setdefault((why["kind"], cause_of(why["kind"], why["first"])), []).append(name)
+    lines = ["| what | cause, or the first difference | answers | networks |", "|---|---|---|---|"]
+    for (kind, cause), answers in sorted(names.items(), key=lambda item: (-len(item[1]), item[0])):
+        seeds = sorted({int(name.partition(".")[0]) for name in answers})
+        shown = ", ".join(map(str, seeds[:8])) + (", ..." if len(seeds) > 8 else "")
+        lines.append(f"| {kind} | {cause} | {len(answers)} | {shown} |")
+    return lines
 
 
 def converted(name: str, numerics: str) -> Graph:

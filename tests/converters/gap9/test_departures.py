@@ -354,11 +354,11 @@ def test_a_mean_behind_a_relu6_that_stands_alone(top: float, warned: bool) -> No
     assert bool(_warned(net, (net.dense(y, (-1.0, 1.0)),), "17.20")) is warned
 
 
-@pytest.mark.parametrize(("after", "warned"), [(0, True), (1, False)])
-def test_padding_above_and_left_alone(after: int, warned: bool) -> None:
+@pytest.mark.parametrize(("before", "after", "warned"), [(1, 0, True), (0, 1, True), (1, 1, False)])
+def test_padding_that_autotiler_does_not_get(before: int, after: int, warned: bool) -> None:
     net = Net()
-    pads = net.builder.constant("pads", np.array([[0, 0], [1, after], [1, after], [0, 0]], np.int32))
-    x = net.add("pad", [net.x, pads], (1, 9 + after, 9 + after, 4), (-1.0, 1.0))
+    pads = net.builder.constant("pads", np.array([[0, 0], [before, after], [before, after], [0, 0]], np.int32))
+    x = net.add("pad", [net.x, pads], (1, 8 + before + after, 8 + before + after, 4), (-1.0, 1.0))
     found = _warned(net, (net.conv(x, (-4.0, 4.0), (3, 3), padding="valid"),), "(19)")
     assert bool(found) is warned
 

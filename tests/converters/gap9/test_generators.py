@@ -269,39 +269,6 @@ def test_resizes(operator: str, kind: str, target: str, bits: int, name: str, si
     assert _shown(made) == (name, f"5 3 9 7 6 {signed}_INOUT KOP_{kind}_RESIZE", {})
 
 
-@pytest.mark.parametrize("pooled", [False, True])
-@pytest.mark.parametrize(
-    "sides",
-    [
-        *((0, 0, 0, 0), (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1), (1, 0, 1, 0), (1, 1, 0, 0)),
-        *((0, 1, 1, 0), (1, 0, 0, 1), (2, 1, 0, 0), (1, 2, 1, 0), (0, 1, 0, 1), (1, 1, 1, 1), (0, 0, 2, 1)),
-    ],
-)
-def test_padding_as_the_call_has_it(sides: tuple[int, int, int, int], pooled: bool) -> None:
-    """Padding above and left alone is lost; PADTYPE is set where right and below get more."""
-    net = Net()
-    top, bottom, left, right = sides
-    amounts = net.builder.constant("pads", np.array([[0, 0], sides[:2], sides[2:], [0, 0]], np.int32))
-    x = (
-        net.add("pad", [net.x, amounts], (1, 8 + top + bottom, 8 + left + right, 4), (-1.0, 1.0))
-        if any(sides)
-        else net.x
-    )
-    x = net.conv(x, (-2.0, 2.0), (3, 3), padding="valid")
-    y = net.pool(x, (-2.0, 2.0)) if pooled else x
-    if pooled:
-        _, height, width, _ = net.shapes[x]
-        net.shapes[y] = (1, height // 2, width // 2, 4)
-        net.builder._graph.tensors[y] = replace(net.builder._graph.tensors[y], shape=net.shapes[y])
-    graph = _lowered(net.model(y), "gap9-sq8")
-    (made,) = (g for g in generators_of(graph).values() if isinstance(g, Generator))
-    assert made.parameters["ConvPad"] == int(bottom > 0 or right > 0)
-    assert made.loses_padding is ((top > 0 or left > 0) and not (bottom > 0 or right > 0))
-    more = bottom > top or right > left
-    assert made.controls == {"HWC": 1, **({"PADTYPE": 3 if top or left else 1} if more else {})}
-    assert made.parameters["PoolPad"] == 0
-
-
 @pytest.mark.parametrize("shape", [(1, 6), (1, 5, 6), (1, 4, 5, 6), (1, 1, 1, 6)])
 @pytest.mark.parametrize("operator", ["add", "tanh"])
 def test_sizes_of_what_is_element_wise(shape: tuple[int, ...], operator: str) -> None:

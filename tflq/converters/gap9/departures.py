@@ -165,7 +165,7 @@ def _is_behind(graph: Graph, tensors: Iterable[int], operator: str, passed: Coll
 
 
 _NO_SPLIT = (*(name for name in MOVES if not name.startswith("split")), "quantize")
-_LOST = "AutoTiler gets no padding, as it stands above or left alone (19)"
+_LOST = "AutoTiler gets no padding, as the outputs are fewer than those of SAME padding (19)"
 _RULES: Mapping[str, Callable[[Graph, Node], str]] = {
     "sum": lambda graph, node: "; ".join(filter(None, (_sum(graph, node), _behind_softmax(graph, node)))),
     "mean": _behind_softmax,

@@ -28,8 +28,7 @@ _CHAINS: dict[str, tuple[tuple[str, ...], ...]] = {
 """First operator -> what may follow it in one fusion, the longest first."""
 _FAILING = {
     **dict.fromkeys(("conv_2d", "depthwise_conv_2d"), ((_MAX, "curve"), (_AVERAGE, "curve"))),
-    **dict.fromkeys(POOLS, (("curve",),)),
-    "add": (("leaky_relu",), ("hard_swish",), ("hard_sigmoid",), ("logistic",)),
+    **dict.fromkeys((*POOLS, "add"), (("leaky_relu",), ("hard_swish",), ("hard_sigmoid",), ("logistic",))),
 }
 """What NNTool joins too, and then cannot quantise."""
 _AFTER_CONSTANT = ("relu", "relu6", "tanh", "logistic")

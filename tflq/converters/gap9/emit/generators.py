@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tflq.converters.gap9.emit.hardware import filter_integers
+from tflq.converters.gap9.emit.padding import is_padded, pad_control, pad_type
+from tflq.converters.gap9.emit.sizes import lone_sizes, sum_sizes
 from tflq.converters.gap9.operators import ACTIVATIONS, EXPRESSION, FILTERS, GLOBAL_POOLS, MOVES, POOLS
 from tflq.converters.gap9.passes.choose_engines import NE16
 from tflq.graph import Affine, Graph, Node
@@ -33,8 +35,7 @@ _KINDS = {
 }
 _POOL_KINDS = {"max_pool_2d": "KOP_MAXPOOL", "average_pool_2d": "KOP_AVGPOOL"}
 _GLOBAL_KINDS = {"mean": "KOP_GLOBAL_AVGPOOL", "sum": "KOP_GLOBAL_SUMPOOL", "reduce_max": "KOP_GLOBAL_MAXPOOL"}
-_PAD_RIGHT, _PAD_BALANCED_RIGHT = 1, 3
-"""AutoTiler's PADTYPE; its default gives left and above the larger part."""
+_SIZES = ("Feat", "Width", "Height")
 _BIAS_BYTES, _SCALE_BYTES = 4, 1
 
 
@@ -47,7 +48,7 @@ class Generator:
         layers: names of the nodes that it computes, in order.
         parameters: by name, in the order of the call, without Name and Ctrl.
         controls: what CNN_SetGenCtrl sets; empty where Ctrl is 0.
-        loses_padding: whether it stands above or left alone, where the call has none.
+        loses_padding: whether a filter or pool is padded, and the call has none.
     """
 
     name: str
@@ -74,7 +75,7 @@ def generators_of(graph: Graph) -> dict[str, Generator | str]:
     """
     found: dict[str, Generator | str] = {}
     for nodes in _units(graph):
-        reason = _missing(graph, nodes[0])
+        reason = _missing(graph, nodes[0]) or _unpadded(graph, nodes)
         found |= dict.fromkeys((n.name for n in nodes[1:]), f"part of the generator of {nodes[0].name}")
         found[nodes[0].name] = reason or _MAKERS[nodes[0].operator](graph, nodes)
     return found
@@ -98,6 +99,23 @@ def _missing(graph: Graph, node: Node) -> str:
     if operator in MOVES and operator not in _MAKERS:
         return "moves data: NNTool places copies, transposes and concatenations, or none"
     return "" if operator in _MAKERS else "not known: no model with it was generated"
+
+
+def _unpadded(graph: Graph, nodes: Sequence[Node]) -> str:
+    if pad_type([window for window, _ in _windows(graph, nodes)]) is not None:
+        return ""
+    return "NNTool generates no code: no PADTYPE of AutoTiler's fits all sides of the filter and its pool (19)"
+
+
+def _windows(graph: Graph, nodes: Sequence[Node]) -> list[tuple[Window, tuple[int, ...]]]:
+    """Return the windows of a filter and its pool, each with the shape of the map that it reads."""
+    found = []
+    for node in nodes:
+        if node.operator in ("conv_2d", "depthwise_conv_2d", *POOLS):
+            shape = graph.tensors[node.inputs[0]].shape
+            weights = () if node.operator in POOLS else graph.tensors[node.inputs[1]].shape
+            found.append((window_of_node(node, shape, weights), shape))
+    return found
 
 
 def _units(graph: Graph) -> list[tuple[Node, ...]]:
@@ -124,21 +142,20 @@ def _filter(graph: Graph, nodes: Sequence[Node]) -> Generator:
         inputs = params.weights.size // channels
         name = "CNN_LinearAct_NE16" if on_ne16 else "CNN_LinearAct_SQ8"
         return Generator(name, layers, {**sizes, "InDim": inputs, "OutDim": channels, **operators})
-    window = window_of_node(node, shape, graph.tensors[node.inputs[1]].shape)
+    windows = _windows(graph, nodes)
     per_channel, groups = node.operator == "depthwise_conv_2d", _groups(graph, node)
     grouped = not on_ne16 and groups > 1 and not (per_channel and channels == groups)
     parameters: Parameters = {"GroupIn": shape[3] // groups, "GroupOut": channels // groups} if grouped else {}
     parameters |= {**sizes, "InFeat": shape[3], "OutFeat": channels, "Width": shape[2], "Height": shape[1]}
     parameters |= {"ConvOper": "KOP_CONV_DW" if per_channel and channels == groups else "KOP_CONV"}
-    parameters |= _window(window, "c", "ConvPad")
+    parameters |= _window(*windows[0], "c", "ConvPad")
     if on_ne16:
         parameters["PadValue"] = node.attributes.integer("inside_zero_point", int(source.zero_point[0]))
     pool = next((n for n in nodes if n.operator in POOLS), None)
-    windows = [window, *([] if pool is None else [_pool_window(graph, pool)])]
     parameters["PoolOper"] = _NONE if pool is None else _POOL_KINDS[pool.operator]
-    parameters |= dict.fromkeys(_names("p", "PoolPad"), 0) if pool is None else _window(windows[1], "p", "PoolPad")
+    parameters |= dict.fromkeys(_names("p", "PoolPad"), 0) if pool is None else _window(*windows[1], "p", "PoolPad")
     parameters["ActOper"] = _activation(graph, nodes)
-    controls = ({} if on_ne16 else {"HWC": 1}) | _pad_type(windows)
+    controls = ({} if on_ne16 else {"HWC": 1}) | pad_control([window for window, _ in windows])
     plain = "CNN_ConvolutionNE16" if on_ne16 else "CNN_ConvolutionPoolAct_SQ8"
     name = "CNN_GroupedConvolutionPoolAct_SQ8" if grouped else plain
     return Generator(name, layers, parameters, controls, _loses_padding(windows))
@@ -154,38 +171,25 @@ def _names(letter: str, pad: str) -> tuple[str, ...]:
     return (*(f"{kind}{letter}{axis}" for kind in "FDS" for axis in "xy"), pad)
 
 
-def _window(window: Window, letter: str, pad: str) -> Parameters:
-    """Kernel, dilation and stride, horizontal first, and whether it is padded: NNTool looks below and to the right."""
+def _window(window: Window, shape: tuple[int, ...], letter: str, pad: str) -> Parameters:
+    """Kernel, dilation and stride, horizontal first, and whether it is padded."""
     numbers = (n for pair in (window.kernel, window.dilation, window.stride) for n in pair[::-1])
-    padded = any((window.bottom, window.right))
+    padded = is_padded(window, *shape[1:3])
     return dict(zip(_names(letter, pad), (*numbers, int(padded)), strict=True))
 
 
-def _pad_type(windows: Sequence[Window]) -> dict[str, int]:
-    """PADTYPE, where right and below get more than left and above: all padding, or the larger part of it."""
-    before = [n for w in windows for n in (w.top, w.left)]
-    after = [n for w in windows for n in (w.bottom, w.right)]
-    if all(a <= b for a, b in zip(after, before, strict=True)):
-        return {}
-    return {"PADTYPE": _PAD_BALANCED_RIGHT if any(before) else _PAD_RIGHT}
-
-
-def _loses_padding(windows: Sequence[Window]) -> bool:
-    return any((w.top or w.left) and not (w.bottom or w.right) for w in windows)
-
-
-def _pool_window(graph: Graph, node: Node) -> Window:
-    return window_of_node(node, graph.tensors[node.inputs[0]].shape, ())
+def _loses_padding(windows: Sequence[tuple[Window, tuple[int, ...]]]) -> bool:
+    return any(any(window.padding) and not is_padded(window, *shape[1:3]) for window, shape in windows)
 
 
 def _pool(graph: Graph, nodes: Sequence[Node]) -> Generator:
-    shape, window = graph.tensors[nodes[0].inputs[0]].shape, _pool_window(graph, nodes[0])
+    ((window, shape),) = _windows(graph, nodes)
     parameters: Parameters = {"Feat": shape[3], "Width": shape[2], "Height": shape[1]}
-    parameters |= {"PoolOper": _POOL_KINDS[nodes[0].operator], **_window(window, "p", "PoolPad")}
+    parameters |= {"PoolOper": _POOL_KINDS[nodes[0].operator], **_window(window, shape, "p", "PoolPad")}
     parameters["ActOper"] = _activation(graph, nodes)
-    controls = {"HWC": 1} | _pad_type([window]) | _unsigned(graph, nodes)
+    controls = {"HWC": 1} | pad_control([window]) | _unsigned(graph, nodes)
     layers = tuple(n.name for n in nodes)
-    return Generator("CNN_PoolAct_SQ8", layers, parameters, controls, _loses_padding([window]))
+    return Generator("CNN_PoolAct_SQ8", layers, parameters, controls, _loses_padding([(window, shape)]))
 
 
 def _global_pool(graph: Graph, nodes: Sequence[Node]) -> Generator:
@@ -202,9 +206,8 @@ def _global_pool(graph: Graph, nodes: Sequence[Node]) -> Generator:
 
 
 def _add(graph: Graph, nodes: Sequence[Node]) -> Generator:
-    shape = [1, 1, 1, *graph.tensors[nodes[0].outputs[0]].shape[1:]][-3:]
-    parameters: Parameters = dict(zip(("Feat", "Width", "Height"), shape, strict=True))
-    parameters |= {"AddMatOper": "KOP_MATADD", "ActOper": _activation(graph, nodes)}
+    parameters: Parameters = dict(zip(_SIZES, sum_sizes(graph, nodes[0]), strict=True))
+    parameters |= {"AddMatOper": "KOP_MATADD", "ActOper": _NONE if len(nodes) == 1 else "KOP_RELU"}
     return Generator("CNN_MatAddAct_SQ8", tuple(n.name for n in nodes), parameters, _unsigned(graph, nodes))
 
 
@@ -249,11 +252,13 @@ def _resize(kind: str) -> Callable[[Graph, Sequence[Node]], Generator]:
 
 
 def _alone(graph: Graph, nodes: Sequence[Node]) -> Generator:
-    """A pool without a window."""
-    feat, height, width = [1, 1, 1, *graph.tensors[nodes[0].outputs[0]].shape[1:]][-3:]
-    parameters: Parameters = {"Feat": feat, "Width": width, "Height": height, "PoolOper": _NONE}
-    parameters |= {**dict.fromkeys(_names("p", "PoolPad"), 0), "ActOper": _activation(graph, nodes)}
-    return Generator("CNN_PoolAct_SQ8", (nodes[0].name,), parameters, _unsigned(graph, nodes))
+    """A pool without a window; a hard sigmoid of two operators has RELUN."""
+    parameters: Parameters = dict(zip(_SIZES, lone_sizes(graph, nodes[0]), strict=True))
+    parameters |= {"PoolOper": _NONE, **dict.fromkeys(_names("p", "PoolPad"), 0)}
+    parameters["ActOper"] = _activation(graph, nodes)
+    of_two = nodes[0].operator == "hard_sigmoid" and nodes[0].attributes.real("offset", 3.0) == 0
+    controls = ({"RELUN": 0} if of_two else {}) | _unsigned(graph, nodes)
+    return Generator("CNN_PoolAct_SQ8", (nodes[0].name,), parameters, controls)
 
 
 def _activation(graph: Graph, nodes: Sequence[Node]) -> str:
@@ -268,9 +273,10 @@ def _activation(graph: Graph, nodes: Sequence[Node]) -> str:
 def _unsigned(graph: Graph, nodes: Sequence[Node]) -> dict[str, int]:
     """Controls of kernels of the cluster for unsigned features."""
     source, written = graph.tensors[nodes[0].inputs[0]].affine, graph.tensors[nodes[-1].outputs[0]].affine
+    output = {"OUTPUT_DATASIZE": _bytes(written)}
     if source.signed:
-        return {}
-    return {"OUTPUT_DATASIZE": _bytes(written), "INPUT_DATASIZE": _bytes(source)}
+        return {} if written.signed else output
+    return {**output, "INPUT_DATASIZE": _bytes(source)}
 
 
 def _bytes(affine: Affine) -> int:

@@ -1,0 +1,91 @@
+"""Feat, Width and Height of what is element-wise, as NNTool gives them to AutoTiler (docs/gap9.md, 19)."""
+
+from __future__ import annotations
+
+from math import isqrt, prod
+
+from tflq.converters.gap9.operators import ACTIVATIONS, FILTERS, GLOBAL_POOLS, POOLS
+from tflq.graph import Graph, Node
+
+Sizes = tuple[int, int, int]
+_RESIZES = ("resize_bilinear", "resize_nearest_neighbor")
+_IMAGE_CHANNELS = (1, 3)
+_JOINED = ("add", "sub", "mul", "concatenation", "quantize", *ACTIVATIONS)
+_FIRST = "transpose"
+
+
+def lone_sizes(graph: Graph, node: Node) -> Sizes:
+    """Return (Feat, Width, Height) of an activation that stands alone.
+
+    A map whose axes have names gives (C, W, H), as does one that stands channels first; else its axes are read in
+    order, [H, W, C] as Feat, Height, Width.
+    """
+    tensor = node.outputs[0]
+    shape = graph.tensors[tensor].shape
+    if len(shape) == 4 and (_is_named(graph, node.inputs[0]) or _is_channels_first(graph, tensor)):
+        return shape[3], shape[2], shape[1]
+    *before, height, width = 1, *shape
+    return prod(before), width, height
+
+
+def sum_sizes(graph: Graph, node: Node) -> Sizes:
+    """Return (Feat, Width, Height) of an Add: the axes of its map in order.
+
+    Where the first operand has one axis, and all elements, 1 and the two factors of their number that are nearest to
+    each other.
+    """
+    shape, first = graph.tensors[node.outputs[0]].shape, graph.tensors[node.inputs[0]]
+    rank = len(first.shape) - (not first.is_constant)
+    count = graph.tensors[node.outputs[0]].size
+    if rank == 1 and first.size == count:
+        less = next(n for n in range(isqrt(count), 0, -1) if count % n == 0)
+        return 1, less, count // less
+    if len(shape) == 4 and _is_channels_first(graph, node.outputs[0]):
+        return shape[3], shape[1], shape[2]
+    feat, width, height = [1, 1, 1, *shape[1:]][-3:]
+    return feat, width, height
+
+
+def _is_named(graph: Graph, tensor: int) -> bool:
+    """Whether NNTool knows which axis is which: of filters, pools and resizes, and of an input of 1 or 3 channels.
+
+    What changes single elements keeps the names, a concatenation those of its first operand.
+    """
+    producers = graph.producers()
+    while (index := producers.get(tensor)) is not None:
+        node = graph.nodes[index]
+        if node.operator in (*FILTERS, *POOLS, *_RESIZES) or node.name.endswith("_merged_split"):
+            return True
+        if node.operator not in ("concatenation", "quantize", *ACTIVATIONS):
+            return False
+        tensor = node.inputs[0]
+    shape = graph.tensors[tensor].shape
+    return tensor in graph.inputs and len(shape) == 4 and shape[3] in _IMAGE_CHANNELS
+
+
+def _is_channels_first(graph: Graph, tensor: int) -> bool:
+    """Whether the transpose of a mean over height and width moves up to the graph's inputs.
+
+    It does where all that is joined with the tensor element by element comes from inputs, and goes to such means,
+    filters, pools, fully connected layers and outputs.
+    """
+    producers, readers = graph.producers(), graph.consumers()
+    open_, seen, is_reduced = [tensor], set[int](), False
+    while open_:
+        t = open_.pop()
+        if t in seen or graph.tensors[t].is_constant:
+            continue
+        seen.add(t)
+        around = [graph.nodes[i] for i in (*readers.get(t, ()), *([producers[t]] if t in producers else ()))]
+        for node in around:
+            if node.operator in _JOINED:
+                open_ += [*node.inputs, *node.outputs]
+            elif node.operator == _FIRST and _is_of_a_mean(graph, node):
+                is_reduced = True
+            elif t in node.outputs or node.operator not in (*FILTERS, *POOLS, "reshape"):
+                return False
+    return is_reduced
+
+
+def _is_of_a_mean(graph: Graph, node: Node) -> bool:
+    return any(graph.nodes[i].operator in GLOBAL_POOLS for i in graph.consumers().get(node.outputs[0], ()))
