@@ -130,10 +130,12 @@ def as_read(real: Array, shape: tuple[int, ...]) -> Array:
     """Return [S, N, H, W, C] as NNTool reads it.
 
     Where its graph takes an input in another order of axes, the peer's script puts the file's values there as they are.
+    Of orders that give one shape it is the file's, then channels first.
     """
     _, n, *image = real.shape
-    orders = (order for order in permutations(range(len(image))) if tuple(image[a] for a in order) == shape)
-    order = next(orders, tuple(range(len(image))))
+    axes = tuple(range(len(image)))
+    orders = (axes, (*axes[-1:], *axes[:-1]), *permutations(axes))
+    order = next((order for order in orders if tuple(image[a] for a in order) == shape), axes)
     moved: Array = real.reshape(-1, n, *(image[a] for a in order))
     return np.transpose(moved, (0, 1, *(2 + int(a) for a in np.argsort(order))))
 

@@ -184,3 +184,14 @@ def test_a_constant_row_as_the_first_operand(first: tuple[int, ...], wanted: tup
     options = {"fused_activation_function": "none"}
     calls, _ = _calls(net, net.add("add", [row, total], (1, 1, 1, 6), (-3.0, 4.0), **options))
     assert _sizes(calls[-1]) == wanted
+
+
+@pytest.mark.parametrize(("back", "wanted"), [((1, 8, 1, 2), (8, 2, 1)), ((1, 4, 2, 2), (1, 2, 8))])
+def test_an_activation_between_reshapes(back: tuple[int, ...], wanted: tuple[int, int, int]) -> None:
+    """Of reshapes that undo each other it has the map's axes (network 119), of others its own."""
+    net = Net(shape=(1, 8, 1, 2))
+    first, second = (net.builder.constant("shape", np.array(shape, np.int32)) for shape in ((1, 1, 8, 2), back))
+    x = net.unary("relu", net.add("reshape", [net.x, first], (1, 1, 8, 2), (-1.0, 1.0)), (0.0, 1.0))
+    calls, _ = _calls(net, net.conv(net.add("reshape", [x, second], back, (0.0, 1.0)), _LIMITS))
+    (made,) = (g for g in calls if g.name == "CNN_PoolAct_SQ8")
+    assert _sizes(made) == wanted

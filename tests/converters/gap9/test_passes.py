@@ -48,6 +48,24 @@ def test_relu6_times_about_a_sixth_is_a_hard_sigmoid(off: float, three: float | 
         assert graph.nodes[0].attributes.real("offset") == (0.0 if three is None else 3.0)
 
 
+@pytest.mark.parametrize(
+    ("operators", "found"),
+    [
+        (("relu6", "relu6"), ["hard_sigmoid"]),
+        (("relu6", "relu6", "relu6"), ["hard_sigmoid"]),
+        (("relu", "relu6"), ["relu", "hard_sigmoid"]),
+    ],
+)
+def test_a_second_relu6_goes_with_the_first(operators: tuple[str, ...], found: list[str]) -> None:
+    """As NNTool has a filter of range [0, 6] in front of a RELU6 and the product: the filter and the hard sigmoid."""
+    b = GraphBuilder("hard")
+    x = b.input("x", IMAGE, FLOAT)
+    for operator in operators:
+        x = b.add(operator, [x], IMAGE, FLOAT)
+    y = b.add("mul", [x, b.constant("factor", np.array([1 / 6], np.float32))], IMAGE, FLOAT)
+    assert [n.operator for n in find_hard_sigmoids(b.build([y]), {}).nodes] == found
+
+
 @pytest.mark.parametrize(("limits", "largest"), [(None, 3.0), ((-4.0, 4.0), 4.0), ((-5.0, 1.0), 5.0)])
 def test_a_constant_operand_has_its_range_or_that_of_its_values(
     limits: tuple[float, float] | None, largest: float

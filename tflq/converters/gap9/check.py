@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from tflq.converters.gap9.affine_types import file_range
 from tflq.converters.gap9.expressions.groups import NEEDING, expression_problem
-from tflq.converters.gap9.operators import GLOBAL_POOLS, LSTM, MOVES
+from tflq.converters.gap9.operators import ACTIVATIONS, GLOBAL_POOLS, LSTM, MOVES, POOLS
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.constants import tiny_channels, tiny_words, weight_axis
 from tflq.converters.passes.patterns import bias_of, computed_inputs, fused_activation, only_reader
@@ -70,9 +70,17 @@ def _mean(graph: Graph, _index: int, node: Node, _options: LayerOptions) -> str:
     return ""
 
 
-def _move(graph: Graph, _index: int, node: Node, options: LayerOptions) -> str:
+def _is_taken_in(graph: Graph, index: int) -> bool:
+    """Whether a convolution takes a PAD of zeros over."""
+    reader = only_reader(graph, graph.nodes[index].outputs[0])
+    follows = reader is not None and graph.nodes[reader].operator in ("conv_2d", "depthwise_conv_2d")
+    return follows and foldable_padding(graph, index) is not None
+
+
+def _move(graph: Graph, index: int, node: Node, options: LayerOptions) -> str:
     data = 1 if node.operator == "split" else 0
-    if options.feature_bits == 16 and node.operator in ("pad", "space_to_batch_nd"):
+    pads = node.operator == "space_to_batch_nd" or (node.operator == "pad" and not _is_taken_in(graph, index))
+    if options.feature_bits == 16 and pads:
         return "padding of 16-bit features that no convolution takes over; set feature_bits=8"
     if options.numerics == "nntool" and vendor_failure(graph, node):
         return f"{vendor_failure(graph, node)}; numerics=exact converts it"
@@ -95,6 +103,25 @@ def vendor_failure(graph: Graph, node: Node) -> str:
     sizes = graph.tensors[node.inputs[2]].data if node.operator == "slice" else None
     if sizes is not None and sizes.size and int(sizes.reshape(-1)[0]) == -1:
         return "NNTool fails on SLICE with size -1 on the batch axis (18)"
+    if node.operator == "slice" and (reader := _reader_by_axes(graph, node)):
+        return f"NNTool's SLICE loses the batch axis, and {reader} behind it fails, or takes other axes (17.31)"
+    if node.operator == "resize_bilinear" and 1 in graph.tensors[node.inputs[0]].shape[1:3]:
+        return "NNTool's own execution fails on a bilinear resize of a map of height or width 1 (17.32)"
+    return ""
+
+
+_BY_AXES = frozenset({"conv_2d", "depthwise_conv_2d", *POOLS, *GLOBAL_POOLS, *MOVES} - {"reshape", "squeeze"})
+_ELEMENT_WISE = ("add", "sub", "mul", "quantize", *ACTIVATIONS)
+
+
+def _reader_by_axes(graph: Graph, node: Node) -> str:
+    """Return what reads a map by its axes, itself or through what changes single elements; "" for nothing."""
+    readers, open_ = graph.consumers(), [] if len(graph.tensors[node.inputs[0]].shape) < 3 else [node.outputs[0]]
+    for tensor in open_:
+        for reader in (graph.nodes[index] for index in readers.get(tensor, ())):
+            if reader.operator in _BY_AXES:
+                return reader.operator.upper()
+            open_ += [t for t in reader.outputs if reader.operator in _ELEMENT_WISE and t not in open_]
     return ""
 
 
@@ -121,10 +148,8 @@ def _leaky(_graph: Graph, _index: int, node: Node, _options: LayerOptions) -> st
     return "" if -1 <= alpha < 0.996 else f"alpha is {alpha}; GAP9 takes -1 to below 0.996 (8 bits, 7 of them fraction)"
 
 
-def _padv2(graph: Graph, index: int, node: Node, _options: LayerOptions) -> str:
-    reader = only_reader(graph, node.outputs[0])
-    follows = reader is not None and graph.nodes[reader].operator in ("conv_2d", "depthwise_conv_2d")
-    if foldable_padding(graph, index) is None or not follows:
+def _padv2(graph: Graph, index: int, _node: Node, _options: LayerOptions) -> str:
+    if not _is_taken_in(graph, index):
         return "padding with a value; GAP9 takes zeros on height and width in front of a convolution"
     return ""
 

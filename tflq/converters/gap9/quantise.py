@@ -11,13 +11,14 @@ from tflq.converters.gap9.expressions.match import match_expressions
 from tflq.converters.gap9.loaded import loader_conversions
 from tflq.converters.gap9.options import LayerOptions, layer_options
 from tflq.converters.gap9.passes.apply_types import apply_types
+from tflq.converters.gap9.passes.channels_first import channels_first, stand_channels_first
 from tflq.converters.gap9.passes.choose_engines import choose_engines
 from tflq.converters.gap9.passes.columns import find_columns, permute_columns
 from tflq.converters.gap9.passes.constants import requantise_constants, requantise_recurrent
 from tflq.converters.gap9.passes.cut_kernels import cut_kernels
 from tflq.converters.gap9.passes.external_bias import take_in_biases
 from tflq.converters.gap9.passes.global_pools import arrange_layout, name_global_pools
-from tflq.converters.gap9.passes.hard_sigmoid import find_hard_sigmoids
+from tflq.converters.gap9.passes.hard_sigmoid import find_hard_sigmoids, refuse_asked_hard_sigmoids
 from tflq.converters.gap9.passes.merge_convolutions import merge_convolutions
 from tflq.converters.gap9.passes.move_up import raise_activations, raise_pools, remove_undone_reshapes
 from tflq.converters.gap9.passes.separate_activations import remove_idle_rectifiers, separate_activations
@@ -89,8 +90,10 @@ def _passes(options: dict[str, LayerOptions], positive: frozenset[int]) -> tuple
         Pass(lambda graph: match_expressions(graph, options), "element-wise operators are compiled together"),
         Pass(lambda graph: choose_engines(graph, options), "types depend on who computes"),
         Pass(lambda graph: _typed(graph, options, positive), "docs/gap9.md, 8"),
+        Pass(lambda graph: refuse_asked_hard_sigmoids(graph, options), "what NNTool fails on is named"),
         Pass(lambda graph: requantise_constants(graph, options), "weights and biases follow the types"),
-        Pass(lambda graph: permute_columns(graph, options), "docs/gap9.md, 17.15"),
+        Pass(lambda graph: permute_columns(graph, options, channels_first(graph)), "docs/gap9.md, 17.15"),
+        Pass(lambda graph: stand_channels_first(graph, options), "NNTool leaves these maps as it turned them"),
         Pass(lambda graph: requantise_recurrent(graph, options), "docs/gap9.md, 13"),
         Pass(arrange_layout, "global means read channels first"),
         Pass(pruned, "constants of the file that were replaced"),

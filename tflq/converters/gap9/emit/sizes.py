@@ -18,11 +18,11 @@ def lone_sizes(graph: Graph, node: Node) -> Sizes:
     """Return (Feat, Width, Height) of an activation that stands alone.
 
     A map whose axes have names gives (C, W, H), as does one that stands channels first; else its axes are read in
-    order, [H, W, C] as Feat, Height, Width.
+    order, [H, W, C] as Feat, Height, Width. Between reshapes that undo each other it has the map's axes.
     """
-    tensor = node.outputs[0]
-    shape = graph.tensors[tensor].shape
-    if len(shape) == 4 and (_is_named(graph, node.inputs[0]) or _is_channels_first(graph, tensor)):
+    source, tensor = _unmoved(graph, node), node.outputs[0]
+    shape = graph.tensors[source].shape
+    if len(shape) == 4 and (_is_named(graph, source) or _is_channels_first(graph, tensor)):
         return shape[3], shape[2], shape[1]
     *before, height, width = 1, *shape
     return prod(before), width, height
@@ -44,6 +44,19 @@ def sum_sizes(graph: Graph, node: Node) -> Sizes:
         return shape[3], shape[1], shape[2]
     feat, width, height = [1, 1, 1, *shape[1:]][-3:]
     return feat, width, height
+
+
+def _unmoved(graph: Graph, node: Node) -> int:
+    """Return what it reads, or the map in front of a reshape that the ones behind it undo."""
+    writer = graph.producers().get(node.inputs[0])
+    if writer is None or graph.nodes[writer].operator != "reshape":
+        return node.inputs[0]
+    before = graph.nodes[writer].inputs[0]
+    readers = [graph.nodes[i] for i in graph.consumers().get(node.outputs[0], ())]
+    back = [
+        n.operator == "reshape" and graph.tensors[n.outputs[0]].shape == graph.tensors[before].shape for n in readers
+    ]
+    return before if back and all(back) and node.outputs[0] not in graph.outputs else node.inputs[0]
 
 
 def _is_named(graph: Graph, tensor: int) -> bool:

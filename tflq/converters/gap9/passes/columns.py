@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -15,11 +15,12 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Array, Graph, Node, Tensor
 
 _DENSE = "fully_connected"
+_CUTS = ("concatenation", "slice", "strided_slice", "split", "split_v")
 _KEPT, _TURNED, _FAILS, _UNSURE, _APART = "kept", "turned", "fails", "unsure", "apart"
 _SEARCH = "its search for transposes comes to the map that it flattens"
 _PERMUTED = f"NNTool permutes its columns: {_SEARCH} from an operator behind it (17.15)"
 _MAY_BE = f"NNTool may permute its columns, or fails: {_SEARCH} in a way that is not known (17.15)"
-_FAILURE = f"NNTool fails: {_SEARCH} through operators with other numbers of channels (17.15)"
+_FAILURE = f"NNTool fails: {_SEARCH} through operators of other shapes (17.15)"
 
 
 def find_columns(graph: Graph, options: Mapping[str, LayerOptions], positive: frozenset[int]) -> Graph:
@@ -30,7 +31,8 @@ def find_columns(graph: Graph, options: Mapping[str, LayerOptions], positive: fr
         options: of each layer.
         positive: graph inputs whose range began above 0.
     """
-    dense = [i for i, node in enumerate(graph.nodes) if node.operator == _DENSE and _map_of(graph, node)]
+    dense = [i for i, node in enumerate(graph.nodes) if node.operator == _DENSE
+             and (_map_of(graph, node) or _is_cut_or_joined(graph, node))]  # fmt: skip
     if not dense:
         return graph
     result, first = graph.copy(), loaded(graph, options, positive)
@@ -42,10 +44,15 @@ def find_columns(graph: Graph, options: Mapping[str, LayerOptions], positive: fr
     return result
 
 
-def permute_columns(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
+def permute_columns(graph: Graph, options: Mapping[str, LayerOptions], others: Collection[str] = ()) -> Graph:
     """Return the graph with the columns of fully connected layers as NNTool's two searches leave them.
 
     The second search goes over the types' graph. With numerics=exact a departure alone is noted.
+
+    Args:
+        graph: typed, with Quantize nodes.
+        options: of each layer.
+        others: layers whose columns follow another rule (channels_first.py).
 
     Raises:
         UnsupportedError: with numerics=nntool, a layer that NNTool fails on.
@@ -53,7 +60,7 @@ def permute_columns(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
     result, found = graph.copy(), search(graph)
     for index, node in enumerate(graph.nodes):
         states = node.attributes.text("columns", _APART), _state(graph, node, found)
-        if node.operator != _DENSE or set(states) in ({_KEPT}, {_APART}):
+        if node.operator != _DENSE or node.name in others or set(states) in ({_KEPT}, {_APART}):
             continue
         if _UNSURE in states or (_APART in states and _FAILS not in states):
             result.nodes[index] = departing(node, _MAY_BE)
@@ -62,7 +69,8 @@ def permute_columns(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
         if _FAILS not in states:
             result.nodes[index] = departing(node, _PERMUTED)
             if as_vendor:
-                _permute(result, index, found[node.name].shape, states)
+                shape, turned = found[node.name].shape, [state == _TURNED for state in states]
+                permute(result, index, vendor_columns(shape, *turned))
         elif as_vendor:
             raise UnsupportedError(f"{graph.where(index)}: {_FAILURE}; numerics=exact converts it")
         else:
@@ -90,11 +98,19 @@ def vendor_columns(shape: Shape, first: bool, second: bool) -> Array:
 
 def _state(graph: Graph, node: Node, found: Mapping[str, Reached]) -> str:
     reached, shape = found.get(node.name), _map_of(graph, node)
+    if reached is not None and not reached.fits and _is_cut_or_joined(graph, node):
+        return _FAILS
     if reached is None or shape is None:
         return _APART
     if not (reached.known and shape[0] == 1) and (reached.turned or not reached.fits or reached.moves):
         return _UNSURE
     return (_TURNED if reached.turned else _KEPT) if reached.fits else _FAILS
+
+
+def _is_cut_or_joined(graph: Graph, node: Node) -> bool:
+    """Whether it flattens what a concatenation or a slice makes."""
+    writer = graph.producers().get(behind_thin(graph, node.inputs[0])[-1])
+    return writer is not None and graph.nodes[writer].operator in _CUTS
 
 
 def _map_of(graph: Graph, node: Node) -> Shape | None:
@@ -103,9 +119,9 @@ def _map_of(graph: Graph, node: Node) -> Shape | None:
     return shape if len(shape) == 4 and sum(n > 1 for n in shape) > 1 else None
 
 
-def _permute(graph: Graph, index: int, shape: Shape, states: tuple[str, str]) -> None:
+def permute(graph: Graph, index: int, order: Array) -> None:
+    """Give a fully connected layer its columns in this order."""
     node = graph.nodes[index]
-    order = vendor_columns(shape, states[0] == _TURNED, states[1] == _TURNED)
     weights = graph.add_tensor(_taken(graph.tensors[node.inputs[1]], order))
     graph.nodes[index] = with_input(node, 1, weights)
 

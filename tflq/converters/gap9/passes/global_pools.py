@@ -53,7 +53,7 @@ def arrange_layout(graph: Graph) -> Graph:
     written = {t: n for n in graph.nodes for t in n.outputs}
     for node in graph.nodes:
         producer = written.get(node.inputs[0])
-        if node.operator in GLOBAL_POOLS and _reduces_image(graph, node):
+        if node.operator in GLOBAL_POOLS and reduces_image(graph, node):
             result.nodes += _transposed(result, node, producer)
         elif node.operator == "reshape" and producer is not None and _takes_pixel_of_pool(graph, node, producer):
             renamed = with_attributes(node, layer=node.name)
@@ -63,7 +63,8 @@ def arrange_layout(graph: Graph) -> Graph:
     return result
 
 
-def _reduces_image(graph: Graph, node: Node) -> bool:
+def reduces_image(graph: Graph, node: Node) -> bool:
+    """Whether a reduction goes over height and width."""
     shape, axes = graph.tensors[node.inputs[0]].shape, graph.tensors[node.inputs[1]].data
     return len(shape) == 4 and axes is not None and {int(a) % 4 for a in axes.reshape(-1)} == {1, 2}
 

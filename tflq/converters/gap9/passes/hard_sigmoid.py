@@ -6,14 +6,17 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tflq.converters.gap9.operators import layer_of
+from tflq.converters.gap9.operators import departing, layer_of
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.constants import real_constant
 from tflq.converters.passes.patterns import constant_operand, only_reader
 from tflq.converters.passes.rewrite import constant, with_attributes, with_input, without_nodes
+from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Attributes, Graph, Node
 
 _TOLERANCE = 1 / 127
+_ASKING = ("quantize", "average_pool_2d")
+_ASKED = "NNTool fails on a hard sigmoid of three operators in a filter's fusion that is asked for another type (17.33)"
 SHARED = "NNTool loses the scale of a constant that a hard sigmoid took before (17.10)"
 
 
@@ -21,9 +24,9 @@ def find_hard_sigmoids(graph: Graph, options: Mapping[str, LayerOptions]) -> Gra
     """Return the graph with HARD_SIGMOID in place of RELU6 and a product with one constant c, |c - 1/6| < 1/127.
 
     Nobody else reads the ReLU6; of several products with one constant the first is found, and NNTool loses the scale
-    of the constant for the others: numerics=nntool multiplies by its quantized value. An addition of one constant
-    about 3 in front of the ReLU6 belongs to it; most often TensorFlow's converter has folded that into the filter's
-    bias, and the offset is 0.
+    of the constant for the others: numerics=nntool multiplies by its quantized value. A ReLU6 in front of the ReLU6, as
+    the range of a filter implies it, goes with it. An addition of one constant about 3 in front of the ReLU6 belongs to
+    it; most often TensorFlow's converter has folded that into the filter's bias, and the offset is 0.
     """
     result, gone, used = graph.copy(), set[int](), set[int]()
     producers = graph.producers()
@@ -40,6 +43,9 @@ def find_hard_sigmoids(graph: Graph, options: Mapping[str, LayerOptions]) -> Gra
         used.update(node.inputs)
         inner, name, offset = graph.nodes[relu].inputs[0], f"{node.name}_hsigmoid", 0.0
         gone.add(relu)
+        while (first := producers.get(inner)) is not None and _is_lone_relu6(graph, first):
+            inner = graph.nodes[first].inputs[0]
+            gone.add(first)
         addition = producers.get(inner)
         three = None if addition is None else _three_added_to(graph, addition)
         if addition is not None and three is not None:
@@ -48,6 +54,32 @@ def find_hard_sigmoids(graph: Graph, options: Mapping[str, LayerOptions]) -> Gra
         attributes = Attributes({"layer": node.name, "offset": offset})
         result.nodes[index] = Node("hard_sigmoid", (inner,), node.outputs, attributes, name)
     return without_nodes(result, gone)
+
+
+def refuse_asked_hard_sigmoids(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
+    """Return the graph in which a hard sigmoid of three operators, in a filter's fusion, says where NNTool fails on it.
+
+    It does where it writes uint8, or a Quantize node or an average pool reads it.
+
+    Raises:
+        UnsupportedError: with numerics=nntool.
+    """
+    result, readers = graph.copy(), graph.consumers()
+    for index, node in enumerate(graph.nodes):
+        if (
+            node.operator != "hard_sigmoid"
+            or "fusion" not in node.attributes
+            or node.attributes.real("offset", 3.0) == 0
+        ):
+            continue
+        asking = {graph.nodes[i].operator for i in readers.get(node.outputs[0], ())}.intersection(_ASKING)
+        written = graph.tensors[node.outputs[0]].affine
+        if not asking and (written.signed or written.bits > 8):
+            continue
+        if options[layer_of(node)].numerics == "nntool":
+            raise UnsupportedError(f"{graph.where(index)}: {_ASKED}; numerics=exact converts it")
+        result.nodes[index] = departing(node, _ASKED)
+    return result
 
 
 def _without_scale(graph: Graph, node: Node) -> Node:

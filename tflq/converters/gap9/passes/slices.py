@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.gap9.operators import layer_of
+from tflq.converters.gap9.check import vendor_failure
+from tflq.converters.gap9.operators import departing, layer_of
 from tflq.converters.gap9.options import LayerOptions
-from tflq.converters.passes.rewrite import constant, derived_tensor, with_attributes
+from tflq.converters.passes.rewrite import constant, derived_tensor
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Attributes, Graph, Node
 from tflq.interpreter.registry import kernel
@@ -32,7 +33,10 @@ def split_slices(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
             fails = found[1] > 0 and _is_convolved(graph, node.outputs[0], layer.feature_bits)
             if fails and layer.numerics == "nntool":
                 raise UnsupportedError(f"{graph.where(index)}: {_FAILURE}; numerics=exact converts it")
-            result.nodes[index] = with_attributes(made, departure=_FAILURE) if fails else made
+            said = (_FAILURE if fails else "", vendor_failure(graph, node))
+            for text in filter(None, said):
+                made = departing(made, text)
+            result.nodes[index] = made
     return result
 
 

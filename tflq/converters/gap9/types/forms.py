@@ -301,8 +301,10 @@ def _move(r: Request) -> Decision:
 
 
 def _softmax(r: Request) -> Decision | None:
+    """On the tensor's range where inputs were dropped, but behind a concatenation on that of what arrives."""
     codes = Codes(r.operator.bits, True)
-    source = r.first(codes).symmetric()
+    joined = r.given[0] is None and r.operator.behind_concatenation
+    source = Choice.made(r.arrived[0].range, codes, True) if joined else r.first(codes).symmetric()
     if source is None:
         return None
     written = SOFTMAX_OUT_8 if r.operator.short and r.operator.bits == 8 else SOFTMAX_OUT

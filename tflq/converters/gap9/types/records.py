@@ -130,6 +130,7 @@ class Operator:
         as_nntool: whether it has NNTool's flaws (docs/gap9.md, 17).
         lost_bits: how many bits a 16-bit input of this scale gives up.
         behind_filter: whether that first member is a filter; behind a global pool a curve has signed types.
+        behind_concatenation: whether what it reads is a concatenation's, as it stands or moved, or its maximum.
     """
 
     name: str
@@ -143,6 +144,7 @@ class Operator:
     as_nntool: bool = False
     lost_bits: Callable[[Reals], int] = lambda _scale: 0
     behind_filter: bool = False
+    behind_concatenation: bool = False
 
     @property
     def unsigned(self) -> Codes:

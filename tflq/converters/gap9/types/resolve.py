@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from tflq.arrays import Reals
-from tflq.converters.gap9.operators import FILTERS, POOLS
+from tflq.converters.gap9.operators import FILTERS, MOVES, POOLS
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.constants import quantise_layer
 from tflq.converters.gap9.passes.hard_sigmoid import SHARED
@@ -156,11 +156,24 @@ def resolver_of(graph: Graph, unit: Unit, options: LayerOptions) -> Resolver:
                 options.numerics == "nntool",
                 partial(lost_bits, graph, index, options) if node.operator in FILTERS else _none,
                 place > 0 and unit.is_filter,
+                _is_joined(graph, sources[0]) if node.operator == "softmax" else False,
             )
         )
     on_bytes = _pool_on_bytes(operators) if options.feature_bits == 16 and options.numerics == "nntool" else None
     is_last = SHARED in graph.nodes[unit.nodes[0]].attributes.text("departure", "")
     return Resolver(graph.where(unit.nodes[0]), tuple(operators), unit.operator in FILTERS, on_bytes, is_last)
+
+
+def _is_joined(graph: Graph, tensor: int) -> bool:
+    producers = graph.producers()
+    while (index := producers.get(tensor)) is not None:
+        node = graph.nodes[index]
+        if node.operator == "concatenation":
+            return True
+        if node.operator not in (*MOVES, "max_pool_2d"):
+            return False
+        tensor = next(t for t in node.inputs if not graph.tensors[t].is_constant)
+    return False
 
 
 def _pool_on_bytes(operators: Sequence[Operator]) -> Resolved | None:
