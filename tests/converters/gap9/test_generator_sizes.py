@@ -195,3 +195,16 @@ def test_an_activation_between_reshapes(back: tuple[int, ...], wanted: tuple[int
     calls, _ = _calls(net, net.conv(net.add("reshape", [x, second], back, (0.0, 1.0)), _LIMITS))
     (made,) = (g for g in calls if g.name == "CNN_PoolAct_SQ8")
     assert _sizes(made) == wanted
+
+
+@pytest.mark.parametrize("kernel", [1, 3, 5])
+@pytest.mark.parametrize(("channels", "outputs"), [(1, 1), (1, 2), (2, 1)])
+@pytest.mark.parametrize("target", ["gap9-sq8", "gap9-ne16"])
+def test_one_channel_to_one_is_depthwise(channels: int, outputs: int, kernel: int, target: str) -> None:
+    """And goes to NE16 with 3x3 alone, as depthwise convolutions do."""
+    net = Net(shape=(1, 7, 5, channels))
+    (made,), _ = _calls(net, net.conv(net.x, _LIMITS, (kernel, kernel), outputs), target)
+    single = channels == outputs == 1
+    assert made.parameters["ConvOper"] == ("KOP_CONV_DW" if single else "KOP_CONV")
+    on_ne16 = target == "gap9-ne16" and (kernel == 3 or not single)
+    assert made.name == ("CNN_ConvolutionNE16" if on_ne16 else "CNN_ConvolutionPoolAct_SQ8")

@@ -144,10 +144,11 @@ def _filter(graph: Graph, nodes: Sequence[Node]) -> Generator:
         return Generator(name, layers, {**sizes, "InDim": inputs, "OutDim": channels, **operators})
     windows = _windows(graph, nodes)
     per_channel, groups = node.operator == "depthwise_conv_2d", _groups(graph, node)
+    is_depthwise = channels == groups and (per_channel or shape[3] == 1)
     grouped = not on_ne16 and groups > 1 and not (per_channel and channels == groups)
     parameters: Parameters = {"GroupIn": shape[3] // groups, "GroupOut": channels // groups} if grouped else {}
     parameters |= {**sizes, "InFeat": shape[3], "OutFeat": channels, "Width": shape[2], "Height": shape[1]}
-    parameters |= {"ConvOper": "KOP_CONV_DW" if per_channel and channels == groups else "KOP_CONV"}
+    parameters |= {"ConvOper": "KOP_CONV_DW" if is_depthwise else "KOP_CONV"}
     parameters |= _window(*windows[0], "c", "ConvPad")
     if on_ne16:
         parameters["PadValue"] = node.attributes.integer("inside_zero_point", int(source.zero_point[0]))

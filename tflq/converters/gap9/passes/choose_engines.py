@@ -93,8 +93,11 @@ def _no_mode(graph: Graph, node: Node) -> str:
 
 
 def _filter_engine(node: Node, weights: Tensor) -> tuple[str, str]:
-    if node.operator == "depthwise_conv_2d" and weights.shape[1:3] != (3, 3):
+    single = node.operator == "conv_2d" and weights.shape[0] == weights.shape[3] == 1
+    if (single or node.operator == "depthwise_conv_2d") and weights.shape[1:3] != (3, 3):
         height, width = weights.shape[1:3]
+        if single:
+            return SQ8, f"one channel to one is depthwise for NNTool, and {height}x{width} is not NE16's 3x3"
         return SQ8, f"depthwise kernel {height}x{width}, NE16 takes 3x3; make it 3x3, or a dense convolution"
     mode = plane_mode(node.operator, weights.shape[1:3])
     return NE16, _MODES.get(mode, f"NE16, {mode} mode")
