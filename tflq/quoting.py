@@ -25,6 +25,7 @@ _NOT_FILE_NAME = re.compile(r"[^\w.-]|^[.-]")
 _NOT_IDENTIFIER = re.compile(r"\W", re.ASCII)
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _COMPASS_SIGNS = frozenset("=,[]")
+_NO_COMPASS_NAME = re.compile(r"""[^0-9a-zA-Z.:/_;'"]""")
 
 
 def shown(text: str) -> str:
@@ -79,6 +80,14 @@ def _octal(character: str) -> str:
 def compass_word(text: str) -> str:
     """Return a text as a word of Compass IR: its own signs, white space and what is not printable as "_"."""
     return "".join("_" if c in _COMPASS_SIGNS or c.isspace() or not c.isprintable() else c for c in text)
+
+
+def compass_name(text: str) -> str:
+    """Return a text as the name of a layer of Compass IR: what is no ASCII letter, digit or one of . : / _ ; ' " as "_".
+
+    Source: Compass Parser, misc.py, special_character_conversion.
+    """
+    return _NO_COMPASS_NAME.sub("_", text)
 
 
 def markdown_code(text: str) -> str:

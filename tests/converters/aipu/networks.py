@@ -370,4 +370,15 @@ NETWORKS = {**FORMS, **OWN, **CHAINS}
 
 def built(name: str) -> tuple[Graph, list[Array]]:
     """The network without ranges, and samples of its inputs."""
-    return built_of(NETWORKS[name])
+    graph, samples = built_of(NETWORKS[name])
+    return as_converters_write(graph), samples
+
+
+def as_converters_write(graph: Graph) -> Graph:
+    """The same with what the Parser reads of a converter's file: the new shape of RESHAPE, the version of rows kept."""
+    for index, node in enumerate(graph.nodes):
+        if node.operator == "reshape" and not node.attributes.get("new_shape"):
+            graph.nodes[index] = with_attributes(node, new_shape=graph.tensors[node.outputs[0]].shape)
+        elif node.operator == "fully_connected" and node.attributes.get("keep_num_dims"):
+            graph.nodes[index] = replace(node, version=5)
+    return graph

@@ -11,12 +11,17 @@ from tflq.converters.aipu.operators import SOURCES
 from tflq.converters.aipu.origin import Origin
 from tflq.converters.aipu.passes import run_parser
 from tflq.converters.aipu.translation import Translation
+from tflq.converters.calibration.ranges import range_of
 from tflq.converters.passes.patterns import fused_activation
 from tflq.converters.passes.rewrite import with_attributes
 from tflq.errors import TflqError
 from tflq.graph import Array, Graph, Node, pruned, validate
 from tflq.interpreter.execution.settle import settle
 from tflq.quoting import compass_word
+
+_ACTIVATION = "fused_activation_function"
+_LIMITS = {"relu": np.inf, "relu6": 6.0}
+"""What the name of a tensor ends in -> the greatest value."""
 
 
 def translate(source: Graph, name: str, faults: bool = False) -> Graph:
@@ -30,7 +35,7 @@ def translate(source: Graph, name: str, faults: bool = False) -> Graph:
     wrong: dict[int, tuple[str, float]] = {}
     if faults:
         source, wrong = with_faults(source)
-    work = Translation(activations_apart(source))
+    work = Translation(activations_apart(rectified_by_name(source, faults)))
     for t in source.inputs:
         work.input(t)
     known = folded(source)
@@ -76,6 +81,35 @@ def folded(source: Graph) -> dict[int, Array]:
         return {}
     pairs = enumerate(zip(source.tensors, found, strict=True))
     return {t: true.data for t, (old, true) in pairs if true.data is not None and old.data is None}
+
+
+def rectified_by_name(source: Graph, faults: bool = False) -> Graph:
+    """Return the graph with activations and ranges that names of tensors with ranges tell, in any case of letters.
+
+    A layer without an activation whose result is called ...RELU or ...RELU6 ends in that activation, and its range
+    begins at 0 and, of RELU6, ends at 6 at most. Files of quantisation-aware training name it by the name alone.
+
+    Args:
+        source: float, with ranges.
+        faults: whether also where the stated range says otherwise: begins below 0, or ends half a step of 8 bits or
+            more above 6. A range is cut in any case where the activation stands in the file.
+
+    Source: Compass Parser, front_end/lite/buffer.py, get_act_info_from_tensor.
+    """
+    result = source.copy()
+    for index, node in enumerate(source.nodes):
+        tensor = source.tensors[node.outputs[0]]
+        named = next((one for one in _LIMITS if tensor.name.lower().endswith(one)), None)
+        if named is None or tensor.range is None or _ACTIVATION not in node.attributes:
+            continue
+        low, high, limit = float(tensor.range.minimum.min()), float(tensor.range.maximum.max()), _LIMITS[named]
+        told = fused_activation(node)
+        if told == "none" and (faults or (low >= 0 and high - limit < (high - low) / 510)):
+            told = named
+            result.nodes[index] = with_attributes(node, **{_ACTIVATION: named})
+        if faults or told == named:
+            result.tensors[node.outputs[0]] = replace(tensor, range=range_of(max(low, 0.0), min(high, limit)))
+    return result
 
 
 def activations_apart(source: Graph) -> Graph:

@@ -10,7 +10,7 @@ import numpy as np
 from tflq.converters.aipu.passes.layers import INPUT, Layers
 from tflq.graph import ABSENT, Array, Attributes, DType, Graph, Node, Range, Tensor
 from tflq.graph.attributes import Attribute
-from tflq.quoting import compass_word
+from tflq.quoting import compass_name
 
 _NARROWED = {DType.BOOL: DType.UINT8, DType.INT64: DType.INT32}
 
@@ -37,17 +37,17 @@ class Translation:
         """Number what the Parser makes of the file, in its order: inputs from the last on, each node, its constants."""
         births = self.layers.births
         for t in reversed(self.source.inputs):
-            births.setdefault(compass_word(self.name_of(t)), len(births))
+            births.setdefault(compass_name(self.name_of(t)), len(births))
         seen: dict[str, int] = {}
         for index, node in enumerate(self.source.nodes):
-            births.setdefault(compass_word(self.name_of(node.outputs[0])), len(births))
+            births.setdefault(compass_name(self.name_of(node.outputs[0])), len(births))
             for t in node.inputs:
                 if t == ABSENT or not self.source.tensors[t].is_constant:
                     continue
                 name = self.name_of(t)
                 count = seen[name] = seen.get(name, -1) + 1
                 again = f"{name}_{t}_{count}" if count else name
-                self.constants[index, t] = compass_word(again)
+                self.constants[index, t] = compass_name(again)
                 births.setdefault(self.constants[index, t], len(births))
 
     def sources(self, count: int) -> dict[int, int]:

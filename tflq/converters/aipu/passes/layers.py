@@ -14,7 +14,7 @@ import numpy as np
 from tflq.converters.passes.rewrite import with_input
 from tflq.graph import Array, Attributes, DType, Graph, Node, Tensor
 from tflq.graph.attributes import Attribute
-from tflq.quoting import compass_word
+from tflq.quoting import compass_name
 
 INPUT, CONSTANT = "input", "constant"
 
@@ -43,7 +43,7 @@ class Layers:
 
     def name(self, wanted: str) -> str:
         """Return a name that no layer has: with _0, _1 behind it where it is taken."""
-        base = name = compass_word(wanted) or "layer"
+        base = name = compass_name(wanted) or "layer"
         number = 0
         while name in self.nodes:
             name, number = f"{base}_{number}", number + 1
