@@ -223,10 +223,15 @@ def _map_leaky(work: Translation, node: Node) -> None:
 
 
 def _map_prelu(work: Translation, node: Node) -> None:
-    """One slope an element, the batch apart; of one image with its axis."""
+    """One slope an element behind the batch as it is, else repeated to the whole shape; first axes of 1 go below 4 axes.
+
+    Source: Compass Parser, middle_passes.py, reshape_prelu_slope; back_passes.py, rename_activations.
+    """
     slopes = np.asarray(work.source.tensors[node.inputs[1]].data)
     shape = work.shape(node.inputs[0])
-    whole = np.broadcast_to(slopes, shape if len(shape) >= 4 and shape[0] == 1 else shape[1:])
+    whole = slopes if slopes.shape == shape[1:] else np.broadcast_to(slopes, shape)
+    if whole.ndim in (2, 3) and whole.shape[0] == 1:
+        whole = whole[0, 0] if whole.shape[1:-1] == (1,) else whole[0]
     work.append(node, "activation", {"negative_slope": whole}, Attributes({"method": "PRELU"}))
 
 

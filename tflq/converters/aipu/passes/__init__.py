@@ -56,6 +56,7 @@ PARSER = (
     Step(activations.limit_sigmoids, "their values are known"),
     Step(activations.fuse, "rectifiers go into the layer in front"),
     Step(arithmetic.merge_equal, "what is computed twice is computed once"),
+    Step(shapes.remove_single_reductions, "what changes nothing goes"),
     Step(shapes.remove_unneeded, "what changes nothing goes"),
     Step(transposes.drop_transposes, "axes of size 1 need no Transpose"),
     Step(transposes.sink_transposes, "Transposes meet and vanish"),

@@ -19,6 +19,9 @@ _SAME_SHAPE = (
     *("reciprocal", "round", "rsqrt", "sign", "sine", "sqrt", "square", "eltwise"),
 )
 
+_OF_ONE = ("SUM", "MEAN", "MIN", "MAX", "PROD")
+"""Methods that leave one number what it is."""
+
 
 def channel_shuffles(layers: Layers) -> None:
     """Reshape to groups, Transpose of the last two axes, Reshape back: ChannelShuffle, named as the last."""
@@ -124,28 +127,24 @@ def _swap(layers: Layers, before: Node, node: Node) -> None:
 def sink_reshapes(layers: Layers) -> None:
     """A Reshape in front of an elementwise layer that is no output goes behind it.
 
-    Of two operands both must be such Reshapes of one shape, or one a constant.
+    Of two operands both must be such Reshapes of one shape, or one a constant. Slopes and limits are operands to the
+    Parser's pass, which leaves those layers where they are (back_passes.py, sink_single_reshape).
     """
     for node in list(layers.nodes.values()):
         if node.name not in layers.nodes or node.operator not in _SAME_SHAPE or node.outputs[0] in layers.outputs:
+            continue
+        if node.attributes.get("method") in ("PRELU", "RELU6", "CLIP"):
             continue
         operands = [t for t in layers.operands(node) if t is not None]
         for place, t in enumerate(operands):
             before = layers.writer(t)
             if before is not None and before.operator == "reshape" and layers.uses(t) == 1:
                 if len(operands) == 1:
-                    _reshape_slopes(layers, node, layers.shape(before.inputs[0]))
-                    _swap(layers, before, layers.nodes[node.name])
+                    _swap(layers, before, node)
                 elif node.operator == "eltwise":
                     _sink_pair(layers, node, place, before)
                 break
     layers.prune()
-
-
-def _reshape_slopes(layers: Layers, node: Node, shape: tuple[int, ...]) -> None:
-    if node.attributes.get("method") == "PRELU":
-        slopes = np.broadcast_to(layers.own(node, "negative_slope"), layers.shape(node.outputs[0])).reshape(shape)
-        layers.become(node, node.operator, layers.operands(node), node.attributes, {"negative_slope": slopes})
 
 
 def _sink_pair(layers: Layers, node: Node, place: int, before: Node) -> None:
@@ -192,6 +191,18 @@ def _changes_nothing(layers: Layers, node: Node) -> bool:
         value = node.attributes.integer
         return old == new and value("kernel_x") == value("kernel_y") == value("stride_x") == value("stride_y") == 1
     return False
+
+
+def remove_single_reductions(layers: Layers) -> None:
+    """A Reduce that keeps its axes goes where all of them have one element; of whatever method has no other result."""
+    for node in list(layers.nodes.values()):
+        if node.operator != "reduce" or node.attributes["method"] not in _OF_ONE or layers.writer(node.inputs[0]) is None:
+            continue
+        shape = layers.shape(node.inputs[0])
+        if all(shape[int(a)] == 1 for a in np.asarray(node.attributes["axis"]).reshape(-1)):
+            layers.remove(node.name)
+            layers.redirect(node.outputs[0], node.inputs[0])
+    layers.prune()
 
 
 def merge_reshapes(layers: Layers) -> None:
