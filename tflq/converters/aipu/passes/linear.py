@@ -10,24 +10,32 @@ from tflq.arrays import Singles
 from tflq.converters.aipu.passes.layers import Layers
 from tflq.graph import Node
 
+_TAKEN = ("add", "sub", "mul", "batch_norm")
 _RECTIFIERS = ("RELU", "RELU6", "LEAKYRELU")
 _LINEAR = ("convolution", "convolution_3d", "depthwise_conv", "conv_transpose", "fully_connected")
 
 
-def _into_weights(layers: Layers, node: Node) -> None:
+def _host(layers: Layers, node: Node) -> tuple[int, Node, Node] | None:
+    """Return what a layer reads that is no constant, its writer, and the linear layer that alone it stands behind."""
     x = next((t for t in layers.operands(node) if layers.constant(t) is None), None)
     before = None if x is None else layers.writer(x)
     if x is None or before is None or layers.uses(x) != 1:
-        return
+        return None
     host = before
     if before.operator == "reshape" and layers.shape(x)[-1:] == layers.shape(before.inputs[0])[-1:]:
         inner = layers.writer(before.inputs[0])
         if inner is None or inner.operator != "fully_connected" or layers.uses(before.inputs[0]) != 1:
-            return
+            return None
         host = inner
-    factors = _factors(layers, node, x) if host.operator in _LINEAR else None
-    if factors is None:
+    return (x, before, host) if host.operator in _LINEAR else None
+
+
+def _into_weights(layers: Layers, node: Node, is_bias: bool) -> None:
+    found = _host(layers, node)
+    factors = None if found is None else _factors(layers, node, found[0], is_bias)
+    if found is None or factors is None:
         return
+    _, before, host = found
     weights, biases = (np.asarray(layers.own(host, key), np.float32) for key in ("weights", "biases"))
     scale, shift = (None if f is None else np.broadcast_to(f.reshape(-1), biases.shape) for f in factors)
     if scale is not None:
@@ -47,18 +55,23 @@ def into_weights(layers: Layers) -> None:
     """A product, sum or BatchNorm with constants behind a linear layer, through a Reshape too, goes into its weights.
 
     Of a linear layer that nothing else reads; w * scale and (b * scale) + shift are float32, as the Parser has them.
+    First a sum with one number a channel that stands next to it, then one layer more; what stands further behind stays.
+    Source: Compass Parser, middle_passes.py, fuse_bias, rename_single_mul_or_add_or_sub, fuse_linear_bn.
     """
-    for node in list(layers.nodes.values()):
-        if node.name in layers.nodes and node.operator in ("add", "sub", "mul", "batch_norm"):
-            _into_weights(layers, layers.nodes[node.name])
+    for is_bias in (True, False):
+        next_ones = [node.name for node in layers.nodes.values() if node.operator in _TAKEN and _host(layers, node)]
+        for name in next_ones:
+            _into_weights(layers, layers.nodes[name], is_bias)
     layers.prune()
 
 
-def _factors(layers: Layers, node: Node, x: int) -> tuple[Singles | None, Singles | None] | None:
+def _factors(layers: Layers, node: Node, x: int, is_bias: bool) -> tuple[Singles | None, Singles | None] | None:
     """Return scale and shift of a layer that has constants of one number or one a channel; None for others.
 
-    A sum with one number a channel always; other constants only of one axis at most, and not in front of a rectifier.
+    As a bias a sum with one number a channel; else constants of one axis at most, and not in front of a rectifier.
     """
+    if is_bias and node.operator != "add":
+        return None
     if node.operator == "batch_norm":
         return np.asarray(layers.own(node, "weights"), np.float32), np.asarray(layers.own(node, "biases"), np.float32)
     data = next((layers.constant(t) for t in node.inputs if t != x), None)
@@ -66,8 +79,8 @@ def _factors(layers: Layers, node: Node, x: int) -> tuple[Singles | None, Single
     if data is None or data.size not in (1, channels):
         return None
     constant = np.asarray(data, np.float32)
-    if node.operator == "add" and constant.size == channels:
-        return None, constant
+    if is_bias:
+        return (None, constant) if constant.size == channels else None
     reader = layers.only_reader(node.outputs[0])
     if constant.ndim > 1 or (reader is not None and reader.attributes.get("method") in _RECTIFIERS):
         return None

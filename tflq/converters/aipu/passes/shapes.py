@@ -151,6 +151,8 @@ def _sink_pair(layers: Layers, node: Node, place: int, before: Node) -> None:
     other, shape = node.inputs[1 - place], layers.shape(before.inputs[0])
     partner, constant = layers.writer(other), layers.constant(other)
     if constant is not None:
+        if partner is not None and partner.name.startswith(f"{node.name}_pre_tile"):
+            return  # still a Tile to the Parser's pass
         source = layers.add_constant_layer(f"{node.name}_new_const", constant.reshape(shape))
     elif partner is not None and partner.operator == "reshape" and layers.uses(other) == 1:
         if layers.shape(partner.inputs[0]) != shape:
@@ -180,7 +182,7 @@ def _changes_nothing(layers: Layers, node: Node) -> bool:
     if node.operator in ("reshape", "tile", "concat", "resize", "split"):
         return old == new
     if node.operator == "transpose":
-        return perm_of(node) == tuple(range(len(old)))
+        return all(old[a] == 1 for a, moved in enumerate(perm_of(node)) if moved != a) or set(old) == {1}
     if node.operator == "pad":
         return not np.any(np.asarray(node.attributes["pads"]))
     if node.operator == "slice":
