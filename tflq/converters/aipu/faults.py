@@ -7,6 +7,9 @@ layers; with `parser_faults=true` it makes the Parser's files.
 It keeps a minimum or maximum by a number that 32 bits do not hold, as Keras' UnitNormalization writes it. The Optimizer
 brings both sides to one scale, in which nothing is left of the other side: the result is 0. tflq leaves such a layer
 out, which nothing reaches, and names it; with `parser_faults=true` it stays.
+
+It takes a rectifier into the function in front of it, TANH, ELU, GELU and others, whose layer has no place for it, so
+that it is lost. tflq keeps and names it; with `parser_faults=true` it is gone.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.converters.aipu.origin import Origin
+from tflq.converters.aipu.passes.activations import RECTIFIERS, loses_rectifier
 from tflq.converters.aipu.passes.layers import Layers
 from tflq.graph import DType, Graph
 from tflq.interpreter.kernels.aipu.eltwise import EltwiseParams, forgets_scale
@@ -82,6 +86,17 @@ def faults_of(graph: Graph) -> Mapping[str, str]:
                 f"computed as the model says; the Parser takes two outputs of a Split for one and makes {made} of it: "
                 f"{PARSER_FAULTS}=true gives its files"
             )
+    writers = {t: node for node in graph.nodes for t in node.outputs}
+    readers = graph.consumers()
+    for node in graph.nodes:
+        before = writers.get(node.inputs[0]) if node.attributes.get("method") in RECTIFIERS else None
+        if before is not None and before.operator == "transpose" and len(readers[before.outputs[0]]) == 1:
+            before = writers.get(before.inputs[0])
+        if before is None or not loses_rectifier(before) or len(readers[before.outputs[0]]) != 1:
+            continue
+        if before.outputs[0] not in graph.outputs:
+            method = before.attributes["method"]
+            found[node.name] = f"stays; the Parser loses it behind {method}: {PARSER_FAULTS}=true gives its files"
     return found
 
 

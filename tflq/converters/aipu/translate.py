@@ -52,6 +52,7 @@ def translate(source: Graph, name: str, faults: bool = False) -> Graph:
         for t in node.outputs:
             work.places[t] = work.layer_of_constant(work.name_of(t), known[t])
     layers = work.layers
+    layers.faults = faults
     layers.outputs = [work.operand(t) for t in source.outputs]
     left_out = () if faults else without_unreached_limits(layers)
     run_parser(layers)

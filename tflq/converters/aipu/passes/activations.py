@@ -129,6 +129,7 @@ def clip_pairs(layers: Layers) -> None:
             if found:
                 keys = _clipped(found.number("maximum"), found.number("minimum"))
                 layers.become(node, "activation", (found.values["x"],), keys)
+                layers.limits_of_pairs.add(node.name)
     layers.prune()
 
 
@@ -140,7 +141,22 @@ def _clipped(low: float, high: float) -> dict[str, Attribute]:
 
 _HOSTS = ("convolution", "depthwise_conv", "conv_transpose", "fully_connected", "convolution_3d", "eltwise")
 _BROADCASTING = ("add", "sub", "mul")
-_FUSED = (RELU, RELU6, LEAKY)
+RECTIFIERS = (RELU, RELU6, LEAKY)
+"""Those that go into the layer in front."""
+
+
+_LOSE = ("ELU", "GELU", "HARDSIGMOID", "SELU", "SIGMOID", "SILU", "SOFTPLUS", "SOFTSIGN", "TANH")
+
+
+def loses_rectifier(host: Node) -> bool:
+    """Whether the Parser takes a rectifier into a layer that is a function without one."""
+    return host.operator == "activation" and host.attributes.get("method") in _LOSE
+
+
+def _leaves(host: Node, method: str) -> bool:
+    """Whether a rectifier changes nothing of what a function gives, which is never below 0."""
+    function = host.attributes["method"]
+    return function in ("SIGMOID", "HARDSIGMOID") or (function == "SOFTPLUS" and method != RELU6)
 
 
 def _takes(host: Node, method: str) -> bool:
@@ -161,17 +177,24 @@ def _fused(host: Node, activation: Node) -> Attributes:
 def fuse(layers: Layers) -> None:
     """RELU, RELU6 and LEAKYRELU go into the layer that nothing else reads, through a Transpose too.
 
-    Add, Sub and Mul of unequal shapes take RELU only.
+    Add, Sub and Mul of unequal shapes take RELU only. Behind a function whose file has no place for them the Parser loses
+    them (back_passes.py, fuse_relu): here they go where they change nothing, and by `faults`.
     """
     for node in list(layers.nodes.values()):
         method = node.attributes.get("method")
-        if node.operator != "activation" or method not in _FUSED or node.name not in layers.nodes:
+        if node.operator != "activation" or method not in RECTIFIERS or node.name not in layers.nodes:
             continue
         before = layers.writer(node.inputs[0])
         host = before
         if before is not None and before.operator == "transpose" and layers.uses(before.outputs[0]) == 1:
             host = layers.writer(before.inputs[0])
-        if host is None or before is None or not _takes(host, str(method)) or layers.uses(host.outputs[0]) != 1:
+        if host is None or before is None or layers.uses(host.outputs[0]) != 1:
+            continue
+        if loses_rectifier(host) and (layers.faults or _leaves(host, str(method))):
+            layers.remove(node.name)
+            layers.redirect(node.outputs[0], node.inputs[0])
+            continue
+        if not _takes(host, str(method)):
             continue
         layers.remove(node.name)
         if before is host:

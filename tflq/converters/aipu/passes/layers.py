@@ -30,6 +30,8 @@ class Layers:
         births: name -> place in the order in which the Parser makes its nodes; the order of the file follows from it.
         settings: name -> node of the source whose settings the layer has.
         stands_for: value that nothing writes any more -> the one that is read in its place.
+        faults: whether passes do what the Parser does where it is wrong (faults.py).
+        limits_of_pairs: names of CLIP and RELU6 that were a minimum and a maximum, which have no operands for limits.
     """
 
     tensors: list[Tensor] = field(default_factory=list)
@@ -38,6 +40,8 @@ class Layers:
     births: dict[str, int] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
     stands_for: dict[int, int] = field(default_factory=dict)
+    faults: bool = False
+    limits_of_pairs: set[str] = field(default_factory=set)
     _writers: dict[int, str] = field(default_factory=dict)
     _readers: dict[int, list[str]] = field(default_factory=dict)
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.arrays import Singles
+from tflq.converters.aipu.passes.activations import RECTIFIERS
 from tflq.converters.aipu.passes.layers import Layers
 from tflq.graph import Node
 
 _TAKEN = ("add", "sub", "mul", "batch_norm")
-_RECTIFIERS = ("RELU", "RELU6", "LEAKYRELU")
 _LINEAR = ("convolution", "convolution_3d", "depthwise_conv", "conv_transpose", "fully_connected")
 
 
@@ -82,7 +82,7 @@ def _factors(layers: Layers, node: Node, x: int, is_bias: bool) -> tuple[Singles
     if is_bias:
         return (None, constant) if constant.size == channels else None
     reader = layers.only_reader(node.outputs[0])
-    if constant.ndim > 1 or (reader is not None and reader.attributes.get("method") in _RECTIFIERS):
+    if constant.ndim > 1 or (reader is not None and reader.attributes.get("method") in RECTIFIERS):
         return None
     if node.operator == "mul":
         return constant, None

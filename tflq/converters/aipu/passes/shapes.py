@@ -125,15 +125,20 @@ def _swap(layers: Layers, before: Node, node: Node) -> None:
 
 
 def sink_reshapes(layers: Layers) -> None:
-    """A Reshape in front of an elementwise layer that is no output goes behind it.
+    """A Reshape in front of an elementwise layer that is no output goes behind it, of several layers behind the first.
 
     Of two operands both must be such Reshapes of one shape, or one a constant. Slopes and limits are operands to the
     Parser's pass, which leaves those layers where they are (back_passes.py, sink_single_reshape).
     """
-    for node in list(layers.nodes.values()):
+    next_ones = [
+        node for node in layers.nodes.values() if any(_is_reshape(layers.writer(t)) for t in layers.operands(node))
+    ]
+    for node in next_ones:
         if node.name not in layers.nodes or node.operator not in _SAME_SHAPE or node.outputs[0] in layers.outputs:
             continue
-        if node.attributes.get("method") in ("PRELU", "RELU6", "CLIP"):
+        node = layers.nodes[node.name]
+        method = node.attributes.get("method")
+        if method == "PRELU" or (method in ("RELU6", "CLIP") and node.name not in layers.limits_of_pairs):
             continue
         operands = [t for t in layers.operands(node) if t is not None]
         for place, t in enumerate(operands):
@@ -145,6 +150,10 @@ def sink_reshapes(layers: Layers) -> None:
                     _sink_pair(layers, node, place, before)
                 break
     layers.prune()
+
+
+def _is_reshape(node: Node | None) -> bool:
+    return node is not None and node.operator == "reshape"
 
 
 def _sink_pair(layers: Layers, node: Node, place: int, before: Node) -> None:
