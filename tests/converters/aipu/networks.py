@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from tests.support.float_forms import (
     zeros_then_filter,
 )
 from tests.support.float_networks import FLOAT, IMAGE, ROWS, WHOLE, Make, Network, image
+from tflq.converters.passes.rewrite import with_attributes
 from tflq.graph import Array, DType, Graph
 
 Shape = tuple[int, ...]
@@ -375,10 +377,16 @@ def built(name: str) -> tuple[Graph, list[Array]]:
 
 
 def as_converters_write(graph: Graph) -> Graph:
-    """The same with what the Parser reads of a converter's file: the new shape of RESHAPE, the version of rows kept."""
+    """The same with what the Parser reads of a converter's file.
+
+    That is the new shape of RESHAPE, the version of rows that are kept, and DEPTHWISE_CONV_2D's multiplier.
+    """
     for index, node in enumerate(graph.nodes):
         if node.operator == "reshape" and not node.attributes.get("new_shape"):
             graph.nodes[index] = with_attributes(node, new_shape=graph.tensors[node.outputs[0]].shape)
         elif node.operator == "fully_connected" and node.attributes.get("keep_num_dims"):
             graph.nodes[index] = replace(node, version=5)
+        elif node.operator == "depthwise_conv_2d" and not node.attributes.get("depth_multiplier"):
+            channels = [graph.tensors[t].shape[-1] for t in (node.outputs[0], node.inputs[0])]
+            graph.nodes[index] = with_attributes(node, depth_multiplier=channels[0] // channels[1])
     return graph
