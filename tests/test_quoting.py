@@ -12,6 +12,7 @@ from tests.hostile.names import PARTS
 from tflq.quoting import (
     LONGEST_FILE_NAME,
     c_identifiers,
+    compass_name,
     compass_word,
     file_name,
     json_text,
@@ -65,6 +66,12 @@ def test_prototxt() -> None:
 
 def test_compass_word() -> None:
     assert compass_word("a=b,[c] d\te\x1b\u2028é") == "a_b__c__d_e__é"
+
+
+def test_compass_name() -> None:
+    """Names of JAX's layers, and what the Parser wrote of them."""
+    assert compass_name("jit(main)/BTD,NDH->BTNH/dot_general1") == "jit_main_/BTD_NDH__BTNH/dot_general1"
+    assert compass_name("a.b:0;c_d'e\"f/9 é-") == "a.b:0;c_d'e\"f/9___"
 
 
 def test_markdown_code() -> None:

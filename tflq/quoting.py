@@ -83,7 +83,7 @@ def compass_word(text: str) -> str:
 
 
 def compass_name(text: str) -> str:
-    """Return a text as the name of a layer of Compass IR: what is no ASCII letter, digit or one of . : / _ ; ' " as "_".
+    """Return a text as a layer's name in Compass IR: what is no ASCII letter, digit or one of . : / _ ; ' " as "_".
 
     Source: Compass Parser, misc.py, special_character_conversion.
     """

@@ -191,8 +191,18 @@ def _quantised(case: Case, folder: Path) -> Case:
         digests = {name: digest_of_tensor(file[name]) for name in file.files}
     calibrated = json.loads((folder / "ranges.json").read_text(encoding="utf-8"))
     files = [(folder / f"{stem}_o.{end}").read_bytes() for end in ("txt", "bin")]
-    return {"file": digest_of_files(*files), "tensors": digests, "ranges": _finite(ranges_of(folder)),
-            "calibrated": _finite(calibrated)}  # fmt: skip
+    ranges = _begun_below_zero(case, _finite(ranges_of(folder)))
+    return {"file": digest_of_files(*files), "tensors": digests, "ranges": ranges, "calibrated": _finite(calibrated)}
+
+
+def _begun_below_zero(case: Case, ranges: dict[str, list[float]]) -> dict[str, list[float]]:
+    """Let ranges of inputs that were below 0 in the calibration begin there, as aipu/ranges.py does."""
+    graph = test_recorded.float_graph(case["kind"], case["name"])
+    for t, samples in zip(graph.inputs, test_recorded.samples_of(case["kind"], case["name"]), strict=True):
+        low, high = ranges.get(graph.tensors[t].name, (-1.0, 0.0))
+        if samples[:CALIBRATED].min() < 0 <= low:
+            ranges[graph.tensors[t].name] = [-float(np.finfo(np.float32).tiny), high]
+    return ranges
 
 
 def _finite(ranges: Case) -> dict[str, list[float]]:

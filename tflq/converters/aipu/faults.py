@@ -8,8 +8,8 @@ It keeps a minimum or maximum by a number that 32 bits do not hold, as Keras' Un
 brings both sides to one scale, in which nothing is left of the other side: the result is 0. tflq leaves such a layer
 out, which nothing reaches, and names it; with `parser_faults=true` it stays.
 
-It takes a rectifier into the function in front of it, TANH, ELU, GELU and others, whose layer has no place for it, so
-that it is lost. tflq keeps and names it; with `parser_faults=true` it is gone.
+It takes a rectifier into TANH or ELU in front of it, whose layer has no place for it, so that it is lost. tflq keeps
+and names it; with `parser_faults=true` it is gone.
 """
 
 from __future__ import annotations

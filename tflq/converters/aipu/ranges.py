@@ -15,12 +15,28 @@ import numpy as np
 
 from tflq.arrays import Singles
 from tflq.converters.aipu.options import LayerOptions
+from tflq.converters.calibration.ranges import LEAST
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Graph, Node, Range, Tensor
 from tflq.interpreter.kernels.aipu.curve import METHODS, OPERATORS, function_of
 from tflq.interpreter.kernels.aipu.scales import affine_of
 
 _NO_WIDTH = np.finfo(np.float32).eps
+
+
+def with_signed_inputs(graph: Graph) -> Graph:
+    """Return the graph in which inputs that were below 0 in a calibration have ranges that begin below 0.
+
+    The Optimizer takes an input for unsigned where its least value of all is not below 0, and makes the scale of the
+    range that the strategy chose (ops/inp.py). -2^-126, as a beginning, leaves every scale and zero point what it is.
+    """
+    result = graph.copy()
+    for t in graph.inputs:
+        stated = graph.tensors[t].range
+        if stated is not None and LEAST in stated.statistics and (stated.minimum >= 0).all():
+            begins = np.full_like(stated.minimum, -np.finfo(np.float32).tiny)
+            result.tensors[t] = replace(graph.tensors[t], range=replace(stated, minimum=begins))
+    return result
 
 
 def code_span(bits: int, signed: bool, restricted: bool) -> int:

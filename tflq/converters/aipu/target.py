@@ -25,6 +25,7 @@ from tflq.converters.aipu.options import (
 from tflq.converters.aipu.origin import Origin, uncalibrated
 from tflq.converters.aipu.quantise import quantise_layers
 from tflq.converters.aipu.quantised import is_quantised_graph
+from tflq.converters.aipu.ranges import with_signed_inputs
 from tflq.converters.aipu.tool_config import config_text
 from tflq.converters.aipu.translate import translate
 from tflq.converters.calibration import ranges_from_quantisation
@@ -61,7 +62,7 @@ def quantise_graph(given: Graph, settings: Settings) -> Graph:
         UnsupportedError: what `check` lists, all at once; tensors without a range.
         OptionError: a layer pattern that matches nothing; settings for a graph that is quantised already.
     """
-    graph = uncalibrated(given)
+    graph = with_signed_inputs(uncalibrated(given))
     if is_quantised_graph(graph):
         refuse_settings(settings)
         return graph

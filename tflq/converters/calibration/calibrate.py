@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.converters.calibration.options import StatisticsOptions
-from tflq.converters.calibration.ranges import computed_tensors, range_of
+from tflq.converters.calibration.ranges import LEAST, computed_tensors, range_of
 from tflq.converters.calibration.statistics import Statistics
 from tflq.converters.calibration.strategies import bounds_of
 from tflq.converters.passes.rewrite import with_attributes
@@ -268,7 +268,10 @@ def _with_ranges(graph: Graph, view: Graph, lowered: Graph, observer: _Observer,
             statistics = Statistics(options)  # folded: the same for every sample
             statistics.update(_finite(constant[None], lowered.tensors[seen], lambda row: row))
         if statistics is not None:
-            result.tensors[t] = replace(graph.tensors[t], range=range_of(*bounds_of(statistics, options)))
+            found = range_of(*bounds_of(statistics, options))
+            if t in graph.inputs and statistics.minimum < 0 <= found.minimum[0]:
+                found = replace(found, statistics={LEAST: np.array([statistics.minimum], np.float64)})
+            result.tensors[t] = replace(graph.tensors[t], range=found)
     for index, node in enumerate(result.nodes):
         if node.name in observer.differences:
             bounds = bounds_of(observer.differences[node.name], options)

@@ -225,6 +225,10 @@ _TENSORS = "model_qsvs"
 _STATISTICS = ("hessian", "mu2", "num_samples")
 
 
+LEAST = "least"
+"""Statistic of an input that was below 0 in a calibration whose range begins at 0 or above: its least value."""
+
+
 def saved_ranges(content: Pairs) -> Pairs | None:
     """Return name -> [minimum, maximum] of such a file; None for other files."""
     if not _is_object(dict(content).get(_TENSORS)):

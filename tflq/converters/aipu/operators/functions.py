@@ -223,7 +223,7 @@ def _map_leaky(work: Translation, node: Node) -> None:
 
 
 def _map_prelu(work: Translation, node: Node) -> None:
-    """One slope an element behind the batch as it is, else repeated to the whole shape; first axes of 1 go below 4 axes.
+    """Slopes of each element behind the batch as they are, else as many as values; below 4 axes first ones go.
 
     Source: Compass Parser, middle_passes.py, reshape_prelu_slope; back_passes.py, rename_activations.
     """
@@ -276,16 +276,13 @@ def _refuse_cast(graph: Graph, node: Node) -> str:
 
 LAYERS = {
     **{name.lower(): Layer(name, never, emitted=(ir.Lut(),)) for name in ("BNLL", "Exp", "Rsqrt", "Sqrt", "Square")},
-    **{
-        name.lower(): Layer(name, follows_input, emitted=(ir.Lut(),))
-        for name in ("Ceil", "Floor", "Reciprocal", "Round")
-    },
+    **{name.lower(): Layer(name, follows_input, emitted=(ir.Lut(),)) for name in ("Reciprocal", "Round")},
     "abs": Layer("Abs", never, emitted=(ir.Factors(ir.CURVED),)),
     "activation": Layer("Activation", _activation_signed, emitted=_activation, constants=slopes, has_width=_is_leaky),
     "cast": Layer("Cast", types=_cast, emitted=(ir.Factors(ir.LINEAR, "uint16"), ir.Computed(_emit_cast))),
     "crelu": Layer("CRELU", never, emitted=(ir.Factors(ir.CURVED),)),
     "erf": Layer("Erf", always, emitted=(ir.Lut(),)),
-    "log": Layer("Log", always, emitted=(ir.Lut(),)),
+    **{name.lower(): Layer(name, always, emitted=(ir.Lut(),)) for name in ("Ceil", "Floor", "Log")},
     "log_softmax": Layer(
         "LogSoftmax", types=_log_softmax, emitted=(ir.Computed(_emit_log_softmax, _read_log_softmax),)
     ),
@@ -334,7 +331,7 @@ DOCS = (
     Row("4.30, 4.40, 4.60, 4.72, 4.73", "Exp, Log, Rsqrt, Sqrt, Square", "table",
         "g(EXP, ROUND, SQUARE, LAYERNORM) r v",
         tflite="EXP, LOG, RSQRT, SQRT, SQUARE; beside the paper's FLOOR, CEIL, ROUND",
-        signed="unsigned; Log signed; Floor, Ceil, Round follow the input"),
+        signed="unsigned; Log, Floor, Ceil signed; Round follows the input"),
     Row("-", "(reciprocal)", "table", "v", layer="Reciprocal", tflite="RSQRT of a SUM of squares: L2 and Reciprocal",
         signed="follows the input", restriction="test_more_layers.py"),
     Row("4.39", "LeakyRelu", "max(v, 0) + RNE(min(v, 0) * RNE(alpha * 2^b) * 2^-b), then M * 2^-N", "g r v",

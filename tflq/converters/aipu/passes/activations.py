@@ -145,18 +145,12 @@ RECTIFIERS = (RELU, RELU6, LEAKY)
 """Those that go into the layer in front."""
 
 
-_LOSE = ("ELU", "GELU", "HARDSIGMOID", "SELU", "SIGMOID", "SILU", "SOFTPLUS", "SOFTSIGN", "TANH")
+_LOSE = ("ELU", "SIGMOID", "TANH")
 
 
 def loses_rectifier(host: Node) -> bool:
     """Whether the Parser takes a rectifier into a layer that is a function without one."""
     return host.operator == "activation" and host.attributes.get("method") in _LOSE
-
-
-def _leaves(host: Node, method: str) -> bool:
-    """Whether a rectifier changes nothing of what a function gives, which is never below 0."""
-    function = host.attributes["method"]
-    return function in ("SIGMOID", "HARDSIGMOID") or (function == "SOFTPLUS" and method != RELU6)
 
 
 def _takes(host: Node, method: str) -> bool:
@@ -177,8 +171,8 @@ def _fused(host: Node, activation: Node) -> Attributes:
 def fuse(layers: Layers) -> None:
     """RELU, RELU6 and LEAKYRELU go into the layer that nothing else reads, through a Transpose too.
 
-    Add, Sub and Mul of unequal shapes take RELU only. Behind a function whose file has no place for them the Parser loses
-    them (back_passes.py, fuse_relu): here they go where they change nothing, and by `faults`.
+    Add, Sub and Mul of unequal shapes take RELU only. Behind a function whose layer has no place for them the Parser
+    loses them (back_passes.py, fuse_relu): here they go behind SIGMOID, where they change nothing, and by `faults`.
     """
     for node in list(layers.nodes.values()):
         method = node.attributes.get("method")
@@ -190,7 +184,7 @@ def fuse(layers: Layers) -> None:
             host = layers.writer(before.inputs[0])
         if host is None or before is None or layers.uses(host.outputs[0]) != 1:
             continue
-        if loses_rectifier(host) and (layers.faults or _leaves(host, str(method))):
+        if loses_rectifier(host) and (layers.faults or host.attributes["method"] == "SIGMOID"):
             layers.remove(node.name)
             layers.redirect(node.outputs[0], node.inputs[0])
             continue

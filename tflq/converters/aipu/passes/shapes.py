@@ -143,7 +143,7 @@ def sink_reshapes(layers: Layers) -> None:
         operands = [t for t in layers.operands(node) if t is not None]
         for place, t in enumerate(operands):
             before = layers.writer(t)
-            if before is not None and before.operator == "reshape" and layers.uses(t) == 1:
+            if before is not None and before.operator == "reshape" and layers.uses(t) == operands.count(t):
                 if len(operands) == 1:
                     _swap(layers, before, node)
                 elif node.operator == "eltwise":
@@ -163,7 +163,7 @@ def _sink_pair(layers: Layers, node: Node, place: int, before: Node) -> None:
         if partner is not None and partner.name.startswith(f"{node.name}_pre_tile"):
             return  # still a Tile to the Parser's pass
         source = layers.add_constant_layer(f"{node.name}_new_const", constant.reshape(shape))
-    elif partner is not None and partner.operator == "reshape" and layers.uses(other) == 1:
+    elif partner is not None and partner.operator == "reshape" and layers.uses(other) == node.inputs.count(other):
         if layers.shape(partner.inputs[0]) != shape:
             return
         source = partner.inputs[0]
@@ -205,12 +205,12 @@ def _changes_nothing(layers: Layers, node: Node) -> bool:
 
 
 def remove_single_reductions(layers: Layers) -> None:
-    """A Reduce that keeps its axes goes where all of them have one element; of whatever method has no other result."""
+    """A Reduce that is no output goes where all its axes have one element; of whatever method has no other result."""
     for node in list(layers.nodes.values()):
-        if node.operator != "reduce" or node.attributes["method"] not in _OF_ONE or layers.writer(node.inputs[0]) is None:
+        if node.operator != "reduce" or node.attributes["method"] not in _OF_ONE or node.outputs[0] in layers.outputs:
             continue
-        shape = layers.shape(node.inputs[0])
-        if all(shape[int(a)] == 1 for a in np.asarray(node.attributes["axis"]).reshape(-1)):
+        shape, axes = layers.shape(node.inputs[0]), np.asarray(node.attributes["axis"]).reshape(-1)
+        if layers.writer(node.inputs[0]) is not None and all(shape[int(a)] == 1 for a in axes):
             layers.remove(node.name)
             layers.redirect(node.outputs[0], node.inputs[0])
     layers.prune()

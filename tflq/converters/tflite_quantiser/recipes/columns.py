@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from tflq.arrays import Doubles, Singles
 from tflq.converters.calibration import CalibrationSamples
+from tflq.converters.calibration.ranges import LEAST
 from tflq.converters.tflite_quantiser.recipes.params import Params, axis_of, bounds_of, from_bounds, quantised
 from tflq.converters.tflite_quantiser.recipes.rules import CHANNELWISE, Widths
 from tflq.errors import MissingExtraError, UnsupportedError
@@ -47,7 +48,7 @@ def statistics_of(graph: Graph, tensors: Iterable[int], samples: CalibrationSamp
     wanted = []
     for t in dict.fromkeys(tensors):
         stated = graph.tensors[t].range
-        if stated is not None and stated.statistics:
+        if stated is not None and stated.statistics.keys() - {LEAST}:
             found[t] = {name: values.copy() for name, values in stated.statistics.items()}
         elif graph.tensors[t].data is None:
             wanted.append(t)
