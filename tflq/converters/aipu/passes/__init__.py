@@ -21,9 +21,9 @@ class Step:
 
 
 PARSER = (
-    Step(shapes.remove_unneeded, "what changes nothing goes"),
     Step(transposes.merge_transposes, "two Transposes are one"),
     Step(shapes.remove_unneeded, "what changes nothing goes"),
+    Step(transposes.merge_transposes, "two Transposes are one"),
     Step(linear.dilated_filters, "a convolution of pixels that lie apart is a dilated one"),
     Step(arithmetic.squares, "x * x and x^2 are one thing"),
     Step(activations.recognise, "SILU, SWISH, HARDSWISH, HARDSIGMOID, SOFTPLUS, MISH are written out"),

@@ -143,7 +143,7 @@ def sink_reshapes(layers: Layers) -> None:
         operands = [t for t in layers.operands(node) if t is not None]
         for place, t in enumerate(operands):
             before = layers.writer(t)
-            if before is not None and before.operator == "reshape" and layers.uses(t) == operands.count(t):
+            if before is not None and before.operator == "reshape" and layers.uses(t) == 1:
                 if len(operands) == 1:
                     _swap(layers, before, node)
                 elif node.operator == "eltwise":
@@ -163,7 +163,7 @@ def _sink_pair(layers: Layers, node: Node, place: int, before: Node) -> None:
         if partner is not None and partner.name.startswith(f"{node.name}_pre_tile"):
             return  # still a Tile to the Parser's pass
         source = layers.add_constant_layer(f"{node.name}_new_const", constant.reshape(shape))
-    elif partner is not None and partner.operator == "reshape" and layers.uses(other) == node.inputs.count(other):
+    elif partner is not None and partner.operator == "reshape" and layers.uses(other) == 1:
         if layers.shape(partner.inputs[0]) != shape:
             return
         source = partner.inputs[0]
