@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 
 from tflq.converters.aipu import AIPU
+from tflq.converters.aipu.emit import float_network_of
 from tflq.converters.aipu.operators.linear import changed_by
 from tflq.converters.aipu.operators.pairs import read_pair
+from tflq.converters.aipu.origin import Origin
 from tflq.converters.aipu.quantise import _whole_type
+from tflq.converters.calibration import StatisticsOptions, calibrate
 from tflq.converters.calibration.ranges import range_of
 from tflq.converters.settings import parse_settings
 from tflq.graph import Affine, DType, GraphBuilder, Tensor
@@ -23,6 +26,7 @@ from tflq.interpreter.kernels.aipu.multiplier import Multiplier
 if TYPE_CHECKING:
     from tflq.converters.aipu.emitted import FromFile
 
+RANGE = "layer_top_range"
 BYTE = Tensor("x", (1,), DType.INT8, Affine.per_tensor(np.float32(1), 0, 8))
 
 
@@ -71,3 +75,26 @@ def test_a_pair_is_read_where_a_file_states_three_numbers(numbers: list[int] | N
     found = None if numbers is None else Multiplier(np.array(numbers), np.full(len(numbers), 4))
     params = read_pair(cast("FromFile", SimpleNamespace(multiplier=lambda: found)))
     assert set(params) == ({"rescale", "factors"} if read else set())
+
+
+@pytest.mark.parametrize(("least", "dtype", "scale"), [(-0.25, DType.INT8, 12.75), (0.25, DType.UINT8, 25.5)])
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_an_input_that_was_below_0_is_signed(least: float, dtype: DType, scale: float, symmetric: bool) -> None:
+    """Though the average of its least values is above 0; the float IR begins below 0, which Compass' in_ir reads."""
+    builder = GraphBuilder("m")
+    x = builder.input("x", (1, 2), DType.FLOAT32)
+    graph = builder.build((builder.add("abs", (x,), (1, 2), DType.FLOAT32),))
+    samples = np.array([[[least, 10]], [[3, 10]], [[3, 10]]], np.float32)
+    ranged = calibrate(graph, [samples], StatisticsOptions("mean", 1))
+    settings = parse_settings(AIPU.settings, [f"activations={'symmetric' if symmetric else 'asymmetric'}"])
+    quantised = AIPU.quantise(ranged, settings)
+    tensor = quantised.tensors[quantised.inputs[0]]
+    assert tensor.dtype is dtype
+    wanted = scale if symmetric or dtype is DType.UINT8 else 25.5
+    assert float(np.float32(1 / tensor.affine.scale[0])) == wanted
+    assert isinstance(quantised.extra, Origin)
+    assert quantised.extra.floats is not None
+    ((low, _),) = cast(
+        "tuple[tuple[float, float]]", float_network_of(quantised.extra.floats, "m").layers[0].entries[RANGE]
+    )
+    assert (low < 0) == (dtype is DType.INT8)

@@ -95,8 +95,8 @@ def faults_of(graph: Graph) -> Mapping[str, str]:
         if before is None or not loses_rectifier(before) or len(readers[before.outputs[0]]) != 1:
             continue
         if before.outputs[0] not in graph.outputs:
-            method = before.attributes["method"]
-            found[node.name] = f"stays; the Parser loses it behind {method}: {PARSER_FAULTS}=true gives its files"
+            function = str(before.attributes["method"])
+            found[node.name] = f"stays; the Parser loses it behind {function}: {PARSER_FAULTS}=true gives its files"
     return found
 
 

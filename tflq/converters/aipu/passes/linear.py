@@ -40,7 +40,7 @@ def _into_weights(layers: Layers, node: Node, is_bias: bool) -> None:
     scale, shift = (None if f is None else np.broadcast_to(f.reshape(-1), biases.shape) for f in factors)
     if scale is not None:
         weights = scale.reshape(-1, *(1,) * (weights.ndim - 1)) * weights
-        biases = biases * scale
+        biases = biases * scale + np.float32(0)  # the tool adds a shift of 0, which leaves no -0
     if shift is not None:
         biases = biases + shift
     layers.remove(node.name)
