@@ -62,10 +62,11 @@ def quantise_graph(given: Graph, settings: Settings) -> Graph:
         UnsupportedError: what `check` lists, all at once; tensors without a range.
         OptionError: a layer pattern that matches nothing; settings for a graph that is quantised already.
     """
-    graph = with_signed_inputs(uncalibrated(given))
+    graph = uncalibrated(given)
     if is_quantised_graph(graph):
         refuse_settings(settings)
         return graph
+    graph = with_signed_inputs(graph)
     own, of_layers = apart(settings)
     values, whole = layer_values(graph, own), options_of(dict(settings.values))
     if isinstance(graph.extra, Origin):
