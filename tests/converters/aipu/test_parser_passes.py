@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.converters.aipu.drawn_networks import CHAINS
 from tests.converters.aipu.networks import as_converters_write
 from tests.support.float_forms import NONE, built_of, dense_then, row, step, to, turn
 from tests.support.float_networks import WHOLE, Make, Network
@@ -142,6 +143,12 @@ def test_one_layer_passes_a_reshape(middle: Sequence[Any], wanted: list[str]) ->
 def test_the_next_layer_alone_goes_into_weights(behind: Sequence[Any], wanted: list[str]) -> None:
     """Behind a bias of each channel one more; a product and a sum are one BatchNorm."""
     assert made(dense_then(*behind, TANH)) == wanted
+
+
+@pytest.mark.parametrize(("behind", "count"), [(True, 1), (False, 0)])
+def test_a_number_minus_rows_of_more_axes_stays(behind: bool, count: int) -> None:
+    made_of = made(CHAINS[f"form, dense, {'one minus' if behind else 'sub of one'}, keeps True"])
+    assert sum(word in ("Sub", "SUB") for word in made_of) == count
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,9 @@ def _into_weights(layers: Layers, node: Node, is_bias: bool) -> None:
     factors = None if found is None else _factors(layers, node, found[0], is_bias)
     if found is None or factors is None:
         return
-    _, before, host = found
+    x, before, host = found
+    if host is not before and node.operator == "sub" and node.inputs[0] != x:
+        return  # a number minus what a Reshape gives stays behind it
     weights, biases = (np.asarray(layers.own(host, key), np.float32) for key in ("weights", "biases"))
     scale, shift = (None if f is None else np.broadcast_to(f.reshape(-1), biases.shape) for f in factors)
     if scale is not None:
