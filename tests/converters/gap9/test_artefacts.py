@@ -99,6 +99,17 @@ def test_c_arrays_hold_the_binary(case: Golden) -> None:
         assert f"{entry['name']}[" in files["constants.h"].decode()
 
 
+@pytest.mark.parametrize(("scheme", "first", "last"), [("ne16_all", "O,I,H,W", [64, 1, 10, 4]),
+                                                       ("sq8", "O,H,W,I", [64, 10, 4, 1])])  # fmt: skip
+def test_axes_of_weights(scheme: str, first: str, last: list[int]) -> None:
+    """NE16 has channels of the input in front of the window, SQ8 behind it; KWS' first filter is 10 x 4 of one."""
+    files = emitted(golden("kws_ref_model", scheme))
+    entries = json.loads(files["quantization.json"])["artefacts"]["hardware"]["entries"]
+    streams = [e for e in entries if e["kind"] == "weights_stream"]
+    assert {len(e["shape"]): e["layout"] for e in streams} == {4: first, 2: "O,I"}
+    assert streams[0]["shape"] == last
+
+
 def test_jobs_of_the_accelerator() -> None:
     case = golden("kws_ref_model", "ne16_all")
     values = {n.name: config0(case.graph, i) for i, n in enumerate(case.graph.nodes) if n.operator.endswith("conv_2d")}

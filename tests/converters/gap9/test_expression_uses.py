@@ -200,3 +200,34 @@ def test_results_of_different_ranks() -> None:
         assert np.abs(real[0] - values).max() <= 0.02
         assert np.abs(real[1].reshape(5, 1, 4) - values).max() <= 0.02
         assert np.array_equal(real[2], np.concatenate([real[0], real[2][..., 4:]], axis=-1))
+
+
+IN_FRONT = {
+    "a filter": ["conv_2d", "expression"],
+    "a filter and its pool": ["conv_2d", "max_pool_2d", "expression"],
+    "a filter with ReLU": [],
+    "a filter that another reads": [],
+    "a pool": [],
+    "a sum": [],
+    "a pooled sum": [],
+}
+
+
+@pytest.mark.parametrize("source", IN_FRONT)
+def test_expressions_join_the_filter_in_front(source: str) -> None:
+    """docs/gap9.md, 22: of one input and one output of equal shape, alone behind a filter, or its pool."""
+    limits = (0.0, 2.0) if "ReLU" in source else (-1.0, 2.0)
+    net = Net(limits)
+    x = net.x
+    if "filter" in source:
+        x = net.conv(x, limits, activation="relu" if "ReLU" in source else "none")
+    if "sum" in source:
+        x = net.binary("add", x, net.input(limits, net.shapes[x]), limits)
+    if "pool" in source:
+        x = net.pool(x, limits)
+    others = [net.conv(x, (-1.0, 1.0))] if "another" in source else []
+    graph = quantised(net.model(net.unary("exp", x, (0.0, 7.5)), *others), "gap9-sq8", ["expressions=true"])
+    (found,) = (node for node in graph.nodes if node.operator == "expression")
+    fusion = found.attributes.text("fusion", "")
+    together = [n.operator for n in graph.nodes if fusion and n.attributes.text("fusion", "") == fusion]
+    assert together == IN_FRONT[source]

@@ -8,11 +8,14 @@ import pytest
 from tests.support.gap9_golden import quantised
 from tests.support.gap9_nets import Net
 from tests.support.gap9_types import check, check_type, convert, names, output_of, shown
+from tflq.converters.gap9.types.network import Network
+from tflq.converters.gap9.types.records import Choice, Codes, Decision
+from tflq.converters.gap9.types.resolve import Resolved
 from tflq.converters.gap9.widths import precision_plan
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
 from tflq.errors import UnsupportedError
-from tflq.graph import Affine
+from tflq.graph import Affine, Range
 from tflq.interpreter import Engine, lower
 
 WIDE = (-4.0, 4.0)
@@ -458,3 +461,19 @@ def test_convolutions_that_are_merged(
     graph = quantised(net.model(*made), NE16, [], layers)
     assert any(name.endswith("_merged") for name in names(graph)) == merged
     assert sum(node.operator == "conv_2d" for node in graph.nodes) == len(made) - merged
+
+
+@pytest.mark.parametrize("changed", [None, 0, 1, 2])
+def test_members_follow_where_any_type_is_another(changed: int | None) -> None:
+    """Inputs and outputs of what the members decided beside those of the unit."""
+
+    def resolved(other: int | None) -> Resolved:
+        tops = [np.float32([2 if place == other else 1]) for place in range(3)]
+        ranges = [Range(np.float32([-1]), top) for top in tops]
+        made = [Choice.made(range_, Codes(8, True), True) for range_ in ranges]
+        return Resolved((Decision((made[0], made[1]), (made[2],)),))
+
+    some = resolved(None).outputs[0]
+    states = {0: resolved(None)}, {0: resolved(changed)}
+    network = Network([], [], {}, [], *states, {}, {}, lambda _: some, lambda choice: choice)
+    assert network.members_followed(0) == (changed is not None)

@@ -60,8 +60,8 @@ class Resolver:
     where: str
     operators: tuple[Operator, ...]
     is_filter: bool
-    on_bytes: Resolved | None = None
-    is_last: bool = False
+    on_bytes: Resolved | None
+    is_last: bool
 
     @property
     def is_fusion(self) -> bool:
