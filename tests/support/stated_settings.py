@@ -70,17 +70,23 @@ def check_row(known: Sequence[Setting], row: Row) -> None:
     name, default, allowed, is_per_layer = row
     assert parse_settings(known).values[name] == default
     if isinstance(allowed, range):
-        words, wrong = [allowed[0], allowed[-1]], [allowed[0] - 1, allowed[-1] + 1]
+        check_key(known, name, f"{allowed[0]}..{allowed[-1]}", str(default))
     elif isinstance(allowed, tuple):
-        words, wrong = [*allowed], ["other"]
-    elif allowed.startswith("from "):
+        check_key(known, name, ", ".join(map(str, allowed)), str(default))
+    else:
+        _check_free(known, name, allowed)
+    check_layer(known, name, str(default), is_per_layer)
+
+
+def _check_free(known: Sequence[Setting], name: str, allowed: str) -> None:
+    """What has no words and no upper end: from a number on, true or false, any text."""
+    if allowed.startswith("from "):
         least = int(allowed.removeprefix("from "))
-        words, wrong = [least, least + 1_000_000], [least - 1]
+        words, wrong = [str(least), str(least + 1_000_000)], [str(least - 1)]
     else:
         words, wrong = {"bool": (["true", "false"], ["2"]), "str": (["some words"], [])}[allowed]
     for word in words:
-        assert str(parse_settings(known, [f"{name}={word}"]).values[name]).lower() == str(word).lower()
+        assert str(parse_settings(known, [f"{name}={word}"]).values[name]).lower() == word
     for word in wrong:
         with pytest.raises(OptionError, match=f"^{name}={word}: allowed is "):
             parse_settings(known, [f"{name}={word}"])
-    check_layer(known, name, str(default), is_per_layer)

@@ -13,6 +13,7 @@ CURVES = ("leaky_relu", "hard_swish", "hard_sigmoid", "logistic", "tanh")
 ACTIVATIONS = (*RECTIFIERS, *CURVES)
 LSTM, EXPRESSION = "unidirectional_sequence_lstm", "expression"
 GLOBAL_POOLS = ("mean", "sum", "reduce_max")
+RESIZES = ("resize_bilinear", "resize_nearest_neighbor")
 MOVES = (
     "batch_to_space_nd",
     "concatenation",
@@ -21,8 +22,7 @@ MOVES = (
     "pack",
     "pad",
     "reshape",
-    "resize_bilinear",
-    "resize_nearest_neighbor",
+    *RESIZES,
     "reverse_v2",
     "slice",
     "space_to_batch_nd",

@@ -92,8 +92,7 @@ def _passes(options: dict[str, LayerOptions], positive: frozenset[int]) -> tuple
         Pass(lambda graph: _typed(graph, options, positive), "docs/gap9.md, 8"),
         Pass(lambda graph: refuse_asked_hard_sigmoids(graph, options), "what NNTool fails on is named"),
         Pass(lambda graph: requantise_constants(graph, options), "weights and biases follow the types"),
-        Pass(lambda graph: permute_columns(graph, options, channels_first(graph)), "docs/gap9.md, 17.15"),
-        Pass(lambda graph: stand_channels_first(graph, options), "NNTool leaves these maps as it turned them"),
+        Pass(lambda graph: _arrange_columns(graph, options), "docs/gap9.md, 17.15"),
         Pass(lambda graph: requantise_recurrent(graph, options), "docs/gap9.md, 13"),
         Pass(arrange_layout, "global means read channels first"),
         Pass(pruned, "constants of the file that were replaced"),
@@ -120,6 +119,12 @@ def _without_file_facts(graph: Graph) -> Graph:
     ]
     nodes = [replace(node, arithmetic=ARITHMETIC, extra=None) for node in graph.nodes]
     return Graph(tensors, nodes, graph.inputs, graph.outputs, graph.name)
+
+
+def _arrange_columns(graph: Graph, options: dict[str, LayerOptions]) -> Graph:
+    """Return the graph with columns as NNTool leaves them, those of maps that it holds channels first apart."""
+    found = channels_first(graph)
+    return stand_channels_first(permute_columns(graph, options, found), options, found)
 
 
 def _typed(graph: Graph, options: dict[str, LayerOptions], positive: frozenset[int]) -> Graph:

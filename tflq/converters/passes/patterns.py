@@ -65,6 +65,19 @@ TO_FIRST = (0, 3, 1, 2)
 TO_LAST = (0, 2, 3, 1)
 
 
+def joined(graph: Graph, tensor: int, operators: Collection[str]) -> list[int]:
+    """Return the computed tensors that nodes of these operators join with one, as operands or results; itself first."""
+    producers, readers = graph.producers(), graph.consumers()
+    found = [tensor]
+    for t in found:
+        around = [graph.nodes[i] for i in (*readers.get(t, ()), *([producers[t]] if t in producers else ()))]
+        reached = (other for node in around if node.operator in operators for other in (*node.inputs, *node.outputs))
+        for other in reached:
+            if other != ABSENT and other not in found and not graph.tensors[other].is_constant:
+                found.append(other)
+    return found
+
+
 def shape_first(shape: Sequence[int]) -> tuple[int, ...]:
     """Return a shape with channels first; of other ranks than 4 as it is."""
     return tuple(shape[axis] for axis in TO_FIRST) if len(shape) == 4 else tuple(shape)

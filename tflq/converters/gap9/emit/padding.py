@@ -47,7 +47,7 @@ def pad_type(windows: Sequence[Window]) -> int | None:
 def pad_control(windows: Sequence[Window]) -> dict[str, int]:
     """Return the control of a call: PADTYPE, where it is not AutoTiler's default."""
     kind = pad_type(windows)
-    return {} if kind in (None, _DEFAULT) else {"PADTYPE": int(kind or 0)}
+    return {} if kind is None or kind == _DEFAULT else {"PADTYPE": kind}
 
 
 def _fits(kind: int, before: int, after: int) -> bool:

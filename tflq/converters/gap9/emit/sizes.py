@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from math import isqrt, prod
 
-from tflq.converters.gap9.operators import ACTIVATIONS, FILTERS, GLOBAL_POOLS, POOLS
+from tflq.converters.gap9.operators import ACTIVATIONS, FILTERS, GLOBAL_POOLS, POOLS, RESIZES
+from tflq.converters.passes.patterns import joined
 from tflq.graph import Graph, Node
 
 Sizes = tuple[int, int, int]
-_RESIZES = ("resize_bilinear", "resize_nearest_neighbor")
 _IMAGE_CHANNELS = (1, 3)
 _JOINED = ("add", "sub", "mul", "concatenation", "quantize", *ACTIVATIONS)
 _FIRST = "transpose"
@@ -67,7 +67,7 @@ def _is_named(graph: Graph, tensor: int) -> bool:
     producers = graph.producers()
     while (index := producers.get(tensor)) is not None:
         node = graph.nodes[index]
-        if node.operator in (*FILTERS, *POOLS, *_RESIZES) or node.name.endswith("_merged_split"):
+        if node.operator in (*FILTERS, *POOLS, *RESIZES) or node.name.endswith("_merged_split"):
             return True
         if node.operator not in ("concatenation", "quantize", *ACTIVATIONS):
             return False
@@ -82,18 +82,11 @@ def _is_channels_first(graph: Graph, tensor: int) -> bool:
     It does where all that is joined with the tensor element by element comes from inputs, and goes to such means,
     filters, pools, fully connected layers and outputs.
     """
-    producers, readers = graph.producers(), graph.consumers()
-    open_, seen, is_reduced = [tensor], set[int](), False
-    while open_:
-        t = open_.pop()
-        if t in seen or graph.tensors[t].is_constant:
-            continue
-        seen.add(t)
+    producers, readers, is_reduced = graph.producers(), graph.consumers(), False
+    for t in joined(graph, tensor, _JOINED):
         around = [graph.nodes[i] for i in (*readers.get(t, ()), *([producers[t]] if t in producers else ()))]
-        for node in around:
-            if node.operator in _JOINED:
-                open_ += [*node.inputs, *node.outputs]
-            elif node.operator == _FIRST and _is_of_a_mean(graph, node):
+        for node in (n for n in around if n.operator not in _JOINED):
+            if node.operator == _FIRST and _is_of_a_mean(graph, node):
                 is_reduced = True
             elif t in node.outputs or node.operator not in (*FILTERS, *POOLS, "reshape"):
                 return False

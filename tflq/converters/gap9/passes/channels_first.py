@@ -7,16 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.gap9.operators import ACTIVATIONS, FILTERS, GLOBAL_POOLS, POOLS, departing, layer_of
+from tflq.converters.gap9.operators import ACTIVATIONS, FILTERS, GLOBAL_POOLS, POOLS, RESIZES, departing, layer_of
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.columns import permute
 from tflq.converters.gap9.passes.global_pools import reduces_image
-from tflq.converters.passes.patterns import TO_FIRST
+from tflq.converters.passes.patterns import TO_FIRST, joined
 from tflq.converters.passes.rewrite import constant, derived_tensor
 from tflq.graph import Attributes, Graph, Node
 
 _DENSE, _FLATTENING = "fully_connected", ("reshape", "squeeze")
-_RESIZES = ("resize_bilinear", "resize_nearest_neighbor")
 _JOINED = ("add", "quantize", *ACTIVATIONS)
 _TURNED = "NNTool permutes its columns: what it flattens stands channels first for an operator beside it (17.15)"
 
@@ -39,13 +38,17 @@ def channels_first(graph: Graph) -> dict[str, bool]:
     return found
 
 
-def stand_channels_first(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
+def stand_channels_first(graph: Graph, options: Mapping[str, LayerOptions], found: Mapping[str, bool]) -> Graph:
     """Return the graph with [N, H, W, C] -> [N, C, H, W] transposes in front of these layers, columns in that order.
 
     With numerics=nntool they are in the order that NNTool's wrong shape gives.
+
+    Args:
+        graph: typed, with Quantize nodes.
+        options: of each layer.
+        found: what `channels_first` says of it.
     """
-    found, result = channels_first(graph), graph.copy()
-    moved: dict[int, int] = {}
+    result, moved = graph.copy(), set[int]()
     for index, node in enumerate(graph.nodes):
         if node.name not in found:
             continue
@@ -58,7 +61,7 @@ def stand_channels_first(graph: Graph, options: Mapping[str, LayerOptions]) -> G
         permute(result, index, order.reshape(shape).transpose(2, 0, 1).reshape(-1))
         if found[node.name]:
             result.nodes[index] = departing(result.nodes[index], _TURNED)
-        moved[flat] = index
+        moved.add(flat)
     result.nodes = [made for i, node in enumerate(result.nodes) for made in _in_front(result, node, i in moved)]
     return result
 
@@ -114,27 +117,18 @@ def _is_turned(graph: Graph, tensor: int) -> bool | None:
     sources, kinds = _joined(graph, tensor)
     if "other" in kinds or not sources:
         return None
-    if sources <= set(_RESIZES):
+    if sources <= set(RESIZES):
         return bool(kinds & {"mean", "ordered"})
     return True if sources == {"input"} and "mean" in kinds else None
 
 
 def _joined(graph: Graph, tensor: int) -> tuple[set[str], set[str]]:
     """What all that is joined with a tensor element by element comes from, and what kinds of operators read it."""
-    producers, consumers = graph.producers(), graph.consumers()
-    open_, seen, sources, kinds = [tensor], set[int](), set[str](), set[str]()
-    while open_:
-        t = open_.pop()
-        if t in seen or graph.tensors[t].is_constant:
-            continue
-        seen.add(t)
+    producers, sources, kinds = graph.producers(), set[str](), set[str]()
+    for t in joined(graph, tensor, _JOINED):
         kinds |= _readers(graph, t)
-        writer = graph.nodes[producers[t]] if t in producers else None
-        if writer is None or writer.operator not in _JOINED:
-            sources.add("input" if writer is None else writer.operator)
-        readers = [graph.nodes[i] for i in consumers.get(t, ())]
-        around = [node for node in (writer, *readers) if node is not None and node.operator in _JOINED]
-        open_ += [t for node in around for t in (*node.inputs, *node.outputs)]
+        writer = graph.nodes[producers[t]].operator if t in producers else "input"
+        sources |= {writer} - {*_JOINED}
     return sources, kinds
 
 
