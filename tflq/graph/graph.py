@@ -9,6 +9,7 @@ from tflq.arrays import Array, same
 from tflq.errors import GraphError, RuntimeOperandError
 from tflq.graph.attributes import Attributes
 from tflq.graph.dtypes import DType
+from tflq.graph.printing import format_graph
 from tflq.graph.quantisation import Affine, Blockwise, Quantisation, Range
 
 ABSENT = -1
@@ -129,6 +130,9 @@ class Graph:
     outputs: tuple[int, ...]
     name: str = ""
     extra: object | None = None
+
+    def __str__(self) -> str:
+        return format_graph(self)
 
     def copy(self) -> Graph:
         """Return a graph whose lists can change without touching this one; tensors and nodes are immutable."""
