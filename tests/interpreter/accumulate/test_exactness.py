@@ -26,7 +26,7 @@ from tflq.interpreter.accumulate import (
     window_sums,
 )
 from tflq.interpreter.accumulate.convolution import ROW_PATCH
-from tflq.interpreter.execution.layout import is_samples_last, to_samples_last
+from tflq.interpreter.layout import is_samples_last, to_samples_last
 
 
 @st.composite

@@ -21,7 +21,7 @@ from tflq.interpreter.accumulate import taps
 from tflq.interpreter.accumulate.depthwise import Depthwise, accumulate_depthwise, prepare_depthwise
 from tflq.interpreter.accumulate.products import MatrixProduct, accumulate_product, exact_dtype, worst_magnitude
 from tflq.interpreter.accumulate.window import Pair, Window, padded, strided_view
-from tflq.interpreter.execution.layout import COSTS
+from tflq.interpreter.layout import COSTS
 from tflq.interpreter.recording.primitive import primitive
 
 PATCH_BYTES = 1 << 21

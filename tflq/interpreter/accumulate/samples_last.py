@@ -19,7 +19,7 @@ from tflq.graph import Array
 from tflq.interpreter.accumulate.convolution import Convolution, accumulate_convolution
 from tflq.interpreter.accumulate.depthwise import Depthwise
 from tflq.interpreter.accumulate.window import Pair, Window, deal_columns, strided_view
-from tflq.interpreter.execution.layout import COSTS, is_samples_last, logical, stored
+from tflq.interpreter.layout import COSTS, is_samples_last, logical, stored
 
 PATCH_BYTES = 1 << 20
 """Bytes of copied patches at a time."""
