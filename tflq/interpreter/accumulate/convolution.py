@@ -19,9 +19,10 @@ from tflq.errors import GraphError
 from tflq.graph import Array
 from tflq.interpreter.accumulate import taps
 from tflq.interpreter.accumulate.depthwise import Depthwise, accumulate_depthwise, prepare_depthwise
+from tflq.interpreter.accumulate.patches import padded, strided_view
 from tflq.interpreter.accumulate.products import MatrixProduct, accumulate_product, exact_dtype, worst_magnitude
-from tflq.interpreter.accumulate.window import Pair, Window, padded, strided_view
 from tflq.interpreter.layout import COSTS
+from tflq.interpreter.operands.sliding_windows import Pair, Window
 from tflq.interpreter.recording.primitive import primitive
 
 PATCH_BYTES = 1 << 21

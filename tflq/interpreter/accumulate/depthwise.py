@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from tflq.errors import GraphError
 from tflq.graph import Array
 from tflq.interpreter.accumulate import taps
+from tflq.interpreter.accumulate.patches import deal_columns, strided_view
 from tflq.interpreter.accumulate.products import exact_dtype, worst_magnitude
-from tflq.interpreter.accumulate.window import Window, deal_columns, strided_view
+from tflq.interpreter.operands.sliding_windows import Window
 from tflq.interpreter.recording.primitive import primitive
 
 IMAGE_BYTES = 1 << 22

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tflq.interpreter.accumulate.products import MatrixProduct
     from tflq.interpreter.accumulate.transposed import Transposed, TransposedWindow
     from tflq.interpreter.accumulate.volumes import VolumeWindow
-    from tflq.interpreter.accumulate.window import Window
+    from tflq.interpreter.operands.sliding_windows import Window
 
 Number = int | float
 WeightsOf = Callable[[int], tuple[Array | None, slice]]

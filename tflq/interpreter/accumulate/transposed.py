@@ -19,7 +19,7 @@ from tflq.errors import GraphError
 from tflq.graph import Array
 from tflq.interpreter.accumulate import taps
 from tflq.interpreter.accumulate.products import exact_dtype, worst_magnitude
-from tflq.interpreter.accumulate.window import Pair, Window
+from tflq.interpreter.operands.sliding_windows import Pair, Window
 from tflq.interpreter.recording.primitive import primitive
 
 Slices = tuple[slice, slice, slice, slice]

@@ -1,16 +1,13 @@
-"""Where a kernel stands on the image: sizes, strides, dilations, explicit padding, and patches without a copy."""
+"""Sliding windows over height and width: kernel size, strides, dilations, explicit padding, output size."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from tflq.errors import GraphError, UnsupportedError
-from tflq.graph import Array, Attributes, DType
+from tflq.graph import Attributes, DType
 from tflq.interpreter.operands.checks import require_result
-from tflq.interpreter.recording.primitive import moves
 
 Pair = tuple[int, int]
 
@@ -131,85 +128,3 @@ def _same(size: int, extent: int, stride: int) -> Pair:
     output = -(-size // stride)
     total = max(0, (output - 1) * stride + extent - size)
     return total // 2, total - total // 2
-
-
-def padded(x: Array, window: Window, pad_value: int | float, dtype: np.dtype[np.generic]) -> Array:
-    """Cast an image and put the padding around it, in one pass.
-
-    Args:
-        x: [B, H, W, C].
-        window: whose padding to add.
-        pad_value: what padded taps hold.
-        dtype: of the result.
-
-    Returns:
-        [B, top + H + bottom, left + W + right, C], contiguous.
-    """
-    if not any(window.padding):
-        return np.ascontiguousarray(x, dtype)
-    top, bottom, left, right = window.padding
-    batch, height, width, channels = x.shape
-    image = np.full((batch, top + height + bottom, left + width + right, channels), pad_value, dtype)
-    image[:, top : top + height, left : left + width] = x
-    return image
-
-
-def deal_columns(x: Array, window: Window, output: Pair, pad_value: int, dtype: np.dtype[np.generic]) -> Array:
-    """Return [B, Hp, stride, Wq, C] of an image [B, H, W, C]: padded, column q * stride + r at [r, q]; contiguous.
-
-    A tap then reads one run of columns for a row of outputs, whatever the horizontal stride.
-    """
-    stride = window.stride[1]
-    if stride == 1:
-        return padded(x, window, pad_value, dtype)[:, :, None]
-    batch, height, _, channels = x.shape
-    rows = (output[0] - 1) * window.stride[0] + window.extent[0]
-    columns = -(-((output[1] - 1) * stride + window.extent[1]) // stride)
-    bottom = min(window.top + height, rows)
-    image = np.full((batch, rows, stride, columns, channels), pad_value, dtype)
-    for r in range(stride):
-        first = -((window.left - r) // -stride)  # smallest q with q * stride + r >= left
-        part = x[:, : bottom - window.top, first * stride + r - window.left :: stride][:, :, : columns - first]
-        image[:, window.top : bottom, r, first : first + part.shape[2]] = part
-    return image
-
-
-@moves
-def patches(image: Array, window: Window, output: Pair) -> Array:
-    """See a padded image as patches.
-
-    Args:
-        image: [B, Hp, Wp, C], contiguous.
-        window: kernel, stride and dilation count; the padding is in the image.
-        output: (OH, OW).
-
-    Returns:
-        [B, OH, OW, KH, KW, C], a read-only view.
-    """
-    batch, row, column, channel = image.strides
-    return strided_view(
-        image,
-        (image.shape[0], *output, *window.kernel, image.shape[3]),
-        (
-            batch,
-            row * window.stride[0],
-            column * window.stride[1],
-            row * window.dilation[0],
-            column * window.dilation[1],
-            channel,
-        ),
-    )
-
-
-def strided_view(array: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0) -> Array:
-    """See a contiguous array with other strides: as numpy's as_strided, at a tenth of its cost, and within bounds.
-
-    Args:
-        array: contiguous.
-        shape: of the view.
-        strides: of the view, in bytes.
-        offset: of the view's first element, in bytes.
-    """
-    view: Array = np.ndarray(shape, array.dtype, array, offset, strides)
-    view.setflags(write=False)
-    return view
