@@ -1,4 +1,4 @@
-"""Arrays in the encoding of a model's input: shape, dtype and range are checked, real numbers are quantized."""
+"""Arrays in the encoding of a model's input: checks of shape, dtype and range, and quantization of real numbers."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from tflq.graph import Affine, Array, DType, Tensor
 
 
 def fit(array: Array, tensor: Tensor, legal: Legal, where: str) -> Array:
-    """Check an array that is in the model's own encoding and return it as dtype[S, *shape].
+    """Check an array in the encoding of a model's input and return it as dtype[S, *shape].
 
     Args:
-        array: dtype[S, *shape], or one sample dtype[*shape], or dtype[S, *shape[1:]] where the model's batch axis is 1.
-        tensor: the model's input.
-        legal: its legal values; they are checked where something asks for them.
-        where: the file, for messages.
+        array: Samples dtype[S, *shape], one sample dtype[*shape], or dtype[S, *shape[1:]] for a batch axis of 1.
+        tensor: Input of the model.
+        legal: Legal values of the input, checked if the input has a reason for limits.
+        where: File name, for messages.
 
     Raises:
-        InputError: says what was found and what is allowed.
+        InputError: Another dtype or shape, NaN, or a value outside the legal range.
     """
     expected = tensor.dtype.storage
     if array.dtype != expected and not (
@@ -43,16 +43,16 @@ def fit(array: Array, tensor: Tensor, legal: Legal, where: str) -> Array:
 
 
 def quantise_real(array: Array, tensor: Tensor, where: str) -> tuple[Array, int]:
-    """Convert real numbers as TFLite's QUANTIZE does: q = clip(round(x / scale) + zero_point).
+    """Quantize real numbers as TFLite's QUANTIZE: q = clip(round(x / scale) + zero_point).
 
     The quotient is float32 and halves round away from zero (TFLite, AffineQuantize in reference/quantize.h).
-    A floating-point input takes them as they are, in its own type.
+    For a floating-point input the numbers are only cast to its type.
 
     Returns:
-        dtype[S, *shape], and the number of values that were clipped.
+        Quantized samples dtype[S, *shape], and the number of clipped values.
 
     Raises:
-        InputError: NaN, no real numbers, a wrong shape, or an input without a scale.
+        InputError: NaN, another kind of numbers, a wrong shape, or an input without a scale.
     """
     if array.dtype.kind not in "fiu":
         raise InputError(f"{where}: real numbers are needed for input '{tensor.name}', the array is {array.dtype}")
@@ -76,7 +76,7 @@ def with_samples(array: Array, tensor: Tensor, where: str) -> Array:
     """Return the array as [S, *shape].
 
     Raises:
-        InputError: the shape does not fit.
+        InputError: Another shape, or no sample.
     """
     shape = tensor.shape
     if array.ndim == len(shape) + 1 and array.shape[1:] == shape:

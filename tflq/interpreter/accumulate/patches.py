@@ -13,13 +13,13 @@ def padded(x: Array, window: Window, pad_value: int | float, dtype: np.dtype[np.
     """Cast an image and put the padding around it, in one pass.
 
     Args:
-        x: [B, H, W, C].
-        window: whose padding to add.
-        pad_value: what padded taps hold.
-        dtype: of the result.
+        x: Image [B, H, W, C].
+        window: Window with the padding to add.
+        pad_value: Value of the padding.
+        dtype: Type of the result.
 
     Returns:
-        [B, top + H + bottom, left + W + right, C], contiguous.
+        Padded image [B, top + H + bottom, left + W + right, C], contiguous.
     """
     if not any(window.padding):
         return np.ascontiguousarray(x, dtype)
@@ -55,12 +55,12 @@ def patches(image: Array, window: Window, output: Pair) -> Array:
     """See a padded image as patches.
 
     Args:
-        image: [B, Hp, Wp, C], contiguous.
-        window: kernel, stride and dilation count; the padding is in the image.
-        output: (OH, OW).
+        image: Padded image [B, Hp, Wp, C], contiguous.
+        window: Window with the kernel, stride and dilation; its padding is part of the image.
+        output: Output size (OH, OW).
 
     Returns:
-        [B, OH, OW, KH, KW, C], a read-only view.
+        Patches [B, OH, OW, KH, KW, C], a read-only view.
     """
     batch, row, column, channel = image.strides
     return strided_view(
@@ -81,10 +81,10 @@ def strided_view(array: Array, shape: tuple[int, ...], strides: tuple[int, ...],
     """See a contiguous array with other strides: as numpy's as_strided, at a tenth of its cost, and within bounds.
 
     Args:
-        array: contiguous.
-        shape: of the view.
-        strides: of the view, in bytes.
-        offset: of the view's first element, in bytes.
+        array: Contiguous array.
+        shape: Shape of the view.
+        strides: Strides of the view, in bytes.
+        offset: Offset of the first element of the view, in bytes.
     """
     view: Array = np.ndarray(shape, array.dtype, array, offset, strides)
     view.setflags(write=False)

@@ -19,13 +19,13 @@ class Window:
     Output row i reads input rows i * stride[0] - top + ky * dilation[0], ky < kernel[0]; columns likewise.
 
     Attributes:
-        kernel: (height, width), taps.
-        stride: (vertical, horizontal).
-        dilation: distance of neighbouring taps.
-        top: rows of padding above the image.
-        bottom: rows below; rows that no window reaches are not needed and may be left out.
-        left: columns to the left.
-        right: columns to the right.
+        kernel: Number of taps, (height, width).
+        stride: Steps between windows, (vertical, horizontal).
+        dilation: Distance of neighboring taps, (vertical, horizontal).
+        top: Rows of padding above the image.
+        bottom: Rows of padding below the image; rows outside every window may be omitted.
+        left: Columns of padding to the left.
+        right: Columns of padding to the right.
     """
 
     kernel: Pair
@@ -70,7 +70,7 @@ class Window:
         """Return (height, width) of the output: (input + padding - extent) // stride + 1.
 
         Raises:
-            GraphError: the window does not fit the padded image.
+            GraphError: The window does not fit the padded image.
         """
         height = input_size[0] + self.top + self.bottom - self.extent[0]
         width = input_size[1] + self.left + self.right - self.extent[1]
@@ -86,14 +86,14 @@ def window_of(attributes: Attributes, input_size: Pair, kernel: Pair) -> Window:
     top = total // 2, bottom = total - top. VALID: no padding.
 
     Args:
-        attributes: padding ("same" or "valid"), stride_h, stride_w, dilation_h_factor and dilation_w_factor (1 where
-            the operator has none).
-        input_size: (height, width).
-        kernel: (height, width).
+        attributes: Attributes padding ("same" or "valid"), stride_h, stride_w, dilation_h_factor, dilation_w_factor
+            (default: 1).
+        input_size: Size of the image, (height, width).
+        kernel: Size of the kernel, (height, width).
 
     Raises:
-        UnsupportedError: another padding.
-        GraphError: a size below 1, or a window that does not fit.
+        UnsupportedError: Another padding.
+        GraphError: A size below 1, or a window that does not fit the image.
 
     Source: TFLite kernels/padding.h, ComputePaddingHeightWidth.
     """
@@ -114,10 +114,10 @@ def window_of(attributes: Attributes, input_size: Pair, kernel: Pair) -> Window:
 
 
 def require_convolved(window: Window, shape: tuple[int, ...], outputs: int) -> None:
-    """Check the size of what a convolution of an image [N, H, W, C] with `outputs` channels gives, as int32.
+    """Check the bytes of the int32 accumulators of a convolution of an image [N, H, W, C] with `outputs` channels.
 
     Raises:
-        UnsupportedError: it is larger than the limit `max_bytes`.
+        UnsupportedError: More bytes than the limit `max_bytes`.
         GraphError: the window does not fit the image.
     """
     height, width = window.output_size((shape[1], shape[2]))
