@@ -200,12 +200,13 @@ def measure_in_targets(model_name: str, path: Path, samples: int, repeats: int) 
 
 
 def measure_costs(samples: int, repeats: int) -> None:
-    """Print what samples first and last cost on this machine beside what tflq weighs (execution/layout.py)."""
+    """Print what samples first and last cost on this machine beside what tflq weighs (layout.py)."""
     import numpy as np
 
-    from tflq.interpreter.accumulate import Window, accumulate_in_order, prepare_convolution
+    from tflq.interpreter.accumulate import accumulate_in_order, prepare_convolution
     from tflq.interpreter.accumulate.samples_last import products_per_output
-    from tflq.interpreter.execution.layout import COSTS, is_samples_last, to_samples_last
+    from tflq.interpreter.layout import COSTS, is_samples_last, to_samples_last
+    from tflq.interpreter.operands.sliding_windows import Window
 
     rng, side, channels = np.random.default_rng(0), 24, 64
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 
 import pytest
 
@@ -70,6 +71,82 @@ def test_imports_point_down(part: str) -> None:
         parts = imported_parts(path.read_text(encoding="utf-8"), name.parent.parts)
         found |= {f"{name} imports tflq.{other}" for other in parts - MAY_IMPORT[part] - {part}}
     assert not found
+
+
+@cache
+def read_modules() -> dict[str, frozenset[str]]:
+    """Return each module of tflq with the modules that it imports, in functions too; imports of types are left out."""
+    paths = [path.relative_to(ROOT) for path in (ROOT / "tflq").rglob("*.py")]
+    names = {path: ".".join(path.with_suffix("").parts).removesuffix(".__init__") for path in paths}
+    known = set(names.values())
+    modules = {}
+    for path, name in names.items():
+        source = without_types((ROOT / path).read_text(encoding="utf-8"))
+        imports = imported_modules(source, path.parent.parts)
+        homes = {full if full in known else full.rpartition(".")[0] for full in imports}
+        modules[name] = frozenset(homes & known - {name})
+    return modules
+
+
+def find_circle(modules: Mapping[str, frozenset[str]]) -> list[str]:
+    """Return modules of which each imports the next one, and the last one the first; empty without a circle."""
+    state: dict[str, bool] = {}  # whether all imports of a module were followed
+
+    def follow(name: str, way: list[str]) -> list[str]:
+        if name in state:
+            return [] if state[name] else way[way.index(name) :]
+        state[name] = False
+        circles = (follow(other, [*way, name]) for other in sorted(modules[name]))
+        circle = next((circle for circle in circles if circle), [])
+        state[name] = True
+        return circle
+
+    return next((circle for circle in (follow(name, []) for name in modules) if circle), [])
+
+
+def test_no_import_circle() -> None:
+    assert find_circle(read_modules()) == []
+
+
+def test_imports_in_functions_and_faces_of_packages_count() -> None:
+    modules = read_modules()
+    assert "tflq.report" in modules["tflq.api.result"]  # imported inside a function
+    assert "tflq.interpreter.samples" in modules["tflq.interpreter.kernels.tflite.mul"]
+    assert "tflq.analysis.inputs.given" in modules["tflq.analysis.inputs"]
+    assert len(modules) > 600
+
+
+@pytest.mark.parametrize(
+    ("modules", "circle"),
+    [
+        ({"a": {"b", "c"}, "b": {"c"}, "c": set[str]()}, []),
+        ({"a": {"b"}, "b": {"a"}}, ["a", "b"]),
+        ({"a": {"b"}, "b": {"c", "d"}, "c": set[str](), "d": {"b"}}, ["b", "d"]),
+    ],
+)
+def test_a_circle_is_named(modules: dict[str, set[str]], circle: list[str]) -> None:
+    assert find_circle({name: frozenset(others) for name, others in modules.items()}) == circle
+
+
+BELOW_KERNELS = ("recording", "operands", "accumulate", "numerics", "layers")
+"""Packages of the interpreter from the ground up; each imports the ones before it only, and the modules beside them."""
+
+
+@pytest.mark.parametrize("package", BELOW_KERNELS)
+def test_packages_below_the_kernels_import_down(package: str) -> None:
+    folder = "tflq.interpreter"
+    modules = read_modules()
+    lower = {f"{folder}.{name}" for name in BELOW_KERNELS[: BELOW_KERNELS.index(package) + 1]}
+    files = {name for name in modules if f"{name}.".startswith(f"{folder}.{package}.")}
+    above = {
+        f"{name} imports {other}"
+        for name in files
+        for other in modules[name]
+        if other.count(".") >= 2 and other.startswith(folder) and ".".join(other.split(".")[:3]) not in lower
+    }
+    beside = {f"{folder}.{name}" for name in ("layout", "registry", "samples")}
+    assert files
+    assert {line for line in above if line.rpartition(" ")[2] not in beside} == set()
 
 
 def test_the_interpreter_knows_no_file_of_a_target() -> None:

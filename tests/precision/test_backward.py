@@ -16,7 +16,8 @@ from tflq.analysis.executions import in_float
 from tflq.benchmarks.accuracy import measure
 from tflq.benchmarks.scoring import load_named
 from tflq.cli import main
-from tflq.converters.precision import Promotion, find_promotable
+from tflq.converters.precision import Promotion
+from tflq.converters.targets import find_promotable
 from tflq.converters.tflite import read_model
 from tflq.errors import OptionError
 from tflq.precision.backward import Backward, BackwardSearch, Rules

@@ -8,7 +8,7 @@ import pytest
 from tests.support.digits_problem import evaluator, problem
 from tflq.analysis.executions import all_outputs, for_target
 from tflq.analysis.inputs import GivenSamples
-from tflq.converters.precision import find_mixed_precision
+from tflq.converters.targets import find_mixed_precision
 from tflq.precision.problem import Problem
 from tflq.precision.search import beside_others, is_required_accuracy_within, search
 from tflq.precision.trial import Bits, Requirement, Result, Trial

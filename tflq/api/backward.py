@@ -22,9 +22,8 @@ from tflq.api.samples import samples_or_calibration
 from tflq.api.target import choose_target
 from tflq.api.trials import JudgeOptions, Span
 from tflq.benchmarks.scoring import load_judged
-from tflq.converters.precision import find_promotable
 from tflq.converters.settings import Settings, parse_settings
-from tflq.converters.targets import Target
+from tflq.converters.targets import Target, find_promotable
 from tflq.errors import UsageError
 from tflq.graph import Model
 from tflq.precision.backward import Backward, BackwardSearch, Rules

@@ -17,7 +17,7 @@ import numpy as np
 from tflq.analysis.inputs.described import read_description
 from tflq.api.options import command_line
 from tflq.api.result import PageResult
-from tflq.converters.settings import read_settings
+from tflq.converters.settings_file import read_settings
 from tflq.converters.template import read_template
 from tflq.errors import TflqError
 from tflq.files import named_paths, sha256_of, size_of

@@ -19,7 +19,8 @@ from tflq.api.run_record import recorded
 from tflq.api.sensitivity import layer_report, result_report
 from tflq.api.target import complete
 from tflq.api.trials import Span, Subject, TrialOptions, open_evaluator, read_subject
-from tflq.converters.settings import SettingsFile, settings_bytes
+from tflq.converters.settings import SettingsFile
+from tflq.converters.settings_file import settings_bytes
 from tflq.errors import UsageError
 from tflq.files import write_bytes
 from tflq.precision import search as precision

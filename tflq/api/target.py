@@ -10,7 +10,8 @@ from tflq.analysis.executions import Execution, as_is, for_target, in_float
 from tflq.api.calibrate import calibrate, refuse_calibration_without_target
 from tflq.api.options import CalibrationOptions, Progress, TargetOptions, changed, silent
 from tflq.converters.precision import GLOBAL_CALIBRATION
-from tflq.converters.settings import Settings, parse_settings, read_settings
+from tflq.converters.settings import Settings, parse_settings
+from tflq.converters.settings_file import read_settings
 from tflq.converters.targets import Target, find_target, target_names
 from tflq.converters.template import read_template
 from tflq.errors import OptionError, UsageError

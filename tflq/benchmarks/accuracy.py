@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from tflq.analysis.executions import Execution, real_values
 from tflq.analysis.inputs import FileSamples, Samples, legal_values
+from tflq.analysis.inputs.encoding import fit
 from tflq.analysis.inputs.files import read_exact, require_files, require_samples
-from tflq.analysis.inputs.given import fit
 from tflq.analysis.significance import wilson_percent
 from tflq.benchmarks.labels import Label, read_labels
 from tflq.benchmarks.tasks import Quality, Task

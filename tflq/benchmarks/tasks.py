@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from tflq.analysis.inputs.given import quantise_real
+from tflq.analysis.inputs.encoding import quantise_real
 from tflq.errors import InputError, OptionError
 from tflq.graph import Array, DType, Graph, Tensor
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tflq.converters.settings import LayerRule, Settings, Value
-from tflq.converters.targets import Target, find_target, problems_of, targets_with
 from tflq.errors import OptionError, UnsupportedError
 from tflq.graph import ABSENT, Affine, Graph, Tensor
 
@@ -102,34 +101,6 @@ class PrecisionPlan:
         return Costs(self.fixed_bytes, tuple({w.bits: w.size_bytes for w in layer.widths} for layer in self.layers))
 
 
-def find_mixed_precision(name: str) -> Target:
-    """Return a target that offers choices.
-
-    Raises:
-        OptionError: there is no such target, or it offers none; the message names those that do.
-    """
-    target = find_target(name)
-    if target.precision_plan is None:
-        known = ", ".join(targets_with("precision_plan"))
-        raise OptionError(f"target {name} offers no precision for single layers to choose from; allowed are {known}")
-    return target
-
-
-def precision_plan_of(name: str, graph: Graph, settings: Settings) -> PrecisionPlan:
-    """Return what a target lets one choose for a graph.
-
-    Raises:
-        OptionError: as `find_mixed_precision`; settings that do not fit the graph.
-        UnsupportedError: operators that the target cannot take, all at once.
-    """
-    target = find_mixed_precision(name)
-    assert target.precision_plan is not None
-    problems = problems_of(target, graph, settings)
-    if problems:
-        raise UnsupportedError(f"target {name}: " + "; ".join(problems))
-    return target.precision_plan(graph, settings)
-
-
 @dataclass(frozen=True)
 class Promotion:
     """How a target gives layers more bits.
@@ -141,19 +112,6 @@ class Promotion:
 
     name: str
     values: str
-
-
-def find_promotable(name: str) -> Target:
-    """Return a target whose last layers can be promoted, from any layer to the end (docs/search.md).
-
-    Raises:
-        OptionError: there is no such target, or it has no promotions.
-    """
-    target = find_target(name)
-    if not target.promotions:
-        known = ", ".join(targets_with("promotions"))
-        raise OptionError(f"target {name}: its layers are not promotable; allowed is {known}")
-    return target
 
 
 def packed_bytes(elements: int, bits: int) -> int:

@@ -9,26 +9,18 @@ A target declares them as the fields of a frozen dataclass; what users ask for c
     SETTINGS = settings_of(Options)
     options = read_options(Options, graph, settings)  # options.whole, options.layers["CONV_2D_0_1"]
 
-They also come as a file, which a search of precision writes and `--settings` reads:
-JSON: {"tflq_settings": 1, "target": NAME, "set": ["key=value", ...], "layers": ["PATTERN:key=value,...", ...],
-"about": {...}}. "set" and "layers" are what `--set` and `--layer` take; "about" says where the file comes from and is
-not read. Files of a vendor's tool are read as well: opt.cfg and opt_template.json of Compass.
+`settings_file.py` reads and writes settings as a file.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
-from tflq.errors import FormatError, OptionError
-from tflq.files import read_bytes
+from tflq.errors import OptionError
 from tflq.graph import Graph
-from tflq.quoting import json_text
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -268,78 +260,19 @@ def _key_of(declared: Field[object]) -> str:
     return found.key or declared.name
 
 
-FILE_VERSION = 1
-_FILE_MARK = "tflq_settings"
-_FILE_KEYS = {_FILE_MARK, "target", "set", "layers", "about"}
-_COMPASS = re.compile(rb"""^\s*\[Common\]|^\s*"q_bits_activation":""", re.MULTILINE)
-"""What is in opt.cfg, and in opt_template.json."""
-
-
 @dataclass(frozen=True)
 class SettingsFile:
-    """What such a file says.
+    """Content of a file of settings.
 
     Attributes:
-        target: name of the target that it is for.
+        target: Name of the target.
         assignments: `key=value` for the whole graph.
-        layers: `PATTERN:key=value,...` for single layers, later ones win.
-        calibration: what a vendor's file says of the calibration: strategy, batch_size, momentum, bins, samples.
+        layers: `PATTERN:key=value,...` for single layers; later rules win.
+        calibration: Options of the calibration, in files of a vendor's tool only: strategy, batch_size, momentum,
+            bins, samples.
     """
 
     target: str
     assignments: tuple[str, ...]
     layers: tuple[str, ...]
     calibration: Mapping[str, Value] = field(default_factory=dict)
-
-
-def settings_bytes(settings: SettingsFile, about: Mapping[str, object]) -> bytes:
-    """Return the file's content.
-
-    Args:
-        settings: what to write.
-        about: facts for the reader, of types that JSON knows.
-    """
-    content = {
-        _FILE_MARK: FILE_VERSION,
-        "target": settings.target,
-        "set": list(settings.assignments),
-        "layers": list(settings.layers),
-        "about": dict(about),
-    }
-    return (json_text(content, 2, allow_nan=False) + "\n").encode()
-
-
-def read_settings(path: str | os.PathLike[str]) -> SettingsFile:
-    """Read such a file.
-
-    Raises:
-        InputError: the file cannot be read.
-        FormatError: it is no JSON, or has other keys or types than stated above.
-    """
-    data = bytes(read_bytes(path))
-    if _COMPASS.search(data):
-        from tflq.converters.aipu.tool_config import read_config  # a target's module, for its own files only
-
-        return read_config(data.decode("utf-8", errors="replace"), os.fspath(path))
-    try:
-        content = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"{path}: is no settings file: {' '.join(str(error).split())}") from None
-    if not isinstance(content, dict) or _FILE_MARK not in content:
-        raise FormatError(f"{path}: is no settings file: it needs the key '{_FILE_MARK}'; `tflq search -o` writes one")
-    if content[_FILE_MARK] != FILE_VERSION:
-        raise FormatError(f"{path}: has version {content[_FILE_MARK]!r}; allowed is {FILE_VERSION}")
-    unknown = sorted(content.keys() - _FILE_KEYS)
-    if unknown:
-        raise FormatError(f"{path}: unknown key '{unknown[0]}'; known are {', '.join(sorted(_FILE_KEYS))}")
-    target = content.get("target")
-    if not isinstance(target, str):
-        raise FormatError(f"{path}: 'target' is {json_text(target, None)}; allowed is the name of a target")
-    return SettingsFile(target, _texts(path, content, "set"), _texts(path, content, "layers"))
-
-
-def _texts(path: str | os.PathLike[str], content: dict[str, object], key: str) -> tuple[str, ...]:
-    found = content.get(key, [])
-    if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
-        raise FormatError(f"{path}: '{key}' is no list of texts")
-    return tuple(found)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from tflq.converters.settings import Setting, Settings
-from tflq.errors import GraphError, OptionError, TflqError
+from tflq.converters.settings import Setting, Settings, SettingsFile
+from tflq.errors import GraphError, OptionError, TflqError, UnsupportedError
 from tflq.graph import ABSENT, Affine, Array, Graph, Model, Tensor
 from tflq.interpreter.operands.checks import require_sound_tensor
 from tflq.quoting import file_name
@@ -59,6 +59,8 @@ class Target:
         estimate: returns what a quantised graph costs, or why nothing is offered.
         tool_settings: returns the settings as the vendor's tool reads them, for emitted files of these names; None
             where it has no such file. Raises FormatError for settings that the tool does not have.
+        read_settings: returns the settings in a file of the vendor's tool, of its text and path; None if the file is of
+            another form. Raises FormatError for content that is not computed here.
         choose_engines: returns the engine of each layer by that estimate; None where a target has one engine, or one
             that every layer shall have.
     """
@@ -78,6 +80,7 @@ class Target:
     file_departures: Callable[[Graph], Mapping[str, str]] = lambda _graph: {}
     estimate: Estimator | str = "no cycles, bandwidth or energy of this device were published or measured"
     tool_settings: Callable[[Settings, Sequence[str]], str] | None = None
+    read_settings: Callable[[str, str], SettingsFile | None] = lambda _text, _path: None
     choose_engines: EngineChooser | None = None
 
 
@@ -165,6 +168,47 @@ def _unsound_scales(graph: Graph) -> tuple[str, ...]:
 def targets_with(attribute: str) -> tuple[str, ...]:
     """Return the names of the targets that have something optional: "precision_plan" or "promotions"."""
     return tuple(name for name in target_names() if getattr(find_target(name), attribute))
+
+
+def find_mixed_precision(name: str) -> Target:
+    """Return a target with a precision plan.
+
+    Raises:
+        OptionError: No such target, or a target without a plan; the message lists the targets with one.
+    """
+    target = find_target(name)
+    if target.precision_plan is None:
+        known = ", ".join(targets_with("precision_plan"))
+        raise OptionError(f"target {name} offers no precision for single layers to choose from; allowed are {known}")
+    return target
+
+
+def precision_plan_of(name: str, graph: Graph, settings: Settings) -> PrecisionPlan:
+    """Return the widths that each layer of a graph can have for a target.
+
+    Raises:
+        OptionError: As `find_mixed_precision`, or settings that do not fit the graph.
+        UnsupportedError: Operators that the target does not support, all in one message.
+    """
+    target = find_mixed_precision(name)
+    assert target.precision_plan is not None
+    problems = problems_of(target, graph, settings)
+    if problems:
+        raise UnsupportedError(f"target {name}: " + "; ".join(problems))
+    return target.precision_plan(graph, settings)
+
+
+def find_promotable(name: str) -> Target:
+    """Return a target with promotions, which widen all layers from a given one to the end (docs/search.md).
+
+    Raises:
+        OptionError: No such target, or a target without promotions.
+    """
+    target = find_target(name)
+    if not target.promotions:
+        known = ", ".join(targets_with("promotions"))
+        raise OptionError(f"target {name}: its layers are not promotable; allowed is {known}")
+    return target
 
 
 def model_name(source: Model) -> str:

@@ -62,7 +62,7 @@ class Kernel:
             at a time.
         stateful: whether two calls may differ (RANDOM_UNIFORM): the node is never folded, and `run` gets one array
             more, the state that it returned behind its outputs at the last call, or None at the first.
-        samples_last: whether `run` takes images with samples last in memory (tflq.interpreter.execution.layout) and
+        samples_last: whether `run` takes images with samples last in memory (tflq.interpreter.layout) and
             gives such results: the nanoseconds that a sample gains by them, negative where it loses; None if it
             cannot. None in place of the function: the engine hands over samples first.
         module: the module that holds it; the registry fills it in.

@@ -22,7 +22,7 @@ from tflq.analysis.inputs import GivenSamples, Samples
 from tflq.analysis.metrics import figure_of
 from tflq.analysis.workers import Run
 from tflq.arrays import Doubles
-from tflq.converters.precision import find_mixed_precision
+from tflq.converters.targets import find_mixed_precision
 from tflq.errors import OptionError, UnsupportedError
 from tflq.graph import Array, Graph, float_view
 from tflq.interpreter import Engine

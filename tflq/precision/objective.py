@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from tflq.analysis.executions import quantised
 from tflq.converters.estimate import Estimate, Estimator, Figure, LayerEstimate, exact, lower_bound
-from tflq.converters.precision import Costs, find_mixed_precision
+from tflq.converters.precision import Costs
+from tflq.converters.targets import find_mixed_precision
 from tflq.errors import OptionError
 from tflq.graph import Graph
 from tflq.precision.problem import Problem

@@ -13,8 +13,9 @@ from tflq.analysis.executions import all_outputs, as_is, in_float
 from tflq.analysis.inputs import GivenSamples, Samples
 from tflq.analysis.metrics import TOP_1, Labels, Metric
 from tflq.arrays import Doubles
-from tflq.converters.precision import PrecisionPlan, find_mixed_precision, precision_plan_of
+from tflq.converters.precision import PrecisionPlan
 from tflq.converters.settings import LayerRule, Settings, Value, parse_settings
+from tflq.converters.targets import find_mixed_precision, precision_plan_of
 from tflq.errors import InputError, OptionError
 from tflq.graph import Array, Graph, Model
 from tflq.interpreter.kernel_files import KernelFile, loaded_kernel_files

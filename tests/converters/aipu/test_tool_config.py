@@ -16,7 +16,8 @@ from tflq.api.target import calibration_of
 from tflq.converters.aipu import AIPU, graph_of
 from tflq.converters.aipu.emit import float_network_of
 from tflq.converters.aipu.tool_config import config_text, read_config
-from tflq.converters.settings import parse_settings, read_settings
+from tflq.converters.settings import parse_settings
+from tflq.converters.settings_file import read_settings
 from tflq.converters.targets import find_target
 from tflq.errors import FormatError, OptionError, UnsupportedError, UsageError
 from tflq.graph import DType, Graph, Model, Range

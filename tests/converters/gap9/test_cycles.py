@@ -8,7 +8,7 @@ from typing import Any
 from tests.support.data import data_path
 from tflq.converters.gap9.jobs.cycles import cycles_of
 from tflq.converters.gap9.jobs.filters import Filter, streamable
-from tflq.interpreter.accumulate import Window
+from tflq.interpreter.operands.sliding_windows import Window
 
 
 def of_row(row: dict[str, Any]) -> Filter:

@@ -28,7 +28,7 @@ from tflq.converters.gap9.jobs.registers import NAMES, Addresses, jobs_of
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
 from tflq.errors import UnsupportedError
-from tflq.interpreter.accumulate import Window
+from tflq.interpreter.operands.sliding_windows import Window
 
 MAIN = """#include <stdio.h>
 #include "ne16_jobs.h"

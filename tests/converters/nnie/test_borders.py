@@ -15,7 +15,7 @@ from tflq.converters.nnie import NNIE
 from tflq.converters.settings import parse_settings
 from tflq.graph import Array, Attribute, Attributes, DType, Graph, GraphBuilder
 from tflq.interpreter import Engine
-from tflq.interpreter.accumulate import window_of
+from tflq.interpreter.operands.sliding_windows import window_of
 
 SETTINGS = parse_settings(NNIE.settings)
 NONE: dict[str, Any] = {"fused_activation_function": "none"}

@@ -16,7 +16,7 @@ from tests.support.nnie import package
 from tflq.converters.nnie import NNIE
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Attributes, DType, Graph, GraphBuilder, Model
-from tflq.interpreter.accumulate import window_of
+from tflq.interpreter.operands.sliding_windows import window_of
 
 Pair = tuple[int, int]
 WINDOWS = [((1, 3), (1, 2)), ((3, 1), (2, 1)), ((2, 3), (3, 1)), ((3, 2), (1, 3)), ((4, 1), (2, 3))]

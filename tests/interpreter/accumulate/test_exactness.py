@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from tests.support.draw import kernel_settings, seeds
 from tflq.errors import GraphError
 from tflq.interpreter.accumulate import (
-    Window,
     accumulate_convolution,
     accumulate_depthwise,
     accumulate_product,
@@ -26,7 +25,8 @@ from tflq.interpreter.accumulate import (
     window_sums,
 )
 from tflq.interpreter.accumulate.convolution import ROW_PATCH
-from tflq.interpreter.execution.layout import is_samples_last, to_samples_last
+from tflq.interpreter.layout import is_samples_last, to_samples_last
+from tflq.interpreter.operands.sliding_windows import Window
 
 
 @st.composite

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tflq.interpreter.accumulate import Window, sequential, sequential_convolution, sequential_product
+from tflq.interpreter.accumulate import sequential, sequential_convolution, sequential_product
 from tflq.interpreter.accumulate.sequential import RUN, SHORT
+from tflq.interpreter.operands.sliding_windows import Window
 
 
 @pytest.fixture(params=["einsum", "one by one"])

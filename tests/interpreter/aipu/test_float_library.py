@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from tflq.analysis.archives import write_npz
 from tflq.graph import Array
-from tflq.interpreter.accumulate import Window
 from tflq.interpreter.accumulate.transposed import TransposedWindow, prepare_transposed
 from tflq.interpreter.kernels.aipu import vector_functions as vectors
 from tflq.interpreter.kernels.aipu.exponentials import exponential_of_library, gelu_of_vectors
 from tflq.interpreter.kernels.aipu.float_sums import AMD, INTEL, float_products, float_transposed
+from tflq.interpreter.operands.sliding_windows import Window
 
 SCRIPT = """
 import sys, numpy as np, torch

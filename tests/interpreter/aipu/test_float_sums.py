@@ -10,7 +10,6 @@ import pytest
 from tflq.graph import Array, DType, Graph
 from tflq.graph.builder import GraphBuilder
 from tflq.interpreter import Engine, lower
-from tflq.interpreter.accumulate import Window
 from tflq.interpreter.accumulate.sequential import cascade_sums
 from tflq.interpreter.accumulate.transposed import TransposedWindow, prepare_transposed
 from tflq.interpreter.kernels.aipu.float_sums import (
@@ -22,6 +21,7 @@ from tflq.interpreter.kernels.aipu.float_sums import (
     sums_of_weights,
 )
 from tflq.interpreter.kernels.aipu.scales import affine_of
+from tflq.interpreter.operands.sliding_windows import Window
 
 
 def _in_order(x: list[int], y: list[int], is_fused: bool) -> int:

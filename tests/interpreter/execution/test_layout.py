@@ -12,7 +12,7 @@ from tflq.analysis.oracle import Oracle
 from tflq.converters.tflite import read_model
 from tflq.graph import DType, Graph, GraphBuilder
 from tflq.interpreter import Engine
-from tflq.interpreter.execution.layout import is_samples_last, to_samples_first, to_samples_last
+from tflq.interpreter.layout import is_samples_last, to_samples_first, to_samples_last
 
 INT8 = DType.INT8
 SAMPLES = 70

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.draw import kernel_settings
-from tflq.interpreter.execution.layout import is_samples_last, to_samples_last
+from tflq.interpreter.layout import is_samples_last, to_samples_last
 from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier, round_half_away
 from tflq.interpreter.numerics.requantise import fit_step_map, requantise
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array
-from tflq.interpreter.accumulate.window import Window
+from tflq.interpreter.operands.sliding_windows import Window
 from tflq.interpreter.recording.primitive import Ids
 
 Number = int | float

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from tflq.analysis.executions import Execution, real_values
 from tflq.analysis.inputs import Samples
-from tflq.analysis.inputs.given import quantise_real
+from tflq.analysis.inputs.encoding import quantise_real
 from tflq.errors import InputError
 from tflq.graph import Array, Graph, Tensor
 from tflq.graph.model import source_tensors

@@ -14,7 +14,7 @@ from tflq.analysis.diagnosis.linear import Linear
 from tflq.analysis.diagnosis.suspect import Suspect
 from tflq.arrays import Doubles, Integers
 from tflq.graph import Array
-from tflq.interpreter.accumulate.window import padded, patches
+from tflq.interpreter.accumulate.patches import padded, patches
 from tflq.units import listed
 
 _REACH = 1 << 30

@@ -16,14 +16,15 @@ import numpy as np
 from tflq.errors import TflqError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.execution.deferred import Deferred, DeferredNode
+from tflq.interpreter.operands.sliding_windows import Window
 from tflq.interpreter.recording.operations import Operations
 from tflq.interpreter.recording.primitive import Ids, noting_tables
 from tflq.interpreter.recording.tape import Kind, Tape
 from tflq.interpreter.recording.traced import Traced, number
 from tflq.interpreter.registry import Kernel, kernel, kernel_name
 
-_PACKED = ("tflq.interpreter.accumulate", "tflq.interpreter.numerics.requantise")
-"""Modules whose records hold weights in an order of their own, and maps that do not run here."""
+_PACKED = ("tflq.interpreter.accumulate", "tflq.interpreter.numerics.requantise", Window.__module__)
+"""Modules whose records contain packed weights, maps that do not run here, or sizes that no formula reads."""
 
 
 class RecordedNode:

@@ -67,7 +67,6 @@ def _image(memory: LayerMemory, sample: Array) -> Array:
 
 _OUR_OWN = ("tflq.interpreter.accumulate.", "tflq.interpreter.numerics.requantise")
 """Modules whose data only make tflq fast: prepared weights, proven float maps."""
-_WINDOW = "tflq.interpreter.accumulate.window"
 
 
 @dataclass
@@ -130,8 +129,7 @@ def _is_list_of_records(item: object) -> bool:
 
 
 def _is_our_own(item: object) -> bool:
-    module = type(item).__module__
-    return module.startswith(_OUR_OWN) and module != _WINDOW
+    return type(item).__module__.startswith(_OUR_OWN)
 
 
 def _narrow(array: Array) -> Array:

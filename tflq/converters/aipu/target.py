@@ -26,7 +26,7 @@ from tflq.converters.aipu.origin import Origin, uncalibrated
 from tflq.converters.aipu.quantise import quantise_layers
 from tflq.converters.aipu.quantised import is_quantised_graph
 from tflq.converters.aipu.ranges import with_signed_inputs
-from tflq.converters.aipu.tool_config import config_text
+from tflq.converters.aipu.tool_config import config_text, find_config
 from tflq.converters.aipu.translate import translate
 from tflq.converters.calibration import ranges_from_quantisation
 from tflq.converters.precision import probed_plan
@@ -145,5 +145,6 @@ AIPU = Target(
     promotions=PROMOTIONS,
     departures=departures,
     tool_settings=_tool_settings,
+    read_settings=find_config,
     estimate="no MACs a cycle, memory or bandwidth of a Zhouyi AIPU were found",
 )

@@ -26,6 +26,9 @@ from tflq.interpreter.kernels.aipu.softmax import ADJUSTMENTS
 from tflq.quoting import shown
 
 TARGET = "aipu"
+_CONFIG = re.compile(r"""^\s*\[Common\]|^\s*"q_bits_activation":""", re.MULTILINE | re.ASCII)
+"""A line of opt.cfg, or of opt_template.json."""
+
 RULE = "IR "
 """In front of the pattern of a rule for layers of the Compass IR: `IR 9-13`, `IR Softmax`, `IR {regex}`."""
 
@@ -127,6 +130,11 @@ _METHODS = {
     "svd_quant": "no run of the tool could be compared with",
     "mvn_correction": "no run of the tool could be compared with",
 }
+
+
+def find_config(text: str, where: str) -> SettingsFile | None:
+    """Return the settings in opt.cfg or opt_template.json; None if the text is neither. Args, Raises: `read_config`."""
+    return read_config(text, where) if _CONFIG.search(text) else None
 
 
 def read_config(text: str, where: str) -> SettingsFile:

@@ -35,7 +35,8 @@ def biased(e: Emitter, value: Value, position: int, channels: int) -> Value:
 
 def transpose_conv(e: Emitter) -> None:
     """TRANSPOSE_CONV: ConvTranspose, weights [O, KH, KW, I] -> [I, O, KH, KW]."""
-    window, x, shape = transposed_window(e.node, e.operands).window, e.first(2), written_shape(e.output().shape, True)
+    window, _ = transposed_window(e.node, e.operands)
+    x, shape = e.first(2), written_shape(e.output().shape, True)
     beyond = [
         out - ((size - 1) * stride + taps - before)
         for out, size, stride, taps, before in zip(

@@ -9,7 +9,7 @@ from tflq.converters.onnx.writer import Writer, is_same_order
 from tflq.converters.passes.patterns import TO_FIRST, shape_first
 from tflq.errors import UnsupportedError
 from tflq.graph import Array
-from tflq.interpreter.accumulate import Window, window_of
+from tflq.interpreter.operands.sliding_windows import Window, window_of
 
 
 def conv_2d(writer: Writer) -> None:

@@ -9,7 +9,7 @@ from tflq.converters.passes.patterns import Readers, fused_activation, only_read
 from tflq.converters.passes.rewrite import with_attributes, without_nodes
 from tflq.errors import GraphError
 from tflq.graph import Graph, Node, pruned
-from tflq.interpreter.accumulate import window_of
+from tflq.interpreter.operands.sliding_windows import window_of
 
 _FILTERS = ("conv_2d", "depthwise_conv_2d")
 

@@ -27,13 +27,11 @@ from tflq.interpreter.accumulate.samples_last import (
     gain_in_order,
 )
 from tflq.interpreter.accumulate.sequential import sequential_convolution, sequential_product
-from tflq.interpreter.accumulate.window import Window, window_of
 
 __all__ = [
     "Convolution",
     "Depthwise",
     "MatrixProduct",
-    "Window",
     "accumulate_convolution",
     "accumulate_depthwise",
     "accumulate_in_order",
@@ -50,7 +48,6 @@ __all__ = [
     "sequential_product",
     "window_counts",
     "window_maxima",
-    "window_of",
     "window_sums",
     "worst_magnitude",
 ]

@@ -17,12 +17,13 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array
-from tflq.interpreter.accumulate import taps
-from tflq.interpreter.accumulate.depthwise import Depthwise, accumulate_depthwise, prepare_depthwise
+from tflq.interpreter.accumulate.depthwise import Depthwise, accumulate_depthwise, of_depthwise, prepare_depthwise
+from tflq.interpreter.accumulate.patches import padded, strided_view
 from tflq.interpreter.accumulate.products import MatrixProduct, accumulate_product, exact_dtype, worst_magnitude
-from tflq.interpreter.accumulate.window import Pair, Window, padded, strided_view
-from tflq.interpreter.execution.layout import COSTS
-from tflq.interpreter.recording.primitive import primitive
+from tflq.interpreter.accumulate.taps import Number, WindowTaps
+from tflq.interpreter.layout import COSTS
+from tflq.interpreter.operands.sliding_windows import Pair, Window
+from tflq.interpreter.recording.primitive import Ids, primitive
 
 PATCH_BYTES = 1 << 21
 """Bytes of copied patches at a time: few calls, and the patches are still in a cache when they are multiplied."""
@@ -107,7 +108,23 @@ def prepare_convolution(
     return Convolution(window, columns, block, None, channels)
 
 
-@primitive("sum of products", "over the taps", taps.of_convolution)
+def of_convolution(prepared: Convolution, x: Ids, pad_value: Number) -> WindowTaps:
+    """Taps of `accumulate_convolution`."""
+    if prepared.depthwise is not None:
+        return of_depthwise(prepared.depthwise, x, pad_value)
+    groups, (inputs, outputs) = len(prepared.columns), prepared.channels
+    depth, count = inputs // groups, outputs // groups
+    height, width = prepared.window.kernel
+
+    def weights(o: int) -> tuple[Array, slice]:
+        group = o // count
+        wide = prepared.columns[group].reshape(height, -1, depth, prepared.block, count)
+        return wide[:, :width, :, 0, o % count], slice(group * depth, (group + 1) * depth)
+
+    return WindowTaps(prepared.window, x, pad_value, weights)
+
+
+@primitive("sum of products", "over the taps", of_convolution)
 def accumulate_convolution(prepared: Convolution, x: Array, pad_value: int) -> Array:
     """acc[..., o] = sum over taps and the group's channels of x * w, exactly; padded taps hold `pad_value`.
 

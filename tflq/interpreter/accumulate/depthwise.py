@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from tflq.errors import GraphError
 from tflq.graph import Array
-from tflq.interpreter.accumulate import taps
+from tflq.interpreter.accumulate.patches import deal_columns, strided_view
 from tflq.interpreter.accumulate.products import exact_dtype, worst_magnitude
-from tflq.interpreter.accumulate.window import Window, deal_columns, strided_view
-from tflq.interpreter.recording.primitive import primitive
+from tflq.interpreter.accumulate.taps import Number, WindowTaps
+from tflq.interpreter.operands.sliding_windows import Window
+from tflq.interpreter.recording.primitive import Ids, primitive
 
 IMAGE_BYTES = 1 << 22
 """Bytes of padded images at a time: bounds memory; calls cost more than caches miss here."""
@@ -89,7 +90,17 @@ def prepare_depthwise(
     return Depthwise(window, np.ascontiguousarray(weights, dtype), multiplier, output_width)
 
 
-@primitive("sum of products", "over the taps", taps.of_depthwise)
+def of_depthwise(prepared: Depthwise, x: Ids, pad_value: Number) -> WindowTaps:
+    """Taps of `accumulate_depthwise`."""
+
+    def weights(o: int) -> tuple[Array, slice]:
+        channel = o // prepared.multiplier
+        return prepared.taps[:, :, o, None], slice(channel, channel + 1)
+
+    return WindowTaps(prepared.window, x, pad_value, weights)
+
+
+@primitive("sum of products", "over the taps", of_depthwise)
 def accumulate_depthwise(prepared: Depthwise, x: Array, pad_value: int) -> Array:
     """acc[..., c * multiplier + m] = sum over taps of x[..., c] * w[ky, kx, c * multiplier + m], exactly.
 

@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from tflq.graph import Array
 from tflq.interpreter.accumulate import taps
+from tflq.interpreter.accumulate.patches import padded
 from tflq.interpreter.accumulate.products import exact_dtype
-from tflq.interpreter.accumulate.window import Pair, Window, padded
+from tflq.interpreter.operands.sliding_windows import Pair, Window
 from tflq.interpreter.recording.primitive import primitive
 
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from tflq.arrays import Doubles, Singles
 from tflq.graph import Array
-from tflq.interpreter.accumulate import taps
-from tflq.interpreter.recording.primitive import primitive
+from tflq.interpreter.accumulate.taps import of_matrices
+from tflq.interpreter.recording.primitive import Ids, Taps, TapsOf, primitive
 
 FLOAT32_EXACT = 1 << 24
 """float32 holds all integers up to this magnitude."""
@@ -94,7 +94,12 @@ def prepare_product(weights: Array, input_magnitude: int) -> MatrixProduct:
     return MatrixProduct(np.ascontiguousarray(weights.T, dtype))
 
 
-@primitive("sum of products", "over the taps", taps.of_product)
+def of_product(prepared: MatrixProduct, x: Ids) -> TapsOf:
+    """Taps of `accumulate_product`."""
+    return lambda index: Taps(x[index[:-1]], prepared.columns[:, index[-1]], note=f"row {list(index[1:-1])}")
+
+
+@primitive("sum of products", "over the taps", of_product)
 def accumulate_product(prepared: MatrixProduct, x: Array) -> Array:
     """acc[..., o] = sum over k of x[..., k] * w[o, k], exactly.
 
@@ -110,7 +115,7 @@ def accumulate_product(prepared: MatrixProduct, x: Array) -> Array:
     return result.reshape(*x.shape[:-1], prepared.columns.shape[1])
 
 
-@primitive("sum of products", "over the taps", taps.of_matrices)
+@primitive("sum of products", "over the taps", of_matrices)
 def exact_products(x: Array, y: Array, magnitude: int) -> Array:
     """Return x @ y exactly.
 
@@ -126,7 +131,7 @@ def exact_products(x: Array, y: Array, magnitude: int) -> Array:
     return np.asarray(np.matmul(x.astype(dtype), y.astype(dtype)))
 
 
-@primitive("sum of products", "over the taps, in order, each rounded to float32", taps.of_matrices)
+@primitive("sum of products", "over the taps, in order, each rounded to float32", of_matrices)
 def sequential_products(x: Singles, y: Singles) -> Singles:
     """Return x @ y of float32, each sum from 0 in the order of k, without fused multiply-add.
 
@@ -144,9 +149,7 @@ def sequential_products(x: Singles, y: Singles) -> Singles:
     return total
 
 
-@primitive(
-    "sum of products", "over the taps, in order, each product added with one rounding to float32", taps.of_matrices
-)
+@primitive("sum of products", "over the taps, in order, each product added with one rounding to float32", of_matrices)
 def fused_products(x: Singles, y: Singles) -> Singles:
     """Return x @ y of float32, each sum from 0 in the order of k, by fused multiply-add: total = f32(x * y + total).
 

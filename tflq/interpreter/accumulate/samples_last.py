@@ -1,4 +1,4 @@
-"""Exact accumulators of convolutions over images that lie in memory with samples last (execution.layout).
+"""Exact accumulators of convolutions over images that lie in memory with samples last (layout.py).
 
 Dense ones multiply the weights [O, K] with patches [K, pixels * S]; images of 1x1 kernels are such patches already.
 
@@ -18,8 +18,9 @@ import numpy as np
 from tflq.graph import Array
 from tflq.interpreter.accumulate.convolution import Convolution, accumulate_convolution
 from tflq.interpreter.accumulate.depthwise import Depthwise
-from tflq.interpreter.accumulate.window import Pair, Window, deal_columns, strided_view
-from tflq.interpreter.execution.layout import COSTS, is_samples_last, logical, stored
+from tflq.interpreter.accumulate.patches import deal_columns, strided_view
+from tflq.interpreter.layout import COSTS, is_samples_last, logical, stored
+from tflq.interpreter.operands.sliding_windows import Pair, Window
 
 PATCH_BYTES = 1 << 20
 """Bytes of copied patches at a time."""

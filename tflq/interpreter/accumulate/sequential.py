@@ -32,7 +32,8 @@ from numpy.typing import NDArray
 
 from tflq.arrays import Singles
 from tflq.interpreter.accumulate import taps
-from tflq.interpreter.accumulate.window import Pair, Window, padded, patches, strided_view
+from tflq.interpreter.accumulate.patches import padded, patches, strided_view
+from tflq.interpreter.operands.sliding_windows import Pair, Window
 from tflq.interpreter.recording.primitive import primitive
 
 BLOCK = 1 << 16

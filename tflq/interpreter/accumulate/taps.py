@@ -1,56 +1,23 @@
-"""The taps of one output element of each function of accumulate: which input elements it reads, with which weights.
+"""The taps of one output element of a primitive: the input elements that it reads, with their weights.
 
-Each function here takes arguments of the one that it belongs to, by name, with the numbers of elements in place of `x`.
+A function of taps takes arguments of its primitive by name, with the numbers of elements in place of `x`. The functions
+for packed weights are in the modules of their primitives.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tflq.graph import Array
+from tflq.interpreter.operands.sliding_windows import Window
 from tflq.interpreter.recording.primitive import Ids, Taps, TapsOf
-
-if TYPE_CHECKING:
-    from tflq.interpreter.accumulate.convolution import Convolution
-    from tflq.interpreter.accumulate.depthwise import Depthwise
-    from tflq.interpreter.accumulate.products import MatrixProduct
-    from tflq.interpreter.accumulate.transposed import Transposed, TransposedWindow
-    from tflq.interpreter.accumulate.volumes import VolumeWindow
-    from tflq.interpreter.accumulate.window import Window
 
 Number = int | float
 WeightsOf = Callable[[int], tuple[Array | None, slice]]
 """Output channel -> its weights [KH, KW, C'], and the input channels that they belong to."""
-
-
-def of_convolution(prepared: Convolution, x: Ids, pad_value: Number) -> WindowTaps:
-    """Taps of `accumulate_convolution`."""
-    if prepared.depthwise is not None:
-        return of_depthwise(prepared.depthwise, x, pad_value)
-    groups, (inputs, outputs) = len(prepared.columns), prepared.channels
-    depth, count = inputs // groups, outputs // groups
-    height, width = prepared.window.kernel
-
-    def weights(o: int) -> tuple[Array, slice]:
-        group = o // count
-        wide = prepared.columns[group].reshape(height, -1, depth, prepared.block, count)
-        return wide[:, :width, :, 0, o % count], slice(group * depth, (group + 1) * depth)
-
-    return WindowTaps(prepared.window, x, pad_value, weights)
-
-
-def of_depthwise(prepared: Depthwise, x: Ids, pad_value: Number) -> WindowTaps:
-    """Taps of `accumulate_depthwise`."""
-
-    def weights(o: int) -> tuple[Array, slice]:
-        channel = o // prepared.multiplier
-        return prepared.taps[:, :, o, None], slice(channel, channel + 1)
-
-    return WindowTaps(prepared.window, x, pad_value, weights)
 
 
 def of_sequential_convolution(x: Ids, weights: Array, window: Window, groups: int) -> WindowTaps:
@@ -62,11 +29,6 @@ def of_sequential_convolution(x: Ids, weights: Array, window: Window, groups: in
         return weights[o], slice(first, first + depth)
 
     return WindowTaps(window, x, None, own)
-
-
-def of_product(prepared: MatrixProduct, x: Ids) -> TapsOf:
-    """Taps of `accumulate_product`."""
-    return lambda index: Taps(x[index[:-1]], prepared.columns[:, index[-1]], note=f"row {list(index[1:-1])}")
 
 
 def of_sequential_product(x: Ids, weights: Array) -> TapsOf:
@@ -101,38 +63,6 @@ def of_window(window: Window, x: Ids) -> WindowTaps:
     return WindowTaps(window, x, None, lambda c: (None, slice(c, c + 1)))
 
 
-def of_transposed(prepared: Transposed, x: Ids) -> TransposedTaps:
-    """Taps of `accumulate_transposed`."""
-    return of_sequential_transposed(x, np.moveaxis(prepared.columns, -1, 0), prepared.place)
-
-
-def of_sequential_transposed(x: Ids, weights: Array, place: TransposedWindow) -> TransposedTaps:
-    """Taps of `sequential_transposed`."""
-    return TransposedTaps(place.window, x, weights)
-
-
-def of_volume(x: Ids, weights: Array, window: VolumeWindow) -> TapsOf:
-    """Taps of `sequential_volume`."""
-
-    def taps(index: tuple[int, ...]) -> Taps:
-        axes = zip(index[2:5], window.kernel, window.stride, window.before, window.dilation, strict=True)
-        rows = [_read(*axis) for axis in axes]
-        return _gathered(x[index[:2]], rows, weights[..., index[-1]], slice(None), None)
-
-    return taps
-
-
-def of_transposed_volume(x: Ids, weights: Array, window: VolumeWindow) -> TapsOf:
-    """Taps of `sequential_transposed_volume`."""
-
-    def taps(index: tuple[int, ...]) -> Taps:
-        axes = zip(index[2:5], window.kernel, window.stride, window.before, window.dilation, strict=True)
-        rows = [_reached(*axis) for axis in axes]
-        return replace(_gathered(x[index[:2]], rows, weights[..., index[-1], :], slice(None), None), note="")
-
-    return taps
-
-
 @dataclass(frozen=True, eq=False)
 class WindowTaps:
     """Taps of a window over images [S, N, H, W, C].
@@ -154,9 +84,9 @@ class WindowTaps:
         window = self.window
         before = (window.top, window.left)
         axes = zip(index[2:4], window.kernel, window.stride, before, window.dilation, strict=True)
-        rows = [_read(*axis) for axis in axes]
+        rows = [places_read(*axis) for axis in axes]
         factors, channels = self.weights(index[-1])
-        return _gathered(self.x[index[:2]], rows, factors, channels, self.outside)
+        return taps_at(self.x[index[:2]], rows, factors, channels, self.outside)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,14 +106,14 @@ class TransposedTaps:
     def __call__(self, index: tuple[int, ...]) -> Taps:
         """Return the taps of output element [s, n, row, column, channel]."""
         axes = zip(index[2:4], self.window.kernel, self.window.stride, (self.window.top, self.window.left), strict=True)
-        rows = [_reached(*axis) for axis in axes]
-        return replace(_gathered(self.x[index[:2]], rows, self.weights[index[-1]], slice(None), None), note="")
+        rows = [places_reached(*axis) for axis in axes]
+        return replace(taps_at(self.x[index[:2]], rows, self.weights[index[-1]], slice(None), None), note="")
 
 
-def _gathered(
+def taps_at(
     image: Ids, places: Sequence[Sequence[int]], weights: Array | None, channels: slice, outside: Number | None
 ) -> Taps:
-    """Return the elements of an image [..., C] at places along each axis; those that it does not have are outside."""
+    """Return the taps at places along each axis of an image [..., C]; places beyond the image are outside."""
     inside = [[0 <= i < n for i in axis] for axis, n in zip(places, image.shape, strict=False)]
     mask = np.logical_and.reduce(np.meshgrid(*inside, indexing="ij"))
     grid = np.ix_(*[np.clip(axis, 0, n - 1) for axis, n in zip(places, image.shape, strict=False)])
@@ -200,12 +130,12 @@ def _gathered(
 _NAMES = {2: ("rows", "columns"), 3: ("planes", "rows", "columns")}
 
 
-def _read(i: int, kernel: int, stride: int, before: int, dilation: int) -> list[int]:
-    """Return which inputs output i reads; some may lie outside."""
+def places_read(i: int, kernel: int, stride: int, before: int, dilation: int) -> list[int]:
+    """Return the input index of each tap of output i; an index may be outside the image."""
     return [i * stride - before + k * dilation for k in range(kernel)]
 
 
-def _reached(i: int, kernel: int, stride: int, before: int, dilation: int = 1) -> list[int]:
-    """Return which input each tap of a transposed window brings to output i; -1 where it brings none."""
+def places_reached(i: int, kernel: int, stride: int, before: int, dilation: int = 1) -> list[int]:
+    """Return the input index of each tap of a transposed window at output i; -1 for a tap without an input."""
     pairs = (divmod(i + before - k * dilation, stride) for k in range(kernel))
     return [whole if rest == 0 and whole >= 0 else -1 for whole, rest in pairs]

@@ -17,10 +17,10 @@ import numpy as np
 from tflq.arrays import Singles
 from tflq.errors import GraphError
 from tflq.graph import Array
-from tflq.interpreter.accumulate import taps
 from tflq.interpreter.accumulate.products import exact_dtype, worst_magnitude
-from tflq.interpreter.accumulate.window import Pair, Window
-from tflq.interpreter.recording.primitive import primitive
+from tflq.interpreter.accumulate.taps import TransposedTaps
+from tflq.interpreter.operands.sliding_windows import Pair, Window
+from tflq.interpreter.recording.primitive import Ids, primitive
 
 Slices = tuple[slice, slice, slice, slice]
 """Samples, batch, rows, columns."""
@@ -85,7 +85,12 @@ def prepare_transposed(weights: Array, place: TransposedWindow, input_magnitude:
     return Transposed(place, np.ascontiguousarray(np.moveaxis(weights, 0, -1), dtype))
 
 
-@primitive("sum of products", "over the taps", taps.of_transposed)
+def of_transposed(prepared: Transposed, x: Ids) -> TransposedTaps:
+    """Taps of `accumulate_transposed`."""
+    return of_sequential_transposed(x, np.moveaxis(prepared.columns, -1, 0), prepared.place)
+
+
+@primitive("sum of products", "over the taps", of_transposed)
 def accumulate_transposed(prepared: Transposed, x: Array) -> Array:
     """acc[..., o] = sum over the taps that meet there and the channels of x * w, exactly.
 
@@ -104,7 +109,12 @@ def accumulate_transposed(prepared: Transposed, x: Array) -> Array:
     return total
 
 
-@primitive("sum of products", "over the taps, in order, each rounded to float32", taps.of_sequential_transposed)
+def of_sequential_transposed(x: Ids, weights: Array, place: TransposedWindow) -> TransposedTaps:
+    """Taps of `sequential_transposed`."""
+    return TransposedTaps(place.window, x, weights)
+
+
+@primitive("sum of products", "over the taps, in order, each rounded to float32", of_sequential_transposed)
 def sequential_transposed(x: Singles, weights: Singles, place: TransposedWindow) -> Singles:
     """Return float32 totals [S, N, OH, OW, O], without bias, summed in TFLite's order.
 

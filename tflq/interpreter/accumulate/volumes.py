@@ -10,15 +10,16 @@ Source: TFLite kernels/internal/reference/conv3d.h, conv3d_transpose.h.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
 
 from tflq.arrays import Singles
-from tflq.interpreter.accumulate import taps
+from tflq.graph import Array
+from tflq.interpreter.accumulate.taps import places_reached, places_read, taps_at
 from tflq.interpreter.accumulate.transposed import ALL, meeting
-from tflq.interpreter.recording.primitive import primitive
+from tflq.interpreter.recording.primitive import Ids, Taps, TapsOf, primitive
 
 Triple = tuple[int, int, int]
 Index = tuple[slice, ...]
@@ -62,7 +63,18 @@ class VolumeWindow:
                 yield (tap[0], tap[1], tap[2]), (ALL, ALL, *here), (ALL, ALL, *there)
 
 
-@primitive("sum of products", "over the taps, in order, each rounded to float32", taps.of_volume)
+def of_volume(x: Ids, weights: Array, window: VolumeWindow) -> TapsOf:
+    """Taps of `sequential_volume`."""
+
+    def taps(index: tuple[int, ...]) -> Taps:
+        axes = zip(index[2:5], window.kernel, window.stride, window.before, window.dilation, strict=True)
+        rows = [places_read(*axis) for axis in axes]
+        return taps_at(x[index[:2]], rows, weights[..., index[-1]], slice(None), None)
+
+    return taps
+
+
+@primitive("sum of products", "over the taps, in order, each rounded to float32", of_volume)
 def sequential_volume(x: Singles, weights: Singles, window: VolumeWindow) -> Singles:
     """Return totals [S, N, OD, OH, OW, O] of x [S, N, D, H, W, C] with weights [KD, KH, KW, C, O]; no bias."""
     total = np.zeros((*x.shape[:2], *window.output, weights.shape[4]), np.float32)
@@ -73,7 +85,18 @@ def sequential_volume(x: Singles, weights: Singles, window: VolumeWindow) -> Sin
     return total
 
 
-@primitive("sum of products", "over the taps, in order, each rounded to float32", taps.of_transposed_volume)
+def of_transposed_volume(x: Ids, weights: Array, window: VolumeWindow) -> TapsOf:
+    """Taps of `sequential_transposed_volume`."""
+
+    def taps(index: tuple[int, ...]) -> Taps:
+        axes = zip(index[2:5], window.kernel, window.stride, window.before, window.dilation, strict=True)
+        rows = [places_reached(*axis) for axis in axes]
+        return replace(taps_at(x[index[:2]], rows, weights[..., index[-1], :], slice(None), None), note="")
+
+    return taps
+
+
+@primitive("sum of products", "over the taps, in order, each rounded to float32", of_transposed_volume)
 def sequential_transposed_volume(x: Singles, weights: Singles, window: VolumeWindow) -> Singles:
     """Return totals [S, N, OD, OH, OW, O] of x [S, N, D, H, W, C] with weights [KD, KH, KW, O, C]; no bias."""
     total = np.zeros((*x.shape[:2], *window.output, weights.shape[3]), np.float32)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.graph import Tensor
-from tflq.interpreter.accumulate import Window
+from tflq.interpreter.operands.sliding_windows import Window
 
 SLACK = 64
 """Bytes behind a tensor that loops may read: one vector."""

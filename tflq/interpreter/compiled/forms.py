@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tflq.arrays import Integers, Singles
 from tflq.graph import ABSENT, Array, DType, Graph, Tensor
-from tflq.interpreter.accumulate import Window, window_counts
+from tflq.interpreter.accumulate import window_counts
 from tflq.interpreter.accumulate.products import FLOAT32_EXACT
 from tflq.interpreter.compiled.pairs import AffinePair, RoundedPair, affine_pair, rounded_pair
 from tflq.interpreter.compiled.reals import ByLine, ByThresholds, ToReals, by_thresholds, to_reals
@@ -24,6 +24,7 @@ from tflq.interpreter.layers.linear import Linear
 from tflq.interpreter.layers.pooling import Average, AveragePool, MaxPool, Mean
 from tflq.interpreter.layers.reals import RealMap, RealSum
 from tflq.interpreter.numerics.requantise import StepMaps
+from tflq.interpreter.operands.sliding_windows import Window
 from tflq.interpreter.registry import kernel_name
 
 Bytes = NDArray[np.uint8]

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.graph import Array
-from tflq.interpreter.accumulate import Window
 from tflq.interpreter.compiled.buffers import Buffer, Offsets
 from tflq.interpreter.compiled.compiler import CLayer, LayerKind, Library, fill
 from tflq.interpreter.compiled.forms import ByExponentials, ByTable, Pool
@@ -17,6 +16,7 @@ from tflq.interpreter.layers.linear import Linear
 from tflq.interpreter.layers.reals import RealMap, RealSum
 from tflq.interpreter.numerics.requantise import StepMaps
 from tflq.interpreter.numerics.step_map import StepMap
+from tflq.interpreter.operands.sliding_windows import Window
 
 Clamp = tuple[int, int] | None
 """Ends of a clamp behind a layer."""

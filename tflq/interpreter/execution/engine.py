@@ -20,11 +20,11 @@ from tflq.graph import ABSENT, Array, Graph, Node
 from tflq.interpreter.compiled.compiler import kernels_or_none
 from tflq.interpreter.compiled.run import CompiledRun
 from tflq.interpreter.execution.control import Session
-from tflq.interpreter.execution.layout import SAMPLES_LAST_FROM
 from tflq.interpreter.execution.lowering import Step
 from tflq.interpreter.execution.memory import enough_memory, require_live_memory, require_memory
 from tflq.interpreter.execution.program import Library, Listener
 from tflq.interpreter.execution.values import concatenate, for_all_samples
+from tflq.interpreter.layout import SAMPLES_LAST_FROM
 from tflq.limits import Limits, applied
 
 _Item = TypeVar("_Item")

@@ -15,15 +15,15 @@ from tflq.interpreter.compiled.compiler import Library as Kernels
 from tflq.interpreter.compiled.run import CompiledRun, compiled_steps
 from tflq.interpreter.execution.control import CONTROL, RESOURCES, Session, called_graphs, require_call
 from tflq.interpreter.execution.deferred import Deferred, DeferredNode
-from tflq.interpreter.execution.layout import (
+from tflq.interpreter.execution.lowering import Step, lower
+from tflq.interpreter.execution.settle import shared
+from tflq.interpreter.execution.values import Value, bytes_of, for_all_samples
+from tflq.interpreter.layout import (
     SAMPLES_LAST_FROM,
     nodes_with_samples_last,
     to_samples_first,
     to_samples_last,
 )
-from tflq.interpreter.execution.lowering import Step, lower
-from tflq.interpreter.execution.settle import shared
-from tflq.interpreter.execution.values import Value, bytes_of, for_all_samples
 from tflq.interpreter.operands.computations import name_computations
 from tflq.interpreter.registry import Kernel, kernel, kernel_name
 

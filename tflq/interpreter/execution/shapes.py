@@ -16,10 +16,10 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Node, Operands
-from tflq.interpreter.accumulate.window import window_of
 from tflq.interpreter.operands.checks import constant_integers, lower_reduction, reduced_shape, resolve_axis
 from tflq.interpreter.operands.movable import resized_shape
 from tflq.interpreter.operands.products import check_shapes, require_product
+from tflq.interpreter.operands.sliding_windows import window_of
 from tflq.interpreter.operands.windows import pool_window, transposed_window
 
 Shape = tuple[int, ...]
@@ -60,7 +60,7 @@ def depthwise_shape(node: Node, operands: Operands) -> Shape:
 
 def transposed_shape(node: Node, operands: Operands) -> Shape:
     """Return [N, OH, OW, O] of TRANSPOSE_CONV: the value of input 0, held to the window."""
-    size = transposed_window(node, operands).output
+    _, size = transposed_window(node, operands)
     return (operands.input(2).shape[0], *size, operands.input(1).shape[0])
 
 

@@ -17,7 +17,6 @@ from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.accumulate import (
     Convolution,
     MatrixProduct,
-    Window,
     accumulate_in_order,
     accumulate_product,
     gain_in_order,
@@ -27,6 +26,7 @@ from tflq.interpreter.accumulate import (
 from tflq.interpreter.layers.reals import RealMap
 from tflq.interpreter.numerics.requantise import StepMaps, requantise
 from tflq.interpreter.operands.products import check_shapes, output_shape
+from tflq.interpreter.operands.sliding_windows import Window
 from tflq.interpreter.operands.windows import window_of_node
 from tflq.interpreter.registry import Kernel
 

@@ -11,8 +11,9 @@ import numpy as np
 
 from tflq.arrays import Integers
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.accumulate import Window, window_counts, window_maxima, window_sums
+from tflq.interpreter.accumulate import window_counts, window_maxima, window_sums
 from tflq.interpreter.operands.checks import Reduction, lower_reduction
+from tflq.interpreter.operands.sliding_windows import Window
 from tflq.interpreter.operands.windows import window_of_node
 from tflq.interpreter.registry import Kernel
 

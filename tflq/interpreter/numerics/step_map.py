@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.graph import Array
-from tflq.interpreter.execution.layout import is_samples_last, logical, stored
+from tflq.interpreter.layout import is_samples_last, logical, stored
 
 Reals = NDArray[np.floating]
 """float32 or float64."""

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Node, Operands, Tensor
-from tflq.interpreter.accumulate import Window, window_of
-from tflq.interpreter.accumulate.transposed import TransposedWindow
 from tflq.interpreter.operands.checks import constant_integers, require_bias_size, require_result, require_same_type
+from tflq.interpreter.operands.sliding_windows import Pair, Window, window_of
 
 
 def window_of_node(node: Node, input_shape: tuple[int, ...], weights_shape: tuple[int, ...] = ()) -> Window:
@@ -38,7 +37,7 @@ def window_of_node(node: Node, input_shape: tuple[int, ...], weights_shape: tupl
     return window
 
 
-def pool_window(node: Node, operands: Operands) -> tuple[Window, tuple[int, int]]:
+def pool_window(node: Node, operands: Operands) -> tuple[Window, Pair]:
     """Return the window and the input's (height, width).
 
     Raises:
@@ -52,10 +51,11 @@ def pool_window(node: Node, operands: Operands) -> tuple[Window, tuple[int, int]
     return window_of_node(node, x.shape), (x.shape[1], x.shape[2])
 
 
-def transposed_window(node: Node, operands: Operands) -> TransposedWindow:
-    """Return window and output size: inputs are the output's shape, weights [O, KH, KW, C], x [N, H, W, C], bias.
+def transposed_window(node: Node, operands: Operands) -> tuple[Window, Pair]:
+    """Return the window over the output and the output's (height, width).
 
-    Padding is that of a convolution over the output.
+    Inputs are the output's shape, weights [O, KH, KW, C], x [N, H, W, C], bias. Padding is as of a convolution over
+    the output.
 
     Raises:
         GraphError: shapes that contradict each other, or an output shape computed at run time.
@@ -71,7 +71,7 @@ def transposed_window(node: Node, operands: Operands) -> TransposedWindow:
     require_bias_size(bias, outputs)
     require_result(wanted, operands.output().dtype)
     size = (wanted[1], wanted[2])
-    return TransposedWindow(window_of(node.attributes, size, (weights.shape[1], weights.shape[2])), size)
+    return window_of(node.attributes, size, (weights.shape[1], weights.shape[2])), size
 
 
 _LARGEST = (1 << 15) - 1

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tflq.analysis.inputs.described.audio import load_clip
 from tflq.analysis.inputs.described.description import Audio, Description, Images
 from tflq.analysis.inputs.described.images import load_image
-from tflq.analysis.inputs.given import quantise_real
+from tflq.analysis.inputs.encoding import quantise_real
 from tflq.errors import InputError
 from tflq.graph import Array, Tensor
 

@@ -9,9 +9,9 @@ from tflq.converters.aipu.emitted import TYPED, Computed, Emitted, FromFile, Low
 from tflq.converters.aipu.translation import Translation
 from tflq.graph import Array, Attributes, Graph, Node
 from tflq.graph.attributes import Attribute
-from tflq.interpreter.accumulate import window_of
 from tflq.interpreter.kernels.aipu.grid_sample import FRACTIONS, PIXELS, SHIFTS, GridSampleParams
 from tflq.interpreter.kernels.aipu.resize import WEIGHT_BITS, ResizeParams
+from tflq.interpreter.operands.sliding_windows import window_of
 
 
 def _emit_resize(layer: Lowered) -> Emitted:

@@ -18,8 +18,8 @@ from tflq.converters.gap9.emit.sizes import lone_sizes, sum_sizes
 from tflq.converters.gap9.operators import ACTIVATIONS, EXPRESSION, FILTERS, GLOBAL_POOLS, MOVES, POOLS
 from tflq.converters.gap9.passes.choose_engines import NE16
 from tflq.graph import Affine, Graph, Node
-from tflq.interpreter.accumulate import Window
 from tflq.interpreter.kernels.gap9.rounding import same_scales
+from tflq.interpreter.operands.sliding_windows import Window
 from tflq.interpreter.operands.windows import window_of_node
 from tflq.schemas import Json
 

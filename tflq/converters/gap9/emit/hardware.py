@@ -21,9 +21,9 @@ from tflq.converters.gap9.packing import (
 )
 from tflq.converters.gap9.passes.choose_engines import NE16
 from tflq.graph import Array, Graph, Node
-from tflq.interpreter.accumulate import Window
 from tflq.interpreter.kernels.gap9.linear import FilterParams
 from tflq.interpreter.numerics.fixed_point import wrap_int32
+from tflq.interpreter.operands.sliding_windows import Window
 from tflq.interpreter.operands.windows import window_of_node
 from tflq.quoting import c_identifiers
 from tflq.schemas import Json

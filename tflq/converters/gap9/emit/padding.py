@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tflq.interpreter.accumulate import Window
+from tflq.interpreter.operands.sliding_windows import Window
 
 _DEFAULT = 2
 _PREFERRED = (_DEFAULT, 1, 3, 0)

@@ -10,7 +10,7 @@ from tflq.converters.gap9.packing import GROUP, WIDE_GROUP, plane_mode
 from tflq.converters.gap9.passes.choose_engines import NE16
 from tflq.errors import UnsupportedError
 from tflq.graph import Graph, Node
-from tflq.interpreter.accumulate import Window
+from tflq.interpreter.operands.sliding_windows import Window
 from tflq.interpreter.operands.windows import window_of_node
 
 Map = tuple[int, int, int]

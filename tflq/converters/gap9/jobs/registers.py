@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from tflq.converters.gap9.jobs.filters import LINEAR_GROUP, SIDE, Filter, ceil
 from tflq.converters.gap9.packing import GROUP
-from tflq.interpreter.accumulate import Window
+from tflq.interpreter.operands.sliding_windows import Window
 
 NAMES = (
     "WEIGHTS_PTR", "INFEAT_PTR", "OUTFEAT_PTR", "SCALE_PTR", "SCALE_SHIFT_PTR", "SCALE_BIAS_PTR",

@@ -10,7 +10,7 @@ from tflq.arrays import Singles
 from tflq.converters.nnie.caffe.layer import CaffeLayer, Parameter, Site, Step, power_step
 from tflq.converters.nnie.caffe.moves import TO_LAST, cut, reshape_steps
 from tflq.errors import UnsupportedError
-from tflq.interpreter.accumulate import Window, window_of
+from tflq.interpreter.operands.sliding_windows import Window, window_of
 from tflq.interpreter.operands.windows import window_of_node
 from tflq.schemas.nnie import limits
 

@@ -11,8 +11,8 @@ from tflq.converters.openvino.ir import Value
 from tflq.converters.passes.patterns import TO_FIRST, axis_first, order_first, shape_first
 from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Affine, Array, FakeQuantize, Node
-from tflq.interpreter.accumulate import Window, window_of
 from tflq.interpreter.kernels.openvino.levels import CODES, input_rule
+from tflq.interpreter.operands.sliding_windows import Window, window_of
 
 
 def conv_2d(writer: Writer, node: Node) -> None:

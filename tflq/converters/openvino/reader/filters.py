@@ -10,8 +10,8 @@ from tflq.converters.openvino.reader.graph import Codes, Reading
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, Attributes, FakeQuantize, Node, Tensor
 from tflq.graph.attributes import Attribute
-from tflq.interpreter.accumulate import window_of
 from tflq.interpreter.kernels.openvino.levels import affine_of, level_indices, level_values
+from tflq.interpreter.operands.sliding_windows import window_of
 
 _Ends = tuple[tuple[int, int], tuple[int, int]]
 

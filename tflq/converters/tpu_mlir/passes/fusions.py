@@ -21,7 +21,7 @@ from tflq.converters.tpu_mlir.passes.forms import (
 )
 from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Graph, Node
-from tflq.interpreter.accumulate import window_of
+from tflq.interpreter.operands.sliding_windows import window_of
 from tflq.interpreter.operands.windows import window_of_node
 
 Factors = NDArray[np.float32] | NDArray[np.float64]

@@ -23,7 +23,6 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.accumulate import (
     MatrixProduct,
-    Window,
     accumulate_product,
     accumulator_range,
     prepare_convolution,
@@ -60,6 +59,7 @@ from tflq.interpreter.layers.linear import (
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN
 from tflq.interpreter.numerics.requantise import SMALLEST_SCALE, StepMaps, fit_step_map
 from tflq.interpreter.numerics.thresholds import LARGEST_SHIFT
+from tflq.interpreter.operands.sliding_windows import Window
 from tflq.interpreter.registry import Kernel
 
 Number = TypeVar("Number", np.int64, np.float32)

@@ -19,13 +19,14 @@ import numpy as np
 
 from tflq.arrays import Integers
 from tflq.graph import Array, Node, Operands, Tensor
-from tflq.interpreter.accumulate import Window, window_counts
+from tflq.interpreter.accumulate import window_counts
 from tflq.interpreter.kernels.aipu.boxes import together
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, OutputCodes, codes_of, find_multipliers
 from tflq.interpreter.kernels.aipu.scales import magnitude_of, offset_of, scale_of
 from tflq.interpreter.layers.pooling import AveragePool, MaxPool, run_average_pool, run_max_pool
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN
 from tflq.interpreter.operands.checks import require_choice
+from tflq.interpreter.operands.sliding_windows import Window
 from tflq.interpreter.registry import Kernel
 
 MULTIPLIER_BITS = 8

@@ -15,9 +15,10 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.accumulate import Convolution, Window, accumulate_convolution, prepare_convolution
+from tflq.interpreter.accumulate import Convolution, accumulate_convolution, prepare_convolution
 from tflq.interpreter.kernels.aipu.linear import FilterParams, lower_filter
 from tflq.interpreter.kernels.aipu.scales import magnitude_of
+from tflq.interpreter.operands.sliding_windows import Window
 from tflq.interpreter.registry import Kernel
 
 

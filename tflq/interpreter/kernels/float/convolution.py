@@ -19,11 +19,11 @@ import numpy as np
 
 from tflq.arrays import Singles
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.accumulate import Window, sequential_convolution
-from tflq.interpreter.accumulate.window import require_convolved
+from tflq.interpreter.accumulate import sequential_convolution
 from tflq.interpreter.kernels.plain.binary import clamp_sums_in_place
 from tflq.interpreter.numerics.fixed_point import activation_bounds
 from tflq.interpreter.operands.checks import require_bias_size, require_type
+from tflq.interpreter.operands.sliding_windows import Window, require_convolved
 from tflq.interpreter.operands.windows import groups_of, require_strides, window_of_node
 from tflq.interpreter.registry import Kernel
 

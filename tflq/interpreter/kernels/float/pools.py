@@ -21,12 +21,13 @@ import numpy as np
 
 from tflq.arrays import Singles
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.accumulate import Window, window_counts
+from tflq.interpreter.accumulate import window_counts
+from tflq.interpreter.accumulate.patches import padded, patches
 from tflq.interpreter.accumulate.taps import of_window
-from tflq.interpreter.accumulate.window import padded, patches
 from tflq.interpreter.kernels.float.convolution import LARGEST, Clamped, float_bounds
 from tflq.interpreter.kernels.plain.binary import clamp_in_place
 from tflq.interpreter.operands.checks import require_type
+from tflq.interpreter.operands.sliding_windows import Window
 from tflq.interpreter.operands.windows import pool_window
 from tflq.interpreter.recording.primitive import primitive
 from tflq.interpreter.registry import Kernel

@@ -125,7 +125,7 @@ def lower_transpose_conv(node: Node, operands: Operands) -> FloatTransposeConv:
     for tensor in (*operands.inputs[1:], operands.output()):
         if tensor is not None:
             require_type(tensor, (DType.FLOAT32,))
-    return FloatTransposeConv(*float_bounds(node), transposed_window(node, operands))
+    return FloatTransposeConv(*float_bounds(node), TransposedWindow(*transposed_window(node, operands)))
 
 
 def run_transpose_conv(

@@ -29,8 +29,7 @@ import numpy as np
 from tflq.arrays import Singles
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.accumulate import Convolution, Window, accumulate_convolution, prepare_convolution, window_of
-from tflq.interpreter.accumulate.window import require_convolved
+from tflq.interpreter.accumulate import Convolution, accumulate_convolution, prepare_convolution
 from tflq.interpreter.kernels.float.convolution import finish, float_bounds
 from tflq.interpreter.kernels.tflite.hybrid import quantize_rows, signed_weights
 from tflq.interpreter.kernels.tflite.quantised_convolution import (
@@ -41,6 +40,7 @@ from tflq.interpreter.kernels.tflite.quantised_convolution import (
     run_convolution,
 )
 from tflq.interpreter.operands.checks import meets_integer_weights, require_bias_size, require_type
+from tflq.interpreter.operands.sliding_windows import Window, require_convolved, window_of
 from tflq.interpreter.operands.windows import groups_of, require_strides
 from tflq.interpreter.registry import Kernel
 from tflq.interpreter.samples import each_sample

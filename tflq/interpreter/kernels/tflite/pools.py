@@ -15,10 +15,10 @@ import numpy as np
 
 from tflq.arrays import Integers
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.accumulate import Window
 from tflq.interpreter.layers.pooling import MaxPool, average_pool_kernel, run_max_pool
 from tflq.interpreter.numerics.fixed_point import activation_range
 from tflq.interpreter.operands.checks import EIGHT_BITS, is_quantised, per_tensor, require_type
+from tflq.interpreter.operands.sliding_windows import Window
 from tflq.interpreter.operands.windows import pool_window
 from tflq.interpreter.registry import Kernel
 

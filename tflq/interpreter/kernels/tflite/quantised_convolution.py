@@ -15,19 +15,12 @@ from numpy.typing import NDArray
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
-from tflq.interpreter.accumulate import (
-    Convolution,
-    Window,
-    accumulate_in_order,
-    gain_in_order,
-    prepare_convolution,
-    window_of,
-)
-from tflq.interpreter.accumulate.window import require_convolved
+from tflq.interpreter.accumulate import Convolution, accumulate_in_order, gain_in_order, prepare_convolution
 from tflq.interpreter.kernels.tflite.rescale import Rounding, make_rule, require_bias_scale
 from tflq.interpreter.kernels.tflite.weighted import LayerConstants, WeightedLayer, make_constants, with_constants
 from tflq.interpreter.layers.linear import Linear
 from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_same_type, require_symmetric, require_type
+from tflq.interpreter.operands.sliding_windows import Window, require_convolved, window_of
 from tflq.interpreter.operands.windows import groups_of
 
 SIGNED_WEIGHTS = (DType.INT8, DType.INT4)

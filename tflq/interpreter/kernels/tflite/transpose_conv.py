@@ -69,7 +69,7 @@ def lower_hybrid(node: Node, operands: Operands) -> HybridTransposeConv:
     require_type(weights, (DType.INT8,))
     for tensor in (x, operands.output(), *(() if bias is None else (bias,))):
         require_type(tensor, (DType.FLOAT32,))
-    place = transposed_window(node, operands)
+    place = TransposedWindow(*transposed_window(node, operands))
     scale, outputs = weights.affine.scale.astype(np.float32), weights.shape[0]
     if scale.size not in (1, outputs):
         raise UnsupportedError(f"weights '{weights.name}' have {scale.size} scales; allowed are 1 or {outputs}")
@@ -154,7 +154,7 @@ def _lower_transpose_conv(node: Node, operands: Operands) -> TransposeConv | Hyb
             require_bias_scale(x, weights, bias, output)
     zi = per_tensor(x)[1]
     zw = per_tensor(weights)[1] if dtype is DType.UINT8 else 0
-    place = transposed_window(node, operands)
+    place = TransposedWindow(*transposed_window(node, operands))
     scale = effective_scale(x, weights, output, weights.shape[0])
     rounding, bits = (Rounding.SINGLE_64, 64) if wide else (Rounding.DOUBLE, 32)
     bounds = (min(dtype.minimum - zi, 0), max(dtype.maximum - zi, 0))

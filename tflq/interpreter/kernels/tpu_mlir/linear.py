@@ -21,7 +21,12 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate import accumulator_range
 from tflq.interpreter.accumulate.products import fused_products
-from tflq.interpreter.accumulate.transposed import Transposed, accumulate_transposed, prepare_transposed
+from tflq.interpreter.accumulate.transposed import (
+    Transposed,
+    TransposedWindow,
+    accumulate_transposed,
+    prepare_transposed,
+)
 from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multiplier, saturate, search_of, shift_half_up
 from tflq.interpreter.layers.linear import Scheme, linear_kernels
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN
@@ -149,7 +154,7 @@ def lower_transposed(node: Node, operands: Operands) -> TransposedLayer:
     zero_point = found.input_zero_point
     folded = found.bias + zero_point * found.weights.reshape(len(found.bias), -1).sum(axis=1)
     plain = replace(found, bias=folded, step_map=None)
-    place = transposed_window(node, operands)
+    place = TransposedWindow(*transposed_window(node, operands))
     return TransposedLayer(plain, prepare_transposed(found.weights, place, 255))
 
 

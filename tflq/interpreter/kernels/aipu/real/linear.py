@@ -7,7 +7,7 @@ import numpy as np
 from tflq.arrays import Singles
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.accumulate import Window, sequential_convolution, sequential_product
+from tflq.interpreter.accumulate import sequential_convolution, sequential_product
 from tflq.interpreter.accumulate.products import sequential_products
 from tflq.interpreter.accumulate.transposed import sequential_transposed
 from tflq.interpreter.accumulate.volumes import VolumeWindow, sequential_volume
@@ -16,6 +16,7 @@ from tflq.interpreter.kernels.aipu.pooling import window_of
 from tflq.interpreter.kernels.aipu.real.functions import fused
 from tflq.interpreter.kernels.aipu.real.rules import Compute, kernels, own
 from tflq.interpreter.kernels.aipu.unweighted import BIASES
+from tflq.interpreter.operands.sliding_windows import Window
 
 
 def _constants(operands: Operands) -> tuple[Singles, Singles]:

@@ -10,7 +10,7 @@ from tflq.arrays import Singles
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import window_counts
-from tflq.interpreter.accumulate.window import padded, patches
+from tflq.interpreter.accumulate.patches import padded, patches
 from tflq.interpreter.kernels.aipu.grid_sample import METHODS, PADDINGS, denormalised, mixed, pixels_at
 from tflq.interpreter.kernels.aipu.pooling import AVERAGE, MAXIMUM, window_of
 from tflq.interpreter.kernels.aipu.real.rules import Compute, kernels
