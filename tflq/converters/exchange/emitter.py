@@ -61,7 +61,7 @@ class Emitter(ABC):
 
     Attributes:
         graph: Graph that is written.
-        index: Index of the node whose rule runs.
+        index: Index of the current node.
         readers: Tensor -> nodes that read it.
         flattened: Tensor that stores a flattened image in the order (c, h, w) -> (h, w, c) of that image.
         simplifies: Whether windows omit strides and padding without effect, and a reshaped image keeps its layout if
@@ -88,7 +88,7 @@ class Emitter(ABC):
 
     @abstractmethod
     def stored(self, t: int) -> Value:
-        """Return a tensor, constant or computed, in its stored layout: real numbers or plain values."""
+        """Return a tensor, constant or computed, in its stored layout; quantized values are dequantized."""
 
     @abstractmethod
     def in_layout(self, t: int, first: bool) -> Value:
@@ -325,5 +325,5 @@ def written_shape(shape: Sequence[int], first: bool) -> tuple[int, ...]:
 
 
 def is_same_order(shape: tuple[int, ...]) -> bool:
-    """Whether the elements of [N, C, H, W] are in the same order as those of [N, H, W, C]."""
+    """Whether [N, C, H, W] and [N, H, W, C] have their elements in the same order."""
     return shape[1] == 1 or (shape[2] == 1 and shape[3] == 1)

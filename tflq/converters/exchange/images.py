@@ -31,10 +31,10 @@ def resize(mode: str) -> Rule:
 
 
 def suppression(e: Emitter) -> None:
-    """NON_MAX_SUPPRESSION_V4 and V5 without soft scores: places and scores of the boxes, zeros behind them, count.
+    """NON_MAX_SUPPRESSION_V4 and V5 without soft scores: places and scores, padded with zeros, and count.
 
     Raises:
-        UnsupportedError: soft suppression; an overlap of 0, at which TFLite drops boxes that do not meet at all.
+        UnsupportedError: soft suppression; an overlap of 0, at which TFLite drops disjoint boxes.
     """
     has_scores = e.node.operator == "non_max_suppression_v5"
     if has_scores and float(e.constant_at(5).flat[0]) != 0:
@@ -43,7 +43,7 @@ def suppression(e: Emitter) -> None:
     overlap, least = (np.asarray(e.constant_at(p).reshape(1), np.float32) for p in (3, 4))
     if overlap <= 0:
         raise UnsupportedError(f"suppression from an overlap of {overlap[0]:g} on; above 0 can be written")
-    overlap = np.nextafter(overlap, np.float32(0))  # TFLite drops what reaches the limit, ONNX what exceeds it
+    overlap = np.nextafter(overlap, np.float32(0))  # TFLite drops boxes that reach the limit, ONNX boxes above it
     inputs = [
         e.reshaped(boxes, (1, *boxes.shape)),
         e.reshaped(scores, (1, 1, *scores.shape)),
@@ -51,19 +51,19 @@ def suppression(e: Emitter) -> None:
         e.number("overlap", overlap),
         e.number("score", least),
     ]
-    found = e.add("NonMaxSuppression", inputs, (most, 3), INT64, center_point_box=0)
-    places = e.add("Gather", [found, e.whole("box", 2)], (most,), axis=1)
-    count = e.add("Gather", [e.add("Shape", [found], (2,), INT64), e.whole("first", 0)], (), axis=0)
-    e.set_tensor(e.node.outputs[0], e.cast(_filled(e, places, most), INT32))
+    boxes = e.add("NonMaxSuppression", inputs, (most, 3), INT64, center_point_box=0)
+    places = e.add("Gather", [boxes, e.whole("box", 2)], (most,), axis=1)
+    count = e.add("Gather", [e.add("Shape", [boxes], (2,), INT64), e.whole("first", 0)], (), axis=0)
+    e.set_tensor(e.node.outputs[0], e.cast(_fill_with_zeros(e, places, most), INT32))
     if has_scores:
-        e.set_tensor(e.node.outputs[1], _filled(e, e.add("Gather", [scores, places], (most,), axis=0), most))
+        e.set_tensor(e.node.outputs[1], _fill_with_zeros(e, e.add("Gather", [scores, places], (most,), axis=0), most))
     e.set_tensor(e.node.outputs[-1], e.cast(count, INT32))
 
 
-def _filled(e: Emitter, found: Value, most: int) -> Value:
-    """Return up to `most` entries with zeros behind them."""
-    zeros = e.number("zeros", np.zeros(most, found.dtype))
-    both = e.add("Concat", [found, zeros], (sum((*found.shape, *zeros.shape)),), axis=0)
+def _fill_with_zeros(e: Emitter, entries: Value, most: int) -> Value:
+    """Return up to `most` entries, padded with zeros."""
+    zeros = e.number("zeros", np.zeros(most, entries.dtype))
+    both = e.add("Concat", [entries, zeros], (sum((*entries.shape, *zeros.shape)),), axis=0)
     return sliced(e, both, {0: slice(most)})
 
 

@@ -89,8 +89,8 @@ def parts(e: Emitter, x: Value, axis: int) -> None:
     shapes = [written_shape(e.output(i).shape, x.is_first) for i in range(len(e.node.outputs))]
     along = x.axis(axis)
     sizes = e.whole("split", [shape[along] for shape in shapes])
-    found = e.add_multi("Split", [x, sizes], [(shape, x.dtype) for shape in shapes], x.is_first, axis=along)
-    for t, value in zip(e.node.outputs, found, strict=True):
+    values = e.add_multi("Split", [x, sizes], [(shape, x.dtype) for shape in shapes], x.is_first, axis=along)
+    for t, value in zip(e.node.outputs, values, strict=True):
         e.set_tensor(t, value)
 
 

@@ -30,8 +30,8 @@ def fully_connected(e: Emitter) -> None:
 def reshape(e: Emitter) -> None:
     """RESHAPE, SQUEEZE, EXPAND_DIMS: Reshape in the model's order of elements.
 
-    An emitter that simplifies stores a flattened image in the order (c, h, w) if only fully connected layers read it,
-    which permute their weights.
+    If an emitter simplifies and only fully connected layers read a flattened image, it is stored in the order (c, h, w)
+    and their weights are permuted.
     """
     source, t = e.node.inputs[0], e.node.outputs[0]
     old, new, is_first = e.tensor(source).shape, e.tensor(t).shape, False

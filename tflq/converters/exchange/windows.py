@@ -84,8 +84,8 @@ def _window_of_input(e: Emitter, kernel: tuple[int, int]) -> tuple[Window, tuple
 def _needed_window(window: Window, size: tuple[int, int]) -> tuple[tuple[int, int], tuple[int, int]]:
     """Return strides and the padding at the bottom and right that outputs read.
 
-    With this padding any stride results in the same outputs. Along an axis that the window fills the stride has no
-    effect and is written as 1, since some tools limit it.
+    With this padding any stride results in the same outputs. The stride is written as 1 along an axis that the
+    window fills, since some tools limit strides.
     """
     strides, ends = list[int](), list[int]()
     befores, afters = (window.top, window.left), (window.bottom, window.right)

@@ -26,7 +26,7 @@ OPEN = -1
 
 
 def pad(e: Writer) -> None:
-    """PAD, PADV2: Pad; of real numbers the operand takes its layout downstream of the amounts."""
+    """PAD, PADV2: Pad; a float operand is transposed downstream of the constants of the amounts."""
     if not e.is_named:
         exchange.RULES["pad"](e)
         return

@@ -194,10 +194,10 @@ def _convolution(e: Writer, inputs: Sequence[Value | None], results: Results, gi
             raise UnsupportedError(f"{groups} groups; the IR's layer of volumes has one")
         return e.layer("Convolution", inputs, results, **window)
     if groups == 1 and e.node.operator != "depthwise_conv_2d":
-        found = e.layer("Convolution", [x, _filter(e, weights)], results, **window)
+        sums = e.layer("Convolution", [x, _filter(e, weights)], results, **window)
     else:
-        found = e.layer("GroupConvolution", [x, _filter(e, weights, groups)], results, **window)
-    return _biased(e, found, results, bias)
+        sums = e.layer("GroupConvolution", [x, _filter(e, weights, groups)], results, **window)
+    return _add_bias(e, sums, results, bias)
 
 
 def _product(e: Writer, inputs: Sequence[Value | None], results: Results, _: Attributes) -> list[Port]:
@@ -208,15 +208,15 @@ def _product(e: Writer, inputs: Sequence[Value | None], results: Results, _: Att
     float32 step larger: 2^-126 for 0, which moves no level.
     """
     x, weights, *bias = inputs
-    found = e.layer("MatMul", [x, _filter(e, weights)], results, transpose_a=False, transpose_b=True)
+    sums = e.layer("MatMul", [x, _filter(e, weights)], results, transpose_a=False, transpose_b=True)
     is_distinct = e.output().dtype in CODES
     if is_distinct and not bias:
         bias = [e.number("bias", np.zeros(results[0][0][1], np.float32))]
-    return _biased(e, found, results, bias, is_distinct)
+    return _add_bias(e, sums, results, bias, is_distinct)
 
 
 def _filter(e: Writer, weights: Value | None, groups: int = 0) -> Port:
-    """Return weights as real numbers: f32, or i8 -> Convert -> Multiply, the form that runs in int8.
+    """Return weights as f32, or i8 -> Convert -> Multiply, which runs in int8.
 
     A Subtract precedes the Multiply if there are zero points. With groups, [O, ...] is written as [G, O/G, ...].
     """
@@ -241,7 +241,7 @@ def _filter(e: Writer, weights: Value | None, groups: int = 0) -> Port:
     return e.builder.add("Multiply", f"{name}/reals", [port, scale], array.shape, auto_broadcast=NUMPY)
 
 
-def _biased(
+def _add_bias(
     e: Writer, sums: list[Port], results: Results, bias: Sequence[Value | None], is_distinct: bool = False
 ) -> list[Port]:
     if not bias or bias[0] is None:
@@ -251,11 +251,11 @@ def _biased(
     if array is None:
         port = e.reshape_port(e.port(bias[0]), shape, name)
     else:
-        port = e.reals(name, _distinct(array.reshape(shape)) if is_distinct else array.reshape(shape))
+        port = e.reals(name, _make_distinct(array.reshape(shape)) if is_distinct else array.reshape(shape))
     return e.layer("Add", [sums[0], port], results, "biased", auto_broadcast=NUMPY)
 
 
-def _distinct(bias: Array) -> Array:
+def _make_distinct(bias: Array) -> Array:
     """Return a bias [1, O] in which not all numbers are the same."""
     first = bias[0, 0]
     if bias.shape[1] == 1 or (bias != first).any():

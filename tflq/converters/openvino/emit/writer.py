@@ -1,8 +1,7 @@
 """Writes a graph as layers of the IR.
 
-Operators that levels stand around (`NAMED`) are written with channels first, and their layers have the names of their
-nodes, by which a user finds them. All other operators stay in the layout that they read; their layers have the names of
-their nodes and types.
+Operators with levels (`NAMED`) are written with channels first, and their layers have the names of the nodes. All other
+operators keep the layout of their operands; the names of their layers consist of node and type.
 """
 
 from __future__ import annotations
@@ -132,7 +131,7 @@ class Writer(Emitter):
         return self._tensors[key]
 
     def together(self, positions: Sequence[int]) -> list[Value]:
-        """Return operands that broadcast; a named operator reads them with as many axes as its output has."""
+        """Return operands that broadcast; operands of a named operator get the rank of its output."""
         if not self.is_named:
             return super().together(positions)
         rank = len(self.output().shape)
@@ -152,12 +151,12 @@ class Writer(Emitter):
         return self.value(self.move_axes(port, TO_FIRST, name) if rank == 4 else port, True)
 
     def like(self, value: Value, name: str, number: float) -> Value:
-        """Add a number of a value's type: a scalar, for a named operator with as many axes as the value has."""
+        """Add a number of a value's type: a scalar; in a named operator it has the rank of the value."""
         array = np.asarray(number, value.dtype)
         return self.number(name, array.reshape((1,) * value.rank) if self.is_named else array)
 
     def number(self, name: str, array: Array) -> Value:
-        """Add a constant; the layers of a named operator add those that they read."""
+        """Add a constant; a layer of a named operator adds the constants that it reads."""
         value = Value(f"constant {len(self.constants)}", array.shape, array.dtype)
         self.constants[value.name], self._pending[value.name] = array, f"{self.node.name}/{name}"
         if not self.is_named:
@@ -273,7 +272,7 @@ class Writer(Emitter):
         return self.reals(f"{name}/{side}", bound.reshape(shape))
 
     def add_input(self, t: int) -> None:
-        """Add an input: real numbers with channels first, or quantized values in the layout of the .tflite.
+        """Add an input: f32 with channels first, or quantized values in the layout of the .tflite.
 
         Raises:
             UnsupportedError: another type.
@@ -297,7 +296,7 @@ class Writer(Emitter):
         self._tensors[t, True] = self.value(self.fake_quantize(port, rule, f"{tensor.name}/reals"), True)
 
     def add_output(self, t: int) -> None:
-        """Add an output: real numbers with channels first, or quantized values in the graph's layout."""
+        """Add an output: f32 with channels first, or quantized values in the graph's layout."""
         tensor, port = self.tensor(t), self.port(self.in_layout(t, True))
         if tensor.dtype in CODES:
             rule, (low, high) = rule_of(tensor.affine), _code_bounds(tensor)

@@ -20,7 +20,7 @@ _MOVERS = ("Transpose", "Reshape", "Identity")
 class SeenNetwork:
     """A float network, and per tensor the facts of the ONNX graph that TPU-MLIR reads.
 
-    ONNX has Transposes that the model does not have: TPU-MLIR permutes quantized values there, not real numbers.
+    ONNX has Transposes that the model does not have: TPU-MLIR permutes quantized values there.
 
     Attributes:
         graph: Float network; nodes with images in the model's layout have the attribute CHANNELS_LAST.
@@ -28,8 +28,8 @@ class SeenNetwork:
         names: Tensor -> TPU-MLIR's name of it.
         operands: (output of a node, operand that is permuted on its way to it) -> TPU-MLIR's name of its value.
         results: Tensors that are permuted downstream of the operator that computes them.
-        cores: Tensor that is permuted or reshaped downstream of its operator -> TPU-MLIR's name upstream of that.
-        moves: Tensor -> tensors that have its values, up to the input of the one layer that moves them to its reader.
+        cores: Tensor that is permuted or reshaped downstream of its operator -> TPU-MLIR's name of its result.
+        moves: Tensor -> tensors with the same values, up to the input of the layer that moves them to its consumer.
     """
 
     graph: Graph
@@ -45,9 +45,8 @@ def see_network(graph: Graph, onnx: OnnxGraph) -> SeenNetwork:
     """Return the network as TPU-MLIR sees it.
 
     TPU-MLIR makes one layer of reshapes in a row, of transpositions in a row, and of an image (or rows) whose channels
-    are moved last, reshaped without a change of channels, and moved back: that is a reshape of its own, called
-    `<name of its input>_r_Reshape`, and nothing is permuted around it. A value that is read elsewhere on the way stays
-    a layer of its own.
+    are moved last, reshaped without a change of channels, and moved back: that is a separate reshape, called
+    `<name of its input>_r_Reshape`, without permutations around it. A value with another consumer ends a layer.
 
     Args:
         graph: Float network.
