@@ -143,7 +143,7 @@ def judge(
         model = calibrated(path, samples)
         settings = parse_settings(TPU_MLIR.settings, [])
         made = artefacts_of(quantised(model.main, TPU_MLIR, settings), model)
-        _, written = float_network(model.main)
+        written = float_network(model.main).onnx
     except Exception as error:
         verdict = Verdict.REFUSED_BY_TFLQ if isinstance(error, TflqError) else Verdict.FAILED
         words = f"{type(error).__name__}: {error}"[:300]

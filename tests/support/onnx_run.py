@@ -46,8 +46,8 @@ def stated_values(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Value]]
     found: dict[str, Value] = {}
 
     class Noted(Writer):
-        def several(self, *given: Any, **options: Any) -> list[Value]:
-            values = super().several(*given, **options)
+        def add_multi(self, *given: Any, **options: Any) -> list[Value]:
+            values = super().add_multi(*given, **options)
             found.update({value.name: value for value in values})
             return values
 

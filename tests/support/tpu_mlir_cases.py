@@ -21,6 +21,7 @@ from tflq.converters.tpu_mlir import TPU_MLIR
 from tflq.converters.tpu_mlir.adapt import for_the_tool
 from tflq.converters.tpu_mlir.options import LayerOptions
 from tflq.converters.tpu_mlir.passes.expand import expand
+from tflq.converters.tpu_mlir.passes.moves import see_network
 from tflq.converters.tpu_mlir.quantise import quantise_network
 from tflq.converters.tpu_mlir.tables import parse_calibration_table
 from tflq.errors import TflqError
@@ -89,7 +90,8 @@ def compared(name: str, mode: str) -> Comparison:
     settings = parse_settings(TPU_MLIR.settings, [f"asymmetric={str(mode == 'asym').lower()}"], layers)
     table = parse_calibration_table((folder / f"{name}.table").read_text(encoding="utf-8"))
     options = read_options(LayerOptions, network, settings)
-    graph = lower(quantise_network(network, for_the_tool(translate(network)), table, options), "tpu_mlir")
+    seen = see_network(network, for_the_tool(translate(network)))
+    graph = lower(quantise_network(seen, table, options), "tpu_mlir")
     with np.load(folder / f"{name}_{mode}.npz") as file:
         arrays = {key: file[key] for key in file.files}
     inputs = [arrays[f"in/{graph.tensors[t].name}"] for t in graph.inputs]

@@ -17,6 +17,7 @@ from tflq.converters.onnx import translate
 from tflq.converters.settings import parse_settings, read_options
 from tflq.converters.tpu_mlir import TPU_MLIR
 from tflq.converters.tpu_mlir.options import LayerOptions
+from tflq.converters.tpu_mlir.passes.moves import see_network
 from tflq.converters.tpu_mlir.quantise import quantise_network
 from tflq.converters.tpu_mlir.tables import CalibrationTable, parse_calibration_table
 from tflq.graph import Array, Graph, Node
@@ -85,7 +86,7 @@ def quantised(model: str, mode: str, *sets: str) -> Graph:
     written = translate(graph)
     # the golden networks flatten in the order (c, h, w): nothing is permuted
     written = replace(written, nodes=tuple(node for node in written.nodes if node.op_type != "Transpose"))
-    return lower(quantise_network(graph, written, table_for(model, mode), options), "tpu_mlir")
+    return lower(quantise_network(see_network(graph, written), table_for(model, mode), options), "tpu_mlir")
 
 
 @cache

@@ -52,7 +52,7 @@ def _recorded(tool: Tool, names: list[str]) -> Iterator[dict[str, Any]]:
         (place / "net.onnx").write_bytes(next(data for key, data in made.items() if key.endswith(".onnx")))
         found["table"] = next(data for key, data in made.items() if key.endswith("_cali_table")).decode()
         (place / "table").write_text(found["table"])
-        np.savez(place / "x.npz", **feeds(float_network(graph)[1], inputs))  # type: ignore[arg-type]
+        np.savez(place / "x.npz", **feeds(float_network(graph).onnx, inputs))  # type: ignore[arg-type]
         for mode in MODES:
             made = artefacts_of(lowered(graph, mode), Model([graph]))
             modes = [place / key for key in made if key.endswith("_qtable")]

@@ -63,7 +63,7 @@ def test_what_is_written_computes_what_the_model_does(name: str) -> None:
         with pytest.raises(UnsupportedError, match="the quotient with a constant of several numbers; write it as"):
             float_network(graph)
         return
-    found = run_onnx(model_bytes(float_network(graph)[1]), inputs)
+    found = run_onnx(model_bytes(float_network(graph).onnx), inputs)
     assert np.abs(found[0] - wanted).max() <= 1e-5 * np.abs(wanted).max()
 
 
@@ -74,7 +74,7 @@ def test_averages_without_padding_say_that_they_count_it(padding: str) -> None:
     shape = (1, 3, 3, 4) if padding == "valid" else (1, 6, 5, 4)
     y = b.do("average_pool_2d", b.real("x", (1, 6, 5, 4)), shape=shape, padding=padding, filter_height=4,
              filter_width=3, stride_h=1, stride_w=1)  # fmt: skip
-    (pool,) = (n for n in float_network(b.build([y]))[1].nodes if n.op_type == "AveragePool")
+    (pool,) = (n for n in float_network(b.build([y])).onnx.nodes if n.op_type == "AveragePool")
     assert pool.attributes.get("count_include_pad", 0) == (padding == "valid")
 
 

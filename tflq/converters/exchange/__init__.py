@@ -1,13 +1,14 @@
 """TFLite's operators in the terms of ONNX (opset 21), for every format that exchanges float networks.
 
-A rule says once what an operator is in ONNX's operators. ONNX writes those as they are, OpenVINO layer by layer
-(openvino/emit/layers.py).
+A rule writes one operator through an `Emitter`. onnx/writer.py adds ONNX's operators unchanged, openvino/emit/writer.py
+the layers of the IR that openvino/emit/layers.py lists for them.
 """
 
 from __future__ import annotations
 
-from tflq.converters.exchange import elementwise, moves, reductions, sequences, windows
+from tflq.converters.exchange import elementwise, images, moves, products, reductions, sequences, windows
 from tflq.converters.exchange.emitter import Rule
 
-RULES: dict[str, Rule] = {**elementwise.RULES, **moves.RULES, **reductions.RULES, **sequences.RULES, **windows.RULES}
-"""Every rule, by the operator's name."""
+_FAMILIES = (elementwise, images, moves, products, reductions, sequences, windows)
+RULES: dict[str, Rule] = {operator: rule for family in _FAMILIES for operator, rule in family.RULES.items()}
+"""Rule of each operator."""

@@ -188,8 +188,11 @@ def prelu(e: Emitter) -> None:
 
 
 def hard_swish(e: Emitter) -> None:
-    """HARD_SWISH: x * HardSigmoid(x); the operator HardSwish is younger."""
+    """HARD_SWISH: x * HardSigmoid(x); ONNX has the operator HardSwish since opset 14."""
     x = e.at(0)
+    if e.has("HardSwish"):
+        e.result(e.add("HardSwish", [x]))
+        return
     e.result(e.pair("Mul", x, e.add("HardSigmoid", [x], alpha=1.0 / 6.0, beta=0.5)))
 
 
@@ -197,7 +200,7 @@ def softmax(e: Emitter) -> None:
     """SOFTMAX along the channels; a beta other than 1 is multiplied in front of it."""
     x, beta = e.at(0), e.node.attributes.real("beta", 0.0)
     if beta != 1.0:
-        x = e.pair("Mul", x, e.like(x, "beta", beta))
+        x = e.pair("Mul", x, e.like(x, "beta", beta), label="scaled")
     e.result(e.add("Softmax", [x], axis=x.axis(-1)))
 
 

@@ -1,15 +1,17 @@
-"""What rules write with: values in either layout, constants, operators of ONNX."""
+"""The interface between rules and formats: values in either layout, constants, operators of ONNX."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from tflq.converters.passes.patterns import TO_FIRST, TO_LAST, axis_first, fused_activation, shape_first
-from tflq.errors import UnsupportedError
+from tflq.converters.passes.requirements import no_mapping
+from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import ABSENT, Array, Graph, Node, Operands, Tensor
 
 Kind = np.dtype[np.generic]
@@ -18,6 +20,7 @@ INT64: Kind = np.dtype(np.int64)
 INT32: Kind = np.dtype(np.int32)
 FLOAT32: Kind = np.dtype(np.float32)
 BOOL: Kind = np.dtype(np.bool_)
+Writing = TypeVar("Writing", bound="Emitter")
 CLAMPS: dict[str, tuple[float, float | None]] = {
     "relu": (0, None),
     "relu6": (0, 6),
@@ -54,27 +57,42 @@ class Value:
 
 
 class Emitter(ABC):
-    """Takes the operators of ONNX that one node of a graph becomes; the state of one translation.
+    """Writes one graph in a format; a rule adds the operators of ONNX that one node becomes.
 
     Attributes:
-        graph: what is written.
-        index: of the node whose rule runs.
+        graph: Graph that is written.
+        index: Index of the current node.
+        readers: Tensor -> nodes that read it.
+        flattened: Tensor that stores a flattened image in the order (c, h, w) -> (h, w, c) of that image.
+        simplifies: Whether windows omit strides and padding without effect, and a reshaped image keeps its layout if
+            possible.
+        refusal: Reason that refuses an operator without a rule; `{}` is its name.
     """
 
-    graph: Graph
-    index: int = 0
+    simplifies = False
+    refusal = "no rule writes {}"
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.index = 0
+        self.flattened: dict[int, tuple[int, int, int]] = {}
+        self.readers = graph.consumers()
 
     @abstractmethod
     def has(self, kind: str) -> bool:
         """Whether an operator that ONNX got late, or that ONNX does not have, can be written."""
 
     @abstractmethod
-    def held(self, t: int) -> Value:
-        """Return a tensor, constant or computed, in the layout in which it is there: real numbers or plain values."""
+    def is_written(self, t: int) -> bool:
+        """Whether a tensor is an input or was computed by a rule."""
 
     @abstractmethod
-    def laid(self, t: int, first: bool) -> Value:
-        """Return a tensor in a layout; the same value where its axes are not 4."""
+    def stored(self, t: int) -> Value:
+        """Return a tensor, constant or computed, in its stored layout; quantized values are dequantized."""
+
+    @abstractmethod
+    def in_layout(self, t: int, first: bool) -> Value:
+        """Return a tensor in a layout; the stored value if its axes are not 4."""
 
     @abstractmethod
     def number(self, name: str, array: Array) -> Value:
@@ -85,19 +103,65 @@ class Emitter(ABC):
         """Add a constant tensor of the graph, rearranged, as the format has weights; channels stand along `axis`."""
 
     @abstractmethod
-    def several(
+    def add_multi(
         self,
         kind: str,
         inputs: Sequence[Value | None],
         results: Sequence[tuple[tuple[int, ...], Kind]],
         first: bool,
+        label: str = "",
         **attributes: ExchangeAttribute,
     ) -> list[Value]:
-        """Add an operator with the shapes and types of its results."""
+        """Add an operator of ONNX.
+
+        Args:
+            kind: Name of the operator.
+            inputs: Operands; None for an optional one that is absent.
+            results: Shape and type of each result.
+            first: Whether results of 4 axes are [N, C, H, W].
+            label: Name of a part of the node, for formats that name operators; empty for the node's own operator.
+            attributes: Attributes as ONNX names them.
+        """
 
     @abstractmethod
-    def put(self, t: int, value: Value) -> None:
-        """Let a tensor of the graph be this value; it becomes quantized values where the graph has them."""
+    def set_tensor(self, t: int, value: Value) -> None:
+        """Bind a tensor of the graph to a value; it is quantized if the tensor is."""
+
+    def is_omitted(self, node: Node) -> bool:  # noqa: ARG002 - for formats that omit some
+        """Whether a node is not written."""
+        return False
+
+    @abstractmethod
+    def require(self, node: Node) -> None:
+        """Check a node before its rule runs.
+
+        Raises:
+            UnsupportedError: a type that the format cannot write.
+        """
+
+    def in_order(self, t: int) -> Value:
+        """Return a tensor with its elements in the model's order, for a Reshape."""
+        return self.in_layout(t, False)
+
+    def write(self: Writing, rules: Mapping[str, Callable[[Writing], None]]) -> tuple[str, ...]:
+        """Run the rule of each node; return one line for each node that cannot be written.
+
+        Nodes that read the output of such a node are skipped.
+        """
+        problems = list[str]()
+        for index, node in enumerate(self.graph.nodes):
+            self.index = index
+            if self.is_omitted(node):
+                continue
+            try:
+                if node.custom_code or node.operator not in rules:
+                    raise UnsupportedError(no_mapping(node, self.refusal.format(node.operator)))
+                self.require(node)
+                if all(t == ABSENT or self.tensor(t).is_constant or self.is_written(t) for t in node.inputs):
+                    rules[node.operator](self)
+            except (UnsupportedError, GraphError) as error:
+                problems.append(f"{self.graph.where(index)}: {error}")
+        return tuple(problems)
 
     @property
     def node(self) -> Node:
@@ -113,7 +177,7 @@ class Emitter(ABC):
         """Return a tensor of the graph."""
         return self.graph.tensors[t]
 
-    def given(self, position: int) -> int | None:
+    def optional(self, position: int) -> int | None:
         """Return the tensor at a position of the node's inputs; None where it has none."""
         inputs = self.node.inputs
         return inputs[position] if position < len(inputs) and inputs[position] != ABSENT else None
@@ -141,19 +205,20 @@ class Emitter(ABC):
         dtype: Kind | None = None,
         first: bool | None = None,
         options: Mapping[str, ExchangeAttribute] | None = None,
+        label: str = "",
         **attributes: ExchangeAttribute,
     ) -> Value:
-        """Add an operator with one result: shape, type and layout of its first input where they are not given."""
+        """Add an operator with one result (default: shape, type and layout of its first input)."""
         like = inputs[0]
         assert like is not None
         result = (like.shape if shape is None else tuple(shape), dtype or like.dtype)
         laid = like.is_first and len(result[0]) == 4 if first is None else first
-        return self.several(kind, inputs, [result], laid, **(options or {}), **attributes)[0]
+        return self.add_multi(kind, inputs, [result], laid, label, **(options or {}), **attributes)[0]
 
-    def pair(self, kind: str, *operands: Value, dtype: Kind | None = None) -> Value:
+    def pair(self, kind: str, *operands: Value, dtype: Kind | None = None, label: str = "") -> Value:
         """Add an operator with two operands that broadcast."""
         shape = np.broadcast_shapes(*(v.shape for v in operands))
-        return self.add(kind, operands, shape, dtype, any(v.is_first for v in operands))
+        return self.add(kind, operands, shape, dtype, any(v.is_first for v in operands), label=label)
 
     def whole(self, name: str, numbers: Sequence[int] | int) -> Value:
         """Add an int64 constant: axes, shapes, indices."""
@@ -167,38 +232,38 @@ class Emitter(ABC):
         """Return the value in another type."""
         return value if value.dtype == dtype else self.add("Cast", [value], dtype=dtype, to=dtype.name)
 
-    def reshaped(self, value: Value, shape: Sequence[int]) -> Value:
+    def reshaped(self, value: Value, shape: Sequence[int], label: str = "") -> Value:
         """Return a value in another shape; the axes of both are the model's."""
         if value.shape == tuple(shape):
             return value
         if 0 in shape:
             raise UnsupportedError(f"a tensor of shape {tuple(shape)}, without elements")
-        return self.add("Reshape", [value, self.whole("shape", tuple(shape))], shape, first=False)
+        return self.add("Reshape", [value, self.whole("shape", tuple(shape))], shape, first=False, label=label)
 
-    def transposed(self, value: Value, order: Sequence[int], first: bool = False) -> Value:
+    def transposed(self, value: Value, order: Sequence[int], first: bool = False, label: str = "") -> Value:
         """Return a value with its axes in another order."""
         order = tuple(order)
         shape = tuple(value.shape[a] for a in order)
-        return self.add("Transpose", [value], shape, first=first, perm=order)
+        return self.add("Transpose", [value], shape, first=first, label=label, perm=order)
 
     def plain(self, position: int) -> Value:
         """Return the node's input in the model's own layout."""
-        return self.laid(self.node.inputs[position], False)
+        return self.in_layout(self.node.inputs[position], False)
 
     def first(self, position: int) -> Value:
         """Return the node's input with channels first where it has 4 axes."""
-        return self.laid(self.node.inputs[position], True)
+        return self.in_layout(self.node.inputs[position], True)
 
     def at(self, position: int) -> Value:
         """Return the node's input in the layout in which it is there."""
-        return self.held(self.node.inputs[position])
+        return self.stored(self.node.inputs[position])
 
     def together(self, positions: Sequence[int]) -> list[Value]:
         """Return inputs of the node that broadcast, in one layout: channels first where one of them stands so."""
         tensors = [self.node.inputs[p] for p in positions]
         rank = max(len(self.tensor(t).shape) for t in tensors)
         computed = [t for t in tensors if not self.tensor(t).is_constant and len(self.tensor(t).shape) == 4]
-        first = rank == 4 and any(self.held(t).is_first for t in computed)
+        first = rank == 4 and any(self.stored(t).is_first for t in computed)
         return [self.beside(t, first) for t in tensors]
 
     def beside(self, t: int, first: bool) -> Value:
@@ -207,8 +272,8 @@ class Emitter(ABC):
         if tensor.data is not None:
             return self.weights(t, _beside(tensor.data, first), 0)
         if len(tensor.shape) == 4 or not first or not tensor.shape:
-            return self.laid(t, first)
-        value = self.reshaped(self.laid(t, False), (1,) * (4 - len(tensor.shape)) + tensor.shape)
+            return self.in_layout(t, first)
+        value = self.reshaped(self.in_layout(t, False), (1,) * (4 - len(tensor.shape)) + tensor.shape)
         return turned(self, value, first)
 
     def result(self, value: Value) -> None:
@@ -217,7 +282,7 @@ class Emitter(ABC):
         Raises:
             UnsupportedError: another activation than those that clamp.
         """
-        self.put(self.node.outputs[0], self.clamped(value, fused_activation(self.node)))
+        self.set_tensor(self.node.outputs[0], self.clamped(value, fused_activation(self.node)))
 
     def clamped(self, value: Value, activation: str) -> Value:
         """Return the value behind an activation that clamps; raises as `result`."""
@@ -232,8 +297,9 @@ class Emitter(ABC):
             value = self.pair("Max", value, self.like(value, "minimum", low))
             return value if high is None else self.pair("Min", value, self.like(value, "maximum", high))
         if high is None:
-            return self.add("Relu", [value])
-        return self.add("Clip", [value, self.like(value, "minimum", low), self.like(value, "maximum", high)])
+            return self.add("Relu", [value], label="relu")
+        bounds = [self.like(value, "minimum", low), self.like(value, "maximum", high)]
+        return self.add("Clip", [value, *bounds], label="clamp")
 
 
 def _beside(data: Array, first: bool) -> Array:
@@ -250,9 +316,14 @@ def turned(emitter: Emitter, value: Value, first: bool) -> Value:
     """Return an image in a layout; other values as they are."""
     if value.rank != 4 or value.is_first == first:
         return value
-    return emitter.transposed(value, TO_FIRST if first else TO_LAST, first)
+    return emitter.transposed(value, TO_FIRST if first else TO_LAST, first, "nchw" if first else "nhwc")
 
 
 def written_shape(shape: Sequence[int], first: bool) -> tuple[int, ...]:
     """Return a shape of the model in a layout."""
     return shape_first(shape) if first else tuple(shape)
+
+
+def is_same_order(shape: tuple[int, ...]) -> bool:
+    """Whether [N, C, H, W] and [N, H, W, C] have their elements in the same order."""
+    return shape[1] == 1 or (shape[2] == 1 and shape[3] == 1)

@@ -24,8 +24,8 @@ def transpose(e: Emitter) -> None:
 def concatenation(e: Emitter) -> None:
     """CONCATENATION: Concat; channels first where one operand stands so."""
     tensors, shape = e.node.inputs, e.output().shape
-    first = any(e.held(t).is_first for t in tensors)
-    values = [e.laid(t, first) for t in tensors]
+    first = any(e.stored(t).is_first for t in tensors)
+    values = [e.in_layout(t, first) for t in tensors]
     axis = e.node.attributes.integer("axis", 0)
     along = values[0].axis(axis)
     e.result(e.add("Concat", values, written_shape(shape, first), first=first, axis=along))
@@ -36,11 +36,11 @@ def pad(e: Emitter) -> None:
     x, amounts = e.at(0), e.constant_at(1).astype(int)
     order = TO_FIRST if x.is_first else range(x.rank)
     pads = e.whole("pads", [int(amounts[a][side]) for side in (0, 1) for a in order])
-    value = e.given(2)
+    value = e.optional(2)
     fill = []
     if value is not None:
         data = e.tensor(value).data
-        fill = [e.reshaped(e.laid(value, False), ()) if data is None else e.weights(value, data.reshape(()), 0)]
+        fill = [e.reshaped(e.in_layout(value, False), ()) if data is None else e.weights(value, data.reshape(()), 0)]
     e.result(e.add("Pad", [x, pads, *fill], written_shape(e.output().shape, x.is_first), mode="constant"))
 
 
@@ -89,9 +89,9 @@ def parts(e: Emitter, x: Value, axis: int) -> None:
     shapes = [written_shape(e.output(i).shape, x.is_first) for i in range(len(e.node.outputs))]
     along = x.axis(axis)
     sizes = e.whole("split", [shape[along] for shape in shapes])
-    found = e.several("Split", [x, sizes], [(shape, x.dtype) for shape in shapes], x.is_first, axis=along)
-    for t, value in zip(e.node.outputs, found, strict=True):
-        e.put(t, value)
+    values = e.add_multi("Split", [x, sizes], [(shape, x.dtype) for shape in shapes], x.is_first, axis=along)
+    for t, value in zip(e.node.outputs, values, strict=True):
+        e.set_tensor(t, value)
 
 
 def unpack(e: Emitter) -> None:
@@ -100,7 +100,7 @@ def unpack(e: Emitter) -> None:
     axis = e.node.attributes.integer("axis", 0) % x.rank
     for number, t in enumerate(e.node.outputs):
         index = e.whole(f"index_{number}", number)
-        e.put(t, e.add("Gather", [x, index], e.tensor(t).shape, first=False, axis=axis))
+        e.set_tensor(t, e.add("Gather", [x, index], e.tensor(t).shape, first=False, axis=axis))
 
 
 def pack(e: Emitter) -> None:

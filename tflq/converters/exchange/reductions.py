@@ -16,14 +16,12 @@ def reduced(kind: str) -> Rule:
     """Return the rule of a reduction of ONNX."""
 
     def rule(e: Emitter) -> None:
-        x, rank = e.at(0), len(e.tensor(e.node.inputs[0]).shape)
+        rank, keep = len(e.tensor(e.node.inputs[0]).shape), e.node.attributes.boolean("keep_dims", False)
         axes = sorted({int(a) % rank for a in e.constant_at(1).reshape(-1)})
-        keep = e.node.attributes.boolean("keep_dims", False)
         if not axes:
-            e.result(x)
+            e.result(e.at(0))
             return
-        if x.is_first and not (keep or axes == [1, 2]):
-            x = e.plain(0)
+        x = e.at(0) if keep or axes == [1, 2] else e.plain(0)
         shape = written_shape(e.output().shape, x.is_first)
         numbers = e.whole("axes", sorted(x.axis(a) for a in axes))
         found, of_bits = x, kind
@@ -62,9 +60,9 @@ def topk(e: Emitter) -> None:
     """TOPK_V2: the largest along the last axis, in order; of equal ones the first."""
     x, shape = e.plain(0), e.output().shape
     k = e.whole("k", [int(e.constant_at(1).flat[0])])
-    values, places = e.several("TopK", [x, k], [(shape, x.dtype), (shape, INT64)], False, axis=x.rank - 1)
-    e.put(e.node.outputs[0], values)
-    e.put(e.node.outputs[1], e.cast(places, e.output(1).dtype.storage))
+    values, places = e.add_multi("TopK", [x, k], [(shape, x.dtype), (shape, INT64)], False, axis=x.rank - 1)
+    e.set_tensor(e.node.outputs[0], values)
+    e.set_tensor(e.node.outputs[1], e.cast(places, e.output(1).dtype.storage))
 
 
 def l2_normalization(e: Emitter) -> None:

@@ -66,15 +66,15 @@ def _sequence(
         states = [zeros] * (2 if kind == "LSTM" else 1)
         inputs: Sequence[Value | None] = [x, *states, lengths, *named, e.number("bias", bias[None])]
         last = [((first, 1, cells), FLOAT32)] * len(states)
-        y = e.several(f"{kind}Sequence", inputs, [((first, 1, second, cells), FLOAT32), *last], x.is_first, **both)[0]
+        y = e.add_multi(f"{kind}Sequence", inputs, [((first, 1, second, cells), FLOAT32), *last], x.is_first, **both)[0]
     else:
         pair = np.concatenate([bias, np.zeros_like(bias)])[None]  # ONNX has one bias for the input, one for the state
         inputs = [x, *named, e.number("bias", pair)]
         if peepholes is not None:
             inputs = [*inputs, None, None, None, e.number("peepholes", peepholes[None])]
-        y = e.several(kind, inputs, [((first, 1, second, cells), FLOAT32)], x.is_first, **both)[0]
+        y = e.add_multi(kind, inputs, [((first, 1, second, cells), FLOAT32)], x.is_first, **both)[0]
     y = e.reshaped(y, (first, second, cells))
-    e.put(e.node.outputs[0], y if time_major != own else e.transposed(y, (1, 0, 2)))
+    e.set_tensor(e.node.outputs[0], y if time_major != own else e.transposed(y, (1, 0, 2)))
 
 
 def _activation(e: Emitter) -> str:

@@ -1,35 +1,111 @@
-"""Transposed and volume convolutions, products of activations, resized images, boxes."""
+"""Convolutions and pools, with windows over images and volumes."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from tflq.converters.exchange.emitter import (
-    FLOAT32,
-    INT32,
-    INT64,
-    Emitter,
-    ExchangeAttribute,
-    Rule,
-    Value,
-    written_shape,
-)
-from tflq.converters.exchange.moves import sliced
+from tflq.converters.exchange.emitter import Emitter, ExchangeAttribute, Rule, Value, written_shape
 from tflq.errors import UnsupportedError
+from tflq.graph import Array
+from tflq.interpreter.operands.sliding_windows import Window, window_of
 from tflq.interpreter.operands.windows import transposed_window
 
 _VOLUME_FIRST, _VOLUME_LAST = (0, 4, 1, 2, 3), (0, 2, 3, 4, 1)
 
 
+def conv_2d(e: Emitter) -> None:
+    """CONV_2D: Conv, weights [O, KH, KW, I/groups] -> [O, I/groups, KH, KW]."""
+    weights = e.constant_at(1)
+    groups = e.tensor(e.node.inputs[0]).shape[3] // weights.shape[3]
+    _convolution(e, np.transpose(weights, (0, 3, 1, 2)), groups)
+
+
+def depthwise_conv_2d(e: Emitter) -> None:
+    """DEPTHWISE_CONV_2D: Conv with a group for each channel, weights [1, KH, KW, I*m] -> [I*m, 1, KH, KW]."""
+    groups = e.tensor(e.node.inputs[0]).shape[3]
+    _convolution(e, np.transpose(e.constant_at(1), (3, 0, 1, 2)), groups)
+
+
+def _convolution(e: Emitter, data: Array, groups: int) -> None:
+    window, _ = _window_of_input(e, (data.shape[2], data.shape[3]))
+    operands = [e.first(0), e.weights(e.node.inputs[1], data, 0), *bias(e)]
+    options: dict[str, ExchangeAttribute] = {
+        "kernel_shape": window.kernel,
+        "strides": window.stride,
+        "dilations": window.dilation,
+        "pads": (window.top, window.left, window.bottom, window.right),
+        "group": groups,
+    }
+    e.result(e.add("Conv", operands, written_shape(e.output().shape, True), first=True, options=options))
+
+
+def bias(e: Emitter) -> list[Value]:
+    """Return the node's bias, input 2, if it has one.
+
+    Raises:
+        UnsupportedError: integers without a scale.
+    """
+    t = e.optional(2)
+    if t is None:
+        return []
+    tensor = e.tensor(t)
+    if tensor.dtype.is_integer and tensor.quantisation is None:
+        raise UnsupportedError(f"bias '{tensor.name}' has no scale; use form=float")
+    return [e.in_layout(t, False) if tensor.data is None else e.weights(t, tensor.data, 0)]
+
+
+def pool(kind: str, **options: ExchangeAttribute) -> Rule:
+    """Return the rule of AVERAGE_POOL_2D and MAX_POOL_2D; an average over the whole image is GlobalAveragePool."""
+
+    def rule(e: Emitter) -> None:
+        sizes = e.node.attributes
+        window, size = _window_of_input(e, (sizes.integer("filter_height"), sizes.integer("filter_width")))
+        x, shape = e.first(0), written_shape(e.output().shape, True)
+        is_whole = window.kernel == size and window.output_size(size) == (1, 1) and not any(window.padding)
+        if kind == "AveragePool" and e.simplifies and is_whole:
+            e.result(e.add("GlobalAveragePool", [x], shape))
+            return
+        strides, (bottom, right) = window.stride, (window.bottom, window.right)
+        if e.simplifies:
+            strides, (bottom, right) = _needed_window(window, size)
+        pads = (window.top, window.left, bottom, right)
+        how = {"kernel_shape": window.kernel, "strides": strides, "pads": pads, **options}
+        e.result(e.add(kind, [x], shape, options=how))
+
+    return rule
+
+
+def _window_of_input(e: Emitter, kernel: tuple[int, int]) -> tuple[Window, tuple[int, int]]:
+    """Return the node's window and (height, width) of its input."""
+    size = e.tensor(e.node.inputs[0]).shape[1:3]
+    return window_of(e.node.attributes, (size[0], size[1]), kernel), (size[0], size[1])
+
+
+def _needed_window(window: Window, size: tuple[int, int]) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return strides and the padding at the bottom and right that outputs read.
+
+    With this padding any stride results in the same outputs. The stride is written as 1 along an axis that the
+    window fills, since some tools limit strides.
+    """
+    strides, ends = list[int](), list[int]()
+    befores, afters = (window.top, window.left), (window.bottom, window.right)
+    axes = zip(size, window.kernel, window.stride, window.output_size(size), befores, afters, strict=True)
+    for length, taps, stride, outputs, before, after in axes:
+        end = min(after, max(0, (outputs - 1) * stride + taps - before - length))
+        ends.append(end)
+        strides.append(stride if length + before + end - taps else 1)
+    return (strides[0], strides[1]), (ends[0], ends[1])
+
+
 def biased(e: Emitter, value: Value, position: int, channels: int) -> Value:
     """Return the value plus the bias at a position, [O] as [1, O, 1, ...]; the value where there is none."""
-    t = e.given(position)
+    t = e.optional(position)
     if t is None:
         return value
     shape = (1, channels, *(1,) * (value.rank - 2))
     data = e.tensor(t).data
     if data is None:
-        return e.pair("Add", value, e.reshaped(e.laid(t, False), shape))
+        return e.pair("Add", value, e.reshaped(e.in_layout(t, False), shape))
     return e.pair("Add", value, e.weights(t, data.reshape(shape), 1))
 
 
@@ -78,81 +154,11 @@ def conv_3d(e: Emitter) -> None:
     e.result(e.transposed(biased(e, value, 2, shape[1]), _VOLUME_LAST))
 
 
-def batch_matmul(e: Emitter) -> None:
-    """BATCH_MATMUL: MatMul; adjoint operands are transposed."""
-    values = []
-    for position, key in enumerate(("adj_x", "adj_y")):
-        value = e.plain(position)
-        if e.node.attributes.boolean(key, False):
-            value = e.transposed(value, (*range(value.rank - 2), value.rank - 1, value.rank - 2))
-        values.append(value)
-    e.result(e.add("MatMul", values, e.output().shape, FLOAT32, False))
-
-
-def resize(mode: str) -> Rule:
-    """Return the rule of RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR: Resize to a size.
-
-    Nearest: TFLite takes floor(i * scale), floor((i + 0.5) * scale) with half-pixel centres, and rounds i * scale with
-    aligned corners, halves up.
-    """
-
-    def rule(e: Emitter) -> None:
-        x, shape, options = e.first(0), written_shape(e.output().shape, True), e.node.attributes
-        e.constant_at(1)
-        aligned, half = (options.boolean(key, False) for key in ("align_corners", "half_pixel_centers"))
-        place = "align_corners" if aligned else "half_pixel" if half else "asymmetric"
-        nearest = "round_prefer_ceil" if aligned or half else "floor"
-        how: dict[str, ExchangeAttribute] = {"mode": mode, "coordinate_transformation_mode": place}
-        if mode == "nearest":
-            how["nearest_mode"] = nearest
-        e.result(e.add("Resize", [x, None, None, e.whole("sizes", shape)], shape, options=how))
-
-    return rule
-
-
-def suppression(e: Emitter) -> None:
-    """NON_MAX_SUPPRESSION_V4 and V5 without soft scores: places and scores of the boxes, zeros behind them, count.
-
-    Raises:
-        UnsupportedError: soft suppression; an overlap of 0, at which TFLite drops boxes that do not meet at all.
-    """
-    has_scores = e.node.operator == "non_max_suppression_v5"
-    if has_scores and float(e.constant_at(5).flat[0]) != 0:
-        raise UnsupportedError("soft suppression (sigma above 0); hard suppression can be written")
-    boxes, scores, most = e.plain(0), e.plain(1), int(e.constant_at(2).flat[0])
-    overlap, least = (np.asarray(e.constant_at(p).reshape(1), np.float32) for p in (3, 4))
-    if overlap <= 0:
-        raise UnsupportedError(f"suppression from an overlap of {overlap[0]:g} on; above 0 can be written")
-    overlap = np.nextafter(overlap, np.float32(0))  # TFLite drops what reaches the limit, ONNX what exceeds it
-    inputs = [
-        e.reshaped(boxes, (1, *boxes.shape)),
-        e.reshaped(scores, (1, 1, *scores.shape)),
-        e.whole("most", [most]),
-        e.number("overlap", overlap),
-        e.number("score", least),
-    ]
-    found = e.add("NonMaxSuppression", inputs, (most, 3), INT64, center_point_box=0)
-    places = e.add("Gather", [found, e.whole("box", 2)], (most,), axis=1)
-    count = e.add("Gather", [e.add("Shape", [found], (2,), INT64), e.whole("first", 0)], (), axis=0)
-    e.put(e.node.outputs[0], e.cast(_filled(e, places, most), INT32))
-    if has_scores:
-        e.put(e.node.outputs[1], _filled(e, e.add("Gather", [scores, places], (most,), axis=0), most))
-    e.put(e.node.outputs[-1], e.cast(count, INT32))
-
-
-def _filled(e: Emitter, found: Value, most: int) -> Value:
-    """Return up to `most` entries with zeros behind them."""
-    zeros = e.number("zeros", np.zeros(most, found.dtype))
-    both = e.add("Concat", [found, zeros], (sum((*found.shape, *zeros.shape)),), axis=0)
-    return sliced(e, both, {0: slice(most)})
-
-
 RULES: dict[str, Rule] = {
-    "batch_matmul": batch_matmul,
+    "average_pool_2d": pool("AveragePool", count_include_pad=0),
+    "conv_2d": conv_2d,
     "conv_3d": conv_3d,
-    "non_max_suppression_v4": suppression,
-    "non_max_suppression_v5": suppression,
-    "resize_bilinear": resize("linear"),
-    "resize_nearest_neighbor": resize("nearest"),
+    "depthwise_conv_2d": depthwise_conv_2d,
+    "max_pool_2d": pool("MaxPool"),
     "transpose_conv": transpose_conv,
 }

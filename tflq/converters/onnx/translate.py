@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Iterator, Set
 from dataclasses import replace
 
 import numpy as np
 
 from tflq.converters import exchange
-from tflq.converters.onnx import windows
+from tflq.converters.exchange.emitter import Emitter, Rule
 from tflq.converters.onnx.model import OnnxGraph, OnnxNode, OnnxValue
 from tflq.converters.onnx.options import STATIC, OnnxOptions
-from tflq.converters.onnx.writer import Writer, is_quantised
+from tflq.converters.onnx.writer import Writer
 from tflq.converters.passes.batch import twice_the_batch
-from tflq.converters.passes.requirements import no_mapping, refuse
-from tflq.errors import GraphError, UnsupportedError
-from tflq.graph import ABSENT, Array, DType, Graph, Node
+from tflq.converters.passes.requirements import refuse
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, Graph
 
 SYMBOL = "N"
 
 
-Rule = Callable[[Writer], None]
+def layer_normalization(e: Emitter) -> None:
+    """LayerNormalization over the last axis: no operator of TFLite; targets recognize its parts."""
+    x, epsilon = e.plain(0), e.node.attributes.real("epsilon")
+    constants = [e.in_layout(t, False) for t in e.node.inputs[1:]]
+    e.result(e.add("LayerNormalization", [x, *constants], axis=x.rank - 1, epsilon=epsilon))
 
-_RULES: dict[str, Rule] = {
-    **exchange.RULES,
-    **dict.fromkeys(("reshape", "squeeze", "expand_dims"), windows.reshape),
-    "average_pool_2d": windows.average_pool_2d,
-    "conv_2d": windows.conv_2d,
-    "depthwise_conv_2d": windows.depthwise_conv_2d,
-    "fully_connected": windows.fully_connected,
-    "layer_normalization": windows.layer_normalization,
-    "max_pool_2d": windows.max_pool_2d,
-}
-_SCALED = (DType.INT4, DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32, DType.INT64)
-_PLAIN = (DType.FLOAT32, DType.INT8, DType.UINT8, DType.INT32, DType.INT64, DType.BOOL)
+
+_RULES: dict[str, Rule] = {**exchange.RULES, "layer_normalization": layer_normalization}
 
 
 def supported_operators() -> tuple[str, ...]:
@@ -72,27 +66,8 @@ def translate(graph: Graph, options: OnnxOptions | None = None) -> OnnxGraph:
 
 
 def _translated(graph: Graph, options: OnnxOptions | None) -> tuple[Writer, tuple[str, ...]]:
-    writer, problems = Writer(graph, options), list[str]()
-    for index, node in enumerate(graph.nodes):
-        writer.index = index
-        try:
-            _require(graph, node)
-            if all(writer.is_written(t) or t == ABSENT or graph.tensors[t].is_constant for t in node.inputs):
-                _RULES[node.operator](writer)
-        except (UnsupportedError, GraphError) as error:
-            problems.append(f"{graph.where(index)}: {error}")
-    return writer, tuple(problems)
-
-
-def _require(graph: Graph, node: Node) -> None:
-    if node.custom_code or node.operator not in _RULES:
-        raise UnsupportedError(no_mapping(node, f"no rule writes {node.operator} in ONNX"))
-    for t in (t for t in (*node.inputs, *node.outputs) if t != ABSENT):
-        tensor = graph.tensors[t]
-        if tensor.is_constant and tensor.dtype.is_integer and tensor.quantisation is None:
-            continue  # shapes, axes and counts, which rules read
-        if tensor.dtype not in (_SCALED if is_quantised(tensor) else _PLAIN):
-            raise UnsupportedError(f"tensor '{tensor.name}' is {tensor.dtype.value}, which cannot be written")
+    writer = Writer(graph, options)
+    return writer, writer.write(_RULES)
 
 
 def open_batch(one: OnnxGraph, two: OnnxGraph) -> OnnxGraph:

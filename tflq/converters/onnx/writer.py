@@ -11,13 +11,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.exchange.emitter import FLOAT32, Emitter, ExchangeAttribute, Value, turned, written_shape
+from tflq.converters.exchange.emitter import (
+    FLOAT32,
+    Emitter,
+    ExchangeAttribute,
+    Value,
+    is_same_order,
+    turned,
+    written_shape,
+)
 from tflq.converters.onnx.model import OnnxAttribute, OnnxGraph, OnnxNode, OnnxValue, tensor_names
 from tflq.converters.onnx.options import OnnxOptions
 from tflq.converters.onnx.weights import Codes, kept
 from tflq.converters.passes.patterns import TO_FIRST, TO_LAST
 from tflq.errors import UnsupportedError
-from tflq.graph import Affine, Array, DType, Graph, Tensor
+from tflq.graph import ABSENT, Affine, Array, DType, Graph, Node, Tensor
 from tflq.quoting import Names
 
 SINCE = {"Gelu": 20, "ScatterND:add": 16}
@@ -25,21 +33,23 @@ SINCE = {"Gelu": 20, "ScatterND:add": 16}
 _QUANTISED_SINCE = {
     DType.INT8: 13, DType.UINT8: 13, DType.INT32: 13, DType.INT16: 21, DType.UINT16: 21, DType.INT4: 21, DType.UINT4: 21
 }  # fmt: skip
+_SCALED = (DType.INT4, DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32, DType.INT64)
+_PLAIN = (DType.FLOAT32, DType.INT8, DType.UINT8, DType.INT32, DType.INT64, DType.BOOL)
 
 
 class Writer(Emitter):
-    """The state of one translation.
+    """The nodes and constants of one ONNX graph.
 
     Attributes:
-        graph: the model's graph.
-        options: opset and layout.
-        flattened: tensors that hold a flattened image in the order (c, h, w) -> (h, w, c) of that image.
+        options: Opset and layout.
     """
 
+    simplifies = True
+    refusal = "no rule writes {} in ONNX"
+
     def __init__(self, graph: Graph, options: OnnxOptions | None = None) -> None:
-        self.graph = graph
+        super().__init__(graph)
         self.options = options or OnnxOptions()
-        self.flattened: dict[int, tuple[int, int, int]] = {}
         self._names = Names()
         self._values = tensor_names(graph, self._names)
         self._nodes: list[OnnxNode] = []
@@ -54,9 +64,14 @@ class Writer(Emitter):
         """Whether the opset has an operator."""
         return kind in SINCE and self.options.opset >= SINCE[kind]
 
-    def name(self, t: int) -> str:
-        """Return the name of the value that holds a tensor."""
-        return self._values[t]
+    def require(self, node: Node) -> None:
+        """Check the types of a node's tensors."""
+        for t in (t for t in (*node.inputs, *node.outputs) if t != ABSENT):
+            tensor = self.tensor(t)
+            if tensor.is_constant and tensor.dtype.is_integer and tensor.quantisation is None:
+                continue  # shapes, axes and counts, which rules read
+            if tensor.dtype not in (_SCALED if is_quantised(tensor) else _PLAIN):
+                raise UnsupportedError(f"tensor '{tensor.name}' is {tensor.dtype.value}, which cannot be written")
 
     def is_written(self, t: int) -> bool:
         """Whether a tensor is an input, was computed, or is the state that a recurrent layer keeps."""
@@ -75,7 +90,7 @@ class Writer(Emitter):
         self._fresh.add(name)
         return name
 
-    def put(self, t: int, value: Value) -> None:
+    def set_tensor(self, t: int, value: Value) -> None:
         """Let a tensor be a value, quantised where the model quantises it."""
         tensor, name = self.tensor(t), self._values[t]
         if is_quantised(tensor):
@@ -89,7 +104,7 @@ class Writer(Emitter):
             self._nodes.append(OnnxNode("Identity", (value.name,), (name,), {}))
         self._stored[t] = replace(value, name=name)
 
-    def held(self, t: int) -> Value:
+    def stored(self, t: int) -> Value:
         """Return a tensor's real numbers, or its plain values, as they are there."""
         tensor = self.tensor(t)
         if tensor.data is not None:
@@ -103,10 +118,10 @@ class Writer(Emitter):
             self._fresh.discard(value.name)
         return self._real[t]
 
-    def laid(self, t: int, first: bool) -> Value:
+    def in_layout(self, t: int, first: bool) -> Value:
         """Return a tensor in a layout; made once."""
         if (t, first) not in self._turned:
-            self._turned[t, first] = turned(self, self.held(t), first)
+            self._turned[t, first] = turned(self, self.stored(t), first)
             self._fresh.discard(self._turned[t, first].name)
         return self._turned[t, first]
 
@@ -118,12 +133,13 @@ class Writer(Emitter):
         """Add a constant tensor of the model, rearranged, and what dequantises it."""
         return Value(self.read_constant(t, array, axis), array.shape, _type_of(self.tensor(t)))
 
-    def several(
+    def add_multi(
         self,
         kind: str,
         inputs: Sequence[Value | None],
         results: Sequence[tuple[tuple[int, ...], np.dtype[np.generic]]],
         first: bool,
+        label: str = "",  # noqa: ARG002 - the nodes have the names of their results
         **attributes: ExchangeAttribute,
     ) -> list[Value]:
         """Add a node."""
@@ -136,8 +152,8 @@ class Writer(Emitter):
 
     def in_order(self, t: int) -> Value:
         """Return a tensor with its elements in the model's own order, in either layout, for a Reshape."""
-        value = self.held(t)
-        return value if value.is_first and is_same_order(value.shape) else self.laid(t, False)
+        value = self.stored(t)
+        return value if value.is_first and is_same_order(value.shape) else self.in_layout(t, False)
 
     def read_constant(self, t: int, value: Array, axis: int = 0) -> str:
         """Add a constant tensor of the model, perhaps rearranged, and return its real value.
@@ -202,7 +218,7 @@ class Writer(Emitter):
         """Return an input or a constant in a layout; quantized values stay integers."""
         tensor = self.tensor(t)
         if not is_quantised(tensor):
-            return self.laid(t, first)
+            return self.in_layout(t, first)
         if tensor.data is None:
             return self._stored[t]
         value = Value(self.constant(self._values[t], tensor.data), tensor.shape, tensor.dtype.storage)
@@ -272,8 +288,3 @@ def _type_of(tensor: Tensor) -> np.dtype[np.generic]:
 def is_quantised(tensor: Tensor) -> bool:
     """Whether a tensor holds integers that stand for reals."""
     return isinstance(tensor.quantisation, Affine) and tensor.dtype.is_integer
-
-
-def is_same_order(shape: tuple[int, ...]) -> bool:
-    """Whether the elements of [N, C, H, W] come in the same order as those of [N, H, W, C]."""
-    return shape[1] == 1 or (shape[2] == 1 and shape[3] == 1)

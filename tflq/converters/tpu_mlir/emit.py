@@ -38,7 +38,7 @@ def artefacts_of(graph: Graph, source: Model) -> dict[str, bytes]:
     if not isinstance(graph.extra, TableOrigin):
         raise UnsupportedError("the graph has no calibration table: quantise it for tpu-mlir first")
     lowered = graph if all(n.params is not None for n in graph.nodes) else lower(graph, ARITHMETIC)
-    _, network = float_network(source.main)
+    network = float_network(source.main).onnx
     name = model_name(source)
     modes = _modes(lowered)
     files = {

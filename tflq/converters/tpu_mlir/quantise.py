@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tflq.converters.onnx import OnnxGraph, translate
+from tflq.converters.onnx import translate
 from tflq.converters.onnx.options import OnnxOptions
 from tflq.converters.passes import Pass, run_passes
-from tflq.converters.passes.patterns import computed_inputs
 from tflq.converters.passes.requirements import float_network as with_ranges
 from tflq.converters.passes.requirements import refuse
 from tflq.converters.passes.take_in import fuse_activations, with_padding
@@ -18,7 +17,6 @@ from tflq.converters.tpu_mlir.options import Deployment, LayerOptions
 from tflq.converters.tpu_mlir.passes.assemble import assemble
 from tflq.converters.tpu_mlir.passes.assembly import Ranges
 from tflq.converters.tpu_mlir.passes.expand import expand
-from tflq.converters.tpu_mlir.passes.forms import CHANNELS_LAST
 from tflq.converters.tpu_mlir.passes.fusions import (
     fold_bias,
     fold_constants,
@@ -28,10 +26,10 @@ from tflq.converters.tpu_mlir.passes.fusions import (
     fuse_softsign,
     merge_pointwise,
 )
-from tflq.converters.tpu_mlir.passes.moves import moves_of, reshaped_alone
+from tflq.converters.tpu_mlir.passes.moves import SeenNetwork, see_network
 from tflq.converters.tpu_mlir.passes.types import lines_of, lines_of_table, read_table, refuse_products, types_of
 from tflq.converters.tpu_mlir.passes.unify import spans_of
-from tflq.converters.tpu_mlir.tables import CalibrationTable, permutations, tensor_names
+from tflq.converters.tpu_mlir.tables import CalibrationTable
 from tflq.errors import OptionError
 from tflq.graph import Graph, validate
 
@@ -65,27 +63,15 @@ class TableOrigin:
     deployment: Deployment
 
 
-def float_network(graph: Graph) -> tuple[Graph, OnnxGraph]:
-    """Return the float graph with the ranges that a quantisation states, and the ONNX graph that goes with it.
+def float_network(graph: Graph) -> SeenNetwork:
+    """Return the float network as TPU-MLIR sees it, with the ranges that a quantization states.
 
     Raises:
         UnsupportedError: operators that ONNX or the target cannot take, all at once.
     """
     network = expand(with_ranges(graph))
     refuse(problems_of(network))
-    written = translate(network, OnnxOptions(opset=opset_of(network)))
-    return network, for_the_tool(written)
-
-
-def marked(network: Graph, written: OnnxGraph) -> Graph:
-    """Return the float graph, nodes marked whose first tensor of 4 axes the ONNX graph has with channels last."""
-    result = network.copy()
-    for index, node in enumerate(network.nodes):
-        tensors = (*(t for _, t in computed_inputs(network, node)), *node.outputs)
-        image = next((t for t in tensors if len(network.tensors[t].shape) == 4), None)
-        if image is not None and image not in written.first:
-            result.nodes[index] = replace(node, attributes=node.attributes.updated(**{CHANNELS_LAST: True}))
-    return result
+    return see_network(network, for_the_tool(translate(network, OnnxOptions(opset=opset_of(network)))))
 
 
 def opset_of(network: Graph) -> int:
@@ -103,40 +89,31 @@ def quantise_graph(graph: Graph, settings: Settings) -> Graph:
         InputError, FormatError: a calibration table that cannot be read.
     """
     options = read_options(LayerOptions, graph, settings)
-    network, written = float_network(graph)
-    path = options.whole.calibration_table
-    table = read_table(path, tensor_names(written)) if path else None
-    return quantise_network(network, written, table, options)
+    network, path = float_network(graph), options.whole.calibration_table
+    return quantise_network(network, read_table(path, network.names) if path else None, options)
 
 
-def quantise_network(
-    network: Graph, written: OnnxGraph, table: CalibrationTable | None, options: Options[LayerOptions]
-) -> Graph:
+def quantise_network(network: SeenNetwork, table: CalibrationTable | None, options: Options[LayerOptions]) -> Graph:
     """Return the quantised graph of a float network.
 
     Args:
         network: float32, with ranges where there is no table.
-        written: the ONNX graph that goes with it.
         table: the ranges; None for those of the network.
         options: of the target.
 
     Raises:
         UnsupportedError, OptionError: as `quantise_graph`.
     """
-    _refuse_modes_of_fused(network, options)
-    names, alone = tensor_names(written), reshaped_alone(network, written)
-    names |= {t: f"{names[x]}_r_Reshape" for t, x in alone.items()}
-    fused = run_passes(marked(network, written), _PASSES)
-    permuted = permutations(written)
-    operands = {(t, x): name for (t, x), name in permuted.operands.items() if not {t, x} & alone.keys()}
-    permuted = replace(permuted, operands=operands)
-    own = lines_of(fused, names) if table is None else lines_of_table(fused, names, permuted.cores, table)
-    spans = spans_of(fused, own, options.whole.asymmetric, moves_of(network, written))
+    _refuse_modes_of_fused(network.graph, options)
+    fused = run_passes(network.graph, _PASSES)
+    names, cores = network.names, network.cores
+    own = lines_of(fused, names) if table is None else lines_of_table(fused, names, cores, table)
+    spans = spans_of(fused, own, options.whole.asymmetric, network.moves)
     refuse_products(fused, spans, options)
     types = types_of(fused, spans, options.whole)
-    result = assemble(fused, Ranges(names, permuted, spans, types), options)
+    result = assemble(fused, Ranges(network, spans, types), options)
     validate(result, "tpu-mlir graph")
-    inside = (replace(own[t], name=name) for t, name in permuted.cores.items() if t in own)
+    inside = (replace(own[t], name=name) for t, name in cores.items() if t in own)
     lines = {line.name: line for line in (*own.values(), *inside)}
     return replace(result, extra=TableOrigin(CalibrationTable(tuple(lines.values())), options.whole.deployment()))
 

@@ -1,101 +1,14 @@
-"""TPU-MLIR's names of tensors and its tables: ranges of tensors, modes of layers (docs/tpu_mlir.md, 8)."""
+"""TPU-MLIR's tables: ranges of tensors, modes of layers (docs/tpu_mlir.md, 8)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.converters.onnx import OnnxGraph, OnnxNode
 from tflq.errors import FormatError
 from tflq.units import finite
-
-_SIX_GATE = "HardSigmoid"
-_GELU = ("Mul", "Mul", "Add", "Erf")
-_UNNAMED = ("Ceil",)
-"""Operators whose results TPU-MLIR calls as ONNX does."""
-
-
-def tool_names(network: OnnxGraph) -> dict[str, str]:
-    """Return value -> `<value>_<op type>`; graph inputs keep their names.
-
-    x * HardSigmoid(x) becomes one operator of TPU-MLIR, HardSwish.
-    """
-    writers = network.producers
-    names = {value.name: value.name for value in network.inputs}
-    gelus = {last.outputs[0] for last in writers.values() if _ends_gelu(last, writers)}
-    for value, node in writers.items():
-        kinds = {writers[operand].op_type for operand in node.inputs if operand in writers}
-        op_type = "HardSwish" if node.op_type == "Mul" and _SIX_GATE in kinds else node.op_type
-        op_type = "GELU" if value in gelus else op_type
-        names[value] = value if op_type in _UNNAMED else f"{value}_{op_type}"
-    return names
-
-
-def _ends_gelu(node: OnnxNode, writers: Mapping[str, OnnxNode], path: Sequence[str] = _GELU) -> bool:
-    """Whether a node is the last of x * (1 + erf(x / sqrt 2)) * 0.5; x may come from an Add or Mul, too."""
-    if node.op_type != path[0]:
-        return False
-    return len(path) == 1 or any(_ends_gelu(writers[v], writers, path[1:]) for v in node.inputs if v in writers)
-
-
-def tensor_names(network: OnnxGraph) -> dict[int, str]:
-    """Return tensor of the model -> TPU-MLIR's name of the value that holds it."""
-    named = tool_names(network)
-    return {t: named[value] for t, value in network.values.items() if value in named}
-
-
-_MOVERS = ("Transpose", "Reshape", "Identity")
-
-
-@dataclass(frozen=True)
-class Permutations:
-    """Where ONNX has a Transpose that the model does not have: TPU-MLIR permutes quantized values, not reals.
-
-    Attributes:
-        operands: (tensor that an operator computes, operand that reaches it permuted) -> TPU-MLIR's name of what
-            reaches it.
-        results: tensors that are permuted behind the operator that computes them.
-        cores: tensor that is permuted or reshaped behind its operator -> TPU-MLIR's name in front of that.
-    """
-
-    operands: Mapping[tuple[int, int], str] = field(default_factory=dict)
-    results: frozenset[int] = frozenset()
-    cores: Mapping[int, str] = field(default_factory=dict)
-
-
-def permutations(network: OnnxGraph) -> Permutations:
-    """Return where values are permuted between the operators of the model."""
-    writers, named = network.producers, tool_names(network)
-    own = {value: t for t, value in network.values.items()}
-    operands, results, cores = dict[tuple[int, int], str](), set[int](), dict[int, str]()
-
-    def back(value: str, is_first: bool) -> tuple[str, bool]:
-        """Go back through what moves data, to another tensor of the model or to an operator; was it permuted?"""
-        node, permuted = writers.get(value), False
-        while node is not None and node.op_type in _MOVERS and (is_first or value not in own):
-            permuted, value, is_first = permuted or node.op_type == "Transpose", node.inputs[0], False
-            node = writers.get(value)
-        return value, permuted
-
-    ends = {back(value, True)[0] for value in network.values.values()}
-    for t, value in network.values.items():
-        core, permuted = back(value, True)
-        if core in own and core != value:
-            operands.update({(t, own[core]): named[value]} if permuted else {})
-            continue
-        if core != value and core in named:
-            cores[t] = named[core]
-            results.update({t} if permuted else ())
-        nodes = [writers[core]] if core in writers else []
-        for node in nodes:
-            for x in node.inputs:
-                source, turned = back(x, False)
-                operands.update({(t, own[source]): named[x]} if turned and source in own else {})
-                nodes += [writers[source]] if source in writers and source not in ends else []
-    return Permutations(operands, frozenset(results), cores)
-
 
 _FIELDS = "name threshold min max"
 _SECTIONS = ("#int4_th", "#asym_op")

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from tflq.converters import exchange
-from tflq.converters.openvino.emit.layers import Layers
-from tflq.converters.openvino.emit.rules import RULES
+from tflq.converters.exchange.emitter import Emitter
+from tflq.converters.openvino.emit.layers import ROWS
 from tflq.converters.openvino.emit.writer import Writer
-from tflq.converters.openvino.ir import Builder, Layer, Network, Port
+from tflq.converters.openvino.ir import Layer, Network, Port
 from tflq.converters.openvino.ir.files import network_to_bytes
 from tflq.converters.openvino.options import OpenBatch
-from tflq.converters.passes.requirements import no_mapping
+from tflq.converters.passes.patterns import TO_FIRST, shape_first
 from tflq.converters.targets import Artefacts, model_name
-from tflq.errors import GraphError, UnsupportedError
-from tflq.graph import ABSENT, Affine, Array, Graph, Model, Node, Tensor
+from tflq.errors import UnsupportedError
+from tflq.graph import Affine, Array, Graph, Model, Tensor
 from tflq.interpreter.kernels.openvino.levels import rule_of
 from tflq.quoting import json_text
 from tflq.schemas import Json
@@ -24,9 +25,42 @@ from tflq.schemas import Json
 OPEN = -1
 
 
+def pad(e: Writer) -> None:
+    """PAD, PADV2: Pad; a float operand is transposed downstream of the constants of the amounts."""
+    if not e.is_named:
+        exchange.RULES["pad"](e)
+        return
+    amounts, shape = e.constant_at(1).astype(int), shape_first(e.output().shape)
+    order = TO_FIRST if len(shape) == 4 else range(len(shape))
+    ends = [e.port(e.whole(side, [amounts[a][i] for a in order])) for i, side in enumerate(("begin", "end"))]
+    fill = e.constant_at(2) if e.optional(2) is not None else np.zeros((), np.float32)
+    x, value = e.at(0), e.number("value", fill.astype(np.float32).reshape(()))
+    e.result(e.value(e.layer("Pad", [x, *ends, value], [(shape, x.dtype)], pad_mode="constant")[0], True))
+
+
+def prelu(e: Emitter) -> None:
+    """PRELU: PRelu with one slope for each channel.
+
+    Raises:
+        UnsupportedError: slopes that differ along other axes.
+    """
+    data, channels = e.constant_at(1), e.tensor(e.node.inputs[0]).shape[-1]
+    if data.size != 1 and (data.size != channels or data.shape[-1] != channels):
+        raise UnsupportedError(f"slopes of shape {data.shape}; PRelu takes one for each of {channels} channels")
+    e.result(e.add("PRelu", [e.at(0), e.number("slope", data.reshape(-1))]))
+
+
+_RULES: dict[str, Callable[[Writer], None]] = {
+    **exchange.RULES,
+    **dict.fromkeys(("pad", "padv2"), pad),
+    "fake_quantize": exchange.RULES["quantize"],
+    "prelu": prelu,
+}
+
+
 def supported_operators() -> tuple[str, ...]:
     """Return the operators that can be written, all or in part."""
-    return tuple(sorted({*RULES, *exchange.RULES}))
+    return tuple(sorted(_RULES))
 
 
 def translate(graph: Graph) -> Network:
@@ -47,42 +81,17 @@ def unsupported(graph: Graph) -> tuple[str, ...]:
 
 
 def _translated(graph: Graph) -> tuple[Network, tuple[str, ...]]:
-    writer, problems = Writer(graph, Builder(graph.name or "model")), list[str]()
+    writer, problems = Writer(graph, ROWS), list[str]()
     for t in graph.inputs:
         try:
-            writer.parameter(t)
+            writer.add_input(t)
         except UnsupportedError as error:
             problems.append(str(error))
-    layers = Layers(writer)
-    lost = {t for t in graph.inputs if not writer.is_written(t)}
-    for index, node in enumerate(graph.nodes):
-        layers.index = index
-        if node.outputs and all(graph.tensors[t].is_constant for t in node.outputs):
-            continue  # lowering knows the values: who reads them writes constants
-        rule, shared = RULES.get(node.operator), exchange.RULES.get(node.operator)
-        if shared is not None and _is_plain(graph, node):
-            rule = None  # ours are for real numbers
-        try:
-            if rule is None and shared is None:
-                raise UnsupportedError(no_mapping(node, "no layer of the IR is known"))
-            if lost.isdisjoint(node.inputs):
-                if rule is not None:
-                    rule(writer, node)
-                elif shared is not None:
-                    shared(layers)
-        except (UnsupportedError, GraphError) as error:
-            problems.append(f"{graph.where(index)}: {error}")
-        lost.update(t for t in node.outputs if not writer.is_written(t))
+    problems += writer.write(_RULES)
     for t in graph.outputs:
-        if not problems and not writer.tensor(t).is_variable:
-            writer.result(t)
+        if not problems and not graph.tensors[t].is_variable:
+            writer.add_output(t)
     return writer.builder.build(), tuple(problems)
-
-
-def _is_plain(graph: Graph, node: Node) -> bool:
-    """Whether a node computes on integers that are not quantised, or on truth values."""
-    tensors = [graph.tensors[t] for t in (*node.inputs, *node.outputs) if t != ABSENT]
-    return not any(t.dtype.is_floating or t.quantisation is not None for t in tensors)
 
 
 COMPILE = {"INFERENCE_PRECISION_HINT": "f32"}

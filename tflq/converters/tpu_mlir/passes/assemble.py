@@ -54,7 +54,7 @@ def assemble(
     graph.name = source.name
     graph.inputs = tuple(assembly.add(t, DType.FLOAT32, None) for t in source.inputs)
     for index, node in enumerate(source.nodes):
-        engine = engine_of(source, node, ranges.spans, options, ranges.names)
+        engine = engine_of(source, node, ranges.spans, options, ranges.seen.names)
         try:
             _layer(assembly, node, engine)
         except UnsupportedError as error:
@@ -124,7 +124,7 @@ def _move(assembly: Assembly, node: Node) -> None:
     """What moves data runs in the type that it finds, but what is permuted on the way becomes integers."""
     first, t = node.inputs[0], node.outputs[0]
     moved = assembly.made[first][0]
-    if (t, first) in assembly.ranges.permuted.operands and assembly.graph.tensors[moved].dtype.is_floating:
+    if (t, first) in assembly.ranges.seen.operands and assembly.graph.tensors[moved].dtype.is_floating:
         moved = assembly.integers(first, assembly.names[t])
     source = assembly.graph.tensors[moved]
     affine = source.quantisation if isinstance(source.quantisation, Affine) else None
@@ -179,7 +179,7 @@ def _concatenation(assembly: Assembly, node: Node) -> None:
     for source in node.inputs:
         if not _is_computed(assembly, source):
             raise UnsupportedError("a constant is joined to activations; only activations can be")
-        arriving = assembly.ranges.permuted.operands.get((t, source), assembly.names[source])
+        arriving = assembly.ranges.seen.operands.get((t, source), assembly.names[source])
         rescaled = f"{arriving}_to_{name}"
         codes = assembly.integers(source, rescaled)
         if assembly.types[source] != affine:

@@ -11,8 +11,8 @@ from tflq.converters.passes.rewrite import constant
 from tflq.converters.settings import Options
 from tflq.converters.tpu_mlir.options import LayerOptions
 from tflq.converters.tpu_mlir.passes.engines import F16, F32, INT8, Engine
+from tflq.converters.tpu_mlir.passes.moves import SeenNetwork
 from tflq.converters.tpu_mlir.passes.unify import Span
-from tflq.converters.tpu_mlir.tables import Permutations
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, Attributes, DType, Graph, Node, Tensor
 from tflq.interpreter.kernels.tpu_mlir.multiplier import MANUAL
@@ -36,14 +36,12 @@ class Ranges:
     """What is known of a fused graph's tensors.
 
     Attributes:
-        names: tensor -> what TPU-MLIR calls it.
-        permuted: where ONNX has a Transpose that the model does not have.
+        seen: Names and permutations of the network.
         spans: ranges after unification.
         types: what they become in integers.
     """
 
-    names: Mapping[int, str]
-    permuted: Permutations
+    seen: SeenNetwork
     spans: Mapping[int, Span]
     types: Mapping[int, Affine]
 
@@ -73,7 +71,7 @@ class Assembly:
     @property
     def names(self) -> Mapping[int, str]:
         """Tensor of the source -> what TPU-MLIR calls it."""
-        return self.ranges.names
+        return self.ranges.seen.names
 
     @property
     def types(self) -> Mapping[int, Affine]:
@@ -109,7 +107,7 @@ class Assembly:
     def operand(self, t: int, dtype: DType, node: Node) -> int:
         """Return the tensor as reals for a layer; what is permuted on the way there has been integers."""
         reader = self.names[node.outputs[0]]
-        if (node.outputs[0], t) not in self.ranges.permuted.operands:
+        if (node.outputs[0], t) not in self.ranges.seen.operands:
             return self.fetch(t, dtype, None, reader)
         codes = self.integers(t, reader)
         if self.made[t][0] == codes:
@@ -121,7 +119,7 @@ class Assembly:
 
     def core(self, t: int) -> str:
         """Return TPU-MLIR's name of what an operator computes, in front of the layer that permutes it."""
-        return self.ranges.permuted.cores.get(t, self.names[t])
+        return self.ranges.seen.cores.get(t, self.names[t])
 
     def result(self, t: int, dtype: DType) -> int:
         """Add a tensor of reals that a layer computes; integers stand behind it where it is permuted then.
@@ -130,7 +128,7 @@ class Assembly:
             t: of the source.
             dtype: of the reals.
         """
-        if t not in self.ranges.permuted.results:
+        if t not in self.ranges.seen.results:
             return self.add(t, dtype, None, self.core(t))
         self.behind[t] = self.graph.add_tensor(Tensor(self.core(t), self.source.tensors[t].shape, dtype))
         return self.behind[t]

@@ -1,65 +1,126 @@
-"""What TPU-MLIR's one layer in front of an operand moves (docs/tpu_mlir.md, 3)."""
+"""A float network as TPU-MLIR sees it through its ONNX graph: names, permutations, moves (docs/tpu_mlir.md, 3)."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from tflq.converters.onnx import OnnxGraph, OnnxNode
-from tflq.converters.passes.patterns import shape_first
+from tflq.converters.passes.patterns import computed_inputs, shape_first
+from tflq.converters.tpu_mlir.names import tool_names
+from tflq.converters.tpu_mlir.passes.forms import CHANNELS_LAST
 from tflq.graph import Graph
 
-Moves = dict[int, tuple[int, ...]]
+Moves = Mapping[int, tuple[int, ...]]
+_MOVERS = ("Transpose", "Reshape", "Identity")
 
 
-def moves_of(network: Graph, written: OnnxGraph) -> Moves:
-    """Return tensor -> what shares its values up to and with the input of the one layer that moves it to its reader.
+@dataclass(frozen=True, eq=False)
+class SeenNetwork:
+    """A float network, and per tensor the facts of the ONNX graph that TPU-MLIR reads.
+
+    ONNX has Transposes that the model does not have: TPU-MLIR permutes quantized values there.
+
+    Attributes:
+        graph: Float network; nodes with images in the model's layout have the attribute CHANNELS_LAST.
+        onnx: ONNX graph of the network, the file that TPU-MLIR reads.
+        names: Tensor -> TPU-MLIR's name of it.
+        operands: (output of a node, operand that is permuted on its way to it) -> TPU-MLIR's name of its value.
+        results: Tensors that are permuted downstream of the operator that computes them.
+        cores: Tensor that is permuted or reshaped downstream of its operator -> TPU-MLIR's name of its result.
+        moves: Tensor -> tensors with the same values, up to the input of the layer that moves them to its consumer.
+    """
+
+    graph: Graph
+    onnx: OnnxGraph
+    names: Mapping[int, str]
+    operands: Mapping[tuple[int, int], str]
+    results: frozenset[int]
+    cores: Mapping[int, str]
+    moves: Moves
+
+
+def see_network(graph: Graph, onnx: OnnxGraph) -> SeenNetwork:
+    """Return the network as TPU-MLIR sees it.
 
     TPU-MLIR makes one layer of reshapes in a row, of transpositions in a row, and of an image (or rows) whose channels
-    are brought to the back, reshaped there without touching them, and brought to the front again: that is a reshape
-    of its own. What is read elsewhere on the way stays a layer of its own.
+    are moved last, reshaped without a change of channels, and moved back: that is a separate reshape, called
+    `<name of its input>_r_Reshape`, without permutations around it. A value with another consumer ends a layer.
 
     Args:
-        network: the float graph.
-        written: the ONNX graph that goes with it.
+        graph: Float network.
+        onnx: ONNX graph of the network.
     """
-    chains = _Chains(network, written)
-    found: Moves = {}
-    for node in written.nodes:
-        for value in node.inputs if node.op_type not in ("Transpose", "Reshape") else ():
-            if moved := chains.one_layer(value):
-                found.setdefault(chains.nearest(value), moved)
-    return found
+    return _Reader(graph, onnx).read()
 
 
-def reshaped_alone(network: Graph, written: OnnxGraph) -> dict[int, int]:
-    """Return what a reshape writes that leaves the channels -> what it reads: nothing is permuted around it.
+class _Reader:
+    """The ways back from a value of the ONNX graph through the nodes that move it."""
 
-    TPU-MLIR moves reals or quantized values there as they are, in a layer called `<name of what it reads>_r_Reshape`.
+    def __init__(self, graph: Graph, onnx: OnnxGraph) -> None:
+        self._graph, self._onnx = graph, onnx
+        self._writers, self._named = onnx.producers, tool_names(onnx)
+        self._own = {value: t for t, value in onnx.values.items()}
+        self._reads = Counter(v for node in onnx.nodes for v in node.inputs)
+        self._reads.update(value.name for value in onnx.outputs)
 
-    Args:
-        network: the float graph.
-        written: the ONNX graph that goes with it.
-    """
-    chains = _Chains(network, written)
-    found = (chains.around(node.outputs[0]) for node in written.nodes)
-    return dict(pair for pair in found if pair is not None)
+    def read(self) -> SeenNetwork:
+        """Return the network with its facts."""
+        names = {t: self._named[value] for t, value in self._onnx.values.items() if value in self._named}
+        reshaped = dict(pair for node in self._onnx.nodes if (pair := self.around(node.outputs[0])) is not None)
+        operands, results, cores = self._permutations()
+        operands = {(t, x): name for (t, x), name in operands.items() if not {t, x} & reshaped.keys()}
+        names |= {t: f"{names[x]}_r_Reshape" for t, x in reshaped.items()}
+        return SeenNetwork(self._marked(), self._onnx, names, operands, frozenset(results), cores, self._moves())
 
+    def _marked(self) -> Graph:
+        """Return the graph; a node is marked if its first tensor of 4 axes has channels last in the ONNX graph."""
+        result = self._graph.copy()
+        for index, node in enumerate(self._graph.nodes):
+            tensors = (*(t for _, t in computed_inputs(self._graph, node)), *node.outputs)
+            image = next((t for t in tensors if len(self._graph.tensors[t].shape) == 4), None)
+            if image is not None and image not in self._onnx.first:
+                result.nodes[index] = replace(node, attributes=node.attributes.updated(**{CHANNELS_LAST: True}))
+        return result
 
-class _Chains:
-    """The ways back from a value through what moves it."""
+    def _permutations(self) -> tuple[dict[tuple[int, int], str], set[int], dict[int, str]]:
+        """Return operands, results and cores of the network."""
+        operands, results, cores = dict[tuple[int, int], str](), set[int](), dict[int, str]()
+        ends = {self._origin(value, True)[0] for value in self._own}
+        for t, value in self._onnx.values.items():
+            core, permuted = self._origin(value, True)
+            if core in self._own and core != value:
+                operands.update({(t, self._own[core]): self._named[value]} if permuted else {})
+                continue
+            if core != value and core in self._named:
+                cores[t] = self._named[core]
+                results.update({t} if permuted else ())
+            nodes = [self._writers[core]] if core in self._writers else []
+            for node in nodes:
+                for x in node.inputs:
+                    source, turned = self._origin(x, False)
+                    operands.update({(t, self._own[source]): self._named[x]} if turned and source in self._own else {})
+                    nodes += [self._writers[source]] if source in self._writers and source not in ends else []
+        return operands, results, cores
 
-    def __init__(self, network: Graph, written: OnnxGraph) -> None:
-        self._network, self._written = network, written
-        self._writers = written.producers
-        self._own = {value: t for t, value in written.values.items()}
-        self._reads = Counter(v for node in written.nodes for v in node.inputs)
-        self._reads.update(value.name for value in written.outputs)
+    def _origin(self, value: str, is_first: bool) -> tuple[str, bool]:
+        """Return the tensor of the model or operator that a value is moved from, and whether it is permuted."""
+        node, permuted = self._writers.get(value), False
+        while node is not None and node.op_type in _MOVERS and (is_first or value not in self._own):
+            permuted, value, is_first = permuted or node.op_type == "Transpose", node.inputs[0], False
+            node = self._writers.get(value)
+        return value, permuted
 
-    def nearest(self, value: str) -> int:
-        """Return the tensor of the model that a value holds, as it is or moved."""
-        while value not in self._own:
-            value = self._writers[value].inputs[0]
-        return self._own[value]
+    def _moves(self) -> Moves:
+        moves = dict[int, tuple[int, ...]]()
+        for node in self._onnx.nodes:
+            for value in node.inputs if node.op_type not in ("Transpose", "Reshape") else ():
+                if moved := self.one_layer(value):
+                    while value not in self._own:
+                        value = self._writers[value].inputs[0]
+                    moves.setdefault(self._own[value], moved)
+        return moves
 
     def one_layer(self, value: str) -> tuple[int, ...]:
         """Return the tensors of the model in front of a value, up to the input of the layer that moves it."""
@@ -105,9 +166,9 @@ class _Chains:
         source = "" if first is None else first.inputs[0]
         if first is None or source not in self._own or not _is_to_back(first):
             return []
-        t, shape = self._own[source], self._written.constants[self._writers[shaped].inputs[1]]
-        old = self._network.tensors[t].shape
-        old = shape_first(old) if t in self._written.first else old
+        t, shape = self._own[source], self._onnx.constants[self._writers[shaped].inputs[1]]
+        old = self._graph.tensors[t].shape
+        old = shape_first(old) if t in self._onnx.first else old
         return [shaped, *inner, source] if (shape[0], shape[-1]) == old[:2] else []
 
 
