@@ -20,7 +20,7 @@ from artefacts.conversions import Conversion
 from artefacts.worker import Result
 
 ROOT = Path(__file__).resolve().parents[2]
-FORMAT = 1
+FORMAT = 2
 """Version of cached results; raise it if the worker's answers change."""
 
 Results = dict[Conversion, Result]

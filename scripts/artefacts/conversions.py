@@ -27,8 +27,8 @@ SETTINGS: dict[str, tuple[tuple[str, ...], ...]] = {
 FOLDERS = ("models", "cases/keras", "zoo")
 """Folders of models below the one that TFLQ_DATA names."""
 
-QUICK_BYTES = 400_000
-"""Size in bytes of the largest file that `--quick` takes."""
+QUICK_NODES = 100
+"""Number of nodes of the largest graph that `--quick` takes."""
 
 Conversion = tuple[str, tuple[str, ...]]
 """Target and its settings."""
@@ -58,22 +58,24 @@ def list_models(paths: Sequence[Path], pattern: str | None) -> list[Path]:
 
 
 def choose_quick(files: Iterable[Path]) -> list[Path]:
-    """Return a subset of files in which every operator and every pair of neighbors of all files occurs.
+    """Return a subset of files with every operator and every pair of neighbors of all files.
 
-    Files are added greedily: always the one with the most new features per node. A feature is an operator with the
-    types of its operands, or a producer and its consumer. Files larger than QUICK_BYTES are omitted.
+    A feature is an operator with the types of its operands, or a producer and its consumer. The file with the most new
+    features per node is added until no feature is missing. Files of more than QUICK_NODES nodes are omitted.
     """
     features: dict[Path, frozenset[object]] = {}
+    nodes: dict[Path, int] = {}
     for file in files:
-        if file.stat().st_size <= QUICK_BYTES:
-            try:
-                features[file] = frozenset(_features(read_model(os.fspath(file)).main))
-            except TflqError:
-                continue
+        try:
+            graph = read_model(os.fspath(file)).main
+        except TflqError:
+            continue
+        if len(graph.nodes) <= QUICK_NODES:
+            features[file], nodes[file] = frozenset(_features(graph)), len(graph.nodes)
     chosen: list[Path] = []
     missing = set().union(*features.values())
     while missing:
-        best = max(features, key=lambda file: (len(features[file] & missing) / (8 + len(features[file])), str(file)))
+        best = max(features, key=lambda file: (len(features[file] & missing) / (8 + nodes[file]), str(file)))
         chosen.append(best)
         missing -= features.pop(best)
     return sorted(chosen)

@@ -2,7 +2,7 @@
 
 A request is a JSON object: `checkout` (the folder that tflq must be imported from), `model` (path of a .tflite file)
 and `conversions` (pairs of a target and its settings). The answer has an object for each conversion, in order: `files`
-(name -> SHA-256), `tensors` (name -> digest of its values for the samples) and `seconds`; `refused` (class and message
+(name -> SHA-256), `tensors` (name -> digest of its values for the samples) and `seconds` of processor time; `refused` (class and message
 of the exception) if the conversion failed, `unrun` if the samples could not be run. A float model without ranges is
 calibrated with seeded random samples. The working directory is the model's folder: artefacts see the file's name only.
 
@@ -68,9 +68,9 @@ def convert_model(path: Path, conversions: list[tuple[str, list[str]]]) -> list[
         return [Result(refused=_words(error), seconds=0.0) for _ in conversions]
     results = []
     for target, settings in conversions:
-        start = time.perf_counter()
+        start = time.process_time()
         result = _convert(model, ranged, target, settings)
-        results.append(Result(**result, seconds=time.perf_counter() - start))
+        results.append(Result(**result, seconds=time.process_time() - start))
     return results
 
 
