@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support import command
-from tests.support.command import Outcome
+from tests.support.command import Outcome, tflq_process
 from tests.support.digits_problem import write_labelled
 from tests.support.tracked import ROOT
 from tflq.api.demo import demo_model_path
@@ -52,7 +51,7 @@ def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tflq(installed: Path, tmp_path: Path):
     def run(*arguments: object) -> Outcome:
         path = os.pathsep.join((str(ROOT), str(installed)))
-        return command.tflq(*arguments, cwd=tmp_path, environment={"PYTHONPATH": path})
+        return tflq_process(*arguments, cwd=tmp_path, environment={"PYTHONPATH": path})
 
     return run
 
