@@ -103,12 +103,12 @@ def test_explain_ends_in_what_the_engine_stored(tflq, tmp_path: Path, operator: 
 
 def test_sensitivity_and_search_use_its_widths(tflq, digits: Path) -> None:
     fixed = [x for layer in range(1, 5) for x in ("--layer", f"{layer}:weight_bits=8")]
-    data = ("--data", digits, "--jobs", 2)
-    found = tflq("sensitivity", MODEL, *TARGET, *fixed, *data, "--json")
+    data = ("--data", digits)
+    found = tflq("sensitivity", MODEL, *TARGET, *fixed, *data, "--jobs", 2, "--json")
     assert found.status == 0, found.err
     bits = {bits for layer in found.json["layers"] for bits in layer["results"]}
     assert bits == {"6", "4", "3", "2"}
-    assert tflq("search", MODEL, *TARGET, *fixed, *data, "--at-least", 50).status == 0
+    assert tflq("search", MODEL, *TARGET, *fixed, *data, "--jobs", 1, "--at-least", 50).status == 0
 
 
 def test_its_command(tflq) -> None:
