@@ -16,6 +16,7 @@ from tests.support.command import tflq as command
 from tests.support.tracked import ROOT
 from tflq.analysis.model_difference import Finding
 from tflq.errors import InputError, TflqWarning, UsageError
+from tflq.interpreter import kernel_files
 
 DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
 
@@ -103,7 +104,8 @@ def test_calibrate_gives_ranges(tmp_path: Path) -> None:
         tflq.calibrate(ranged, colour=1)
 
 
-def test_kernels_are_loaded_from_files(tmp_path: Path) -> None:
+def test_kernels_are_loaded_from_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_files, "_loaded", {})
     (tmp_path / "kernels.py").write_text("from pathlib import Path\nPath(__file__).with_name('ran').touch()\n")
     tflq.load_kernels(tmp_path / "kernels.py")
     assert (tmp_path / "ran").exists()

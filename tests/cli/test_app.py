@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command import tflq
+from tests.support.command import tflq, tflq_process
 from tests.support.tracked import ROOT
 from tflq import __version__
 from tflq.cli import main
@@ -118,7 +118,7 @@ def test_output_does_not_depend_on_the_width(columns: str) -> None:
 
 
 def test_ascii_terminals_are_served() -> None:
-    done = tflq("inspect", DIGITS, environment={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
+    done = tflq_process("inspect", DIGITS, environment={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
     assert (done.status, done.err) == (0, "")
 
 

@@ -11,6 +11,7 @@ import pytest
 import tflq
 from tests.support import c_compiler
 from tests.support.command import tflq as command
+from tests.support.command import tflq_process
 from tests.support.tracked import ROOT
 from tflq.errors import OptionError
 
@@ -31,7 +32,7 @@ def test_run_writes_the_same_tensors(target: tuple[str, ...], tmp_path: Path) ->
 
 
 def test_without_a_compiler_a_line_says_so(tmp_path: Path) -> None:
-    done = command("run", DIGITS, "--backend", "c", cwd=tmp_path, environment={"CC": "no-such-compiler"})
+    done = tflq_process("run", DIGITS, "--backend", "c", cwd=tmp_path, environment={"CC": "no-such-compiler"})
     assert done.status == 0
     assert "CC=no-such-compiler is not found; install one, or name it in CC; numpy runs instead" in done.err
     assert len(done.err.splitlines()) == 1

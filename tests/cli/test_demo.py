@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command import tflq
+from tests.support.command import Outcome, tflq
 from tests.support.tracked import ROOT
 from tflq.cli import main
 from tflq.converters.targets import target_names
@@ -19,8 +19,13 @@ from tflq.converters.targets import target_names
 DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
 
 
-def test_story(oracle: object) -> None:
-    done = tflq("demo")
+@pytest.fixture(scope="module")
+def done(oracle: object) -> Outcome:
+    """The demo as it prints."""
+    return tflq("demo")
+
+
+def test_story(done: Outcome) -> None:
     assert (done.status, done.err) == (0, "")
     assert re.search(r"^  0 of \d{6,} elements differ from TFLite$", done.out, re.MULTILINE)
     for name in ("as is", *target_names()):
@@ -29,11 +34,11 @@ def test_story(oracle: object) -> None:
     assert max(map(len, told)) < 120
 
 
-def test_commands_of_the_story_run(oracle: object) -> None:
+def test_commands_of_the_story_run(done: Outcome, quick: bool) -> None:
     start = f"  {sys.executable} -m tflq "
-    lines = [line.strip() for line in tflq("demo").out.splitlines() if line.startswith(start)]
+    lines = [line.strip() for line in done.out.splitlines() if line.startswith(start)]
     assert len(lines) >= 4
-    for line in lines[:2]:
+    for line in lines[: 1 if quick else 2]:
         subprocess.run(shlex.split(line), cwd=ROOT, check=True, capture_output=True)
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.command import tflq
 from tests.support.tracked import ROOT
 from tflq.cli.output import GAP, fitted
 from tflq.units import short
@@ -89,13 +90,5 @@ def test_a_terminal_gets_lines_of_its_width(columns: int) -> None:
 
 def test_wide_shows_all_on_a_terminal() -> None:
     lines = on_terminal(40, "inspect", DIGITS, "--wide", "--tensors")
-    whole = subprocess.run(
-        [sys.executable, "-m", "tflq", "inspect", str(DIGITS), "--wide", "--tensors"],
-        cwd=ROOT,
-        capture_output=True,
-        encoding="utf-8",
-        check=True,
-        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
-    ).stdout.splitlines()
-    assert lines == whole
+    assert lines == tflq("inspect", DIGITS, "--wide", "--tensors").out.splitlines()
     assert not any("..." in line for line in lines)

@@ -74,7 +74,7 @@ COMMANDS = {
         "suffers most at 2 bits",
     ),
     "search": (
-        ("search", DIGITS, "-t", "gap9-ne16", "--data", "digits", "--jobs", "1", "--at-least", "80"),
+        ("search", DIGITS, "-t", "gap9-ne16", "--data", "digits", "--jobs", "1", "--at-least", "80", "--widths", "2,8"),
         "The smallest setting that keeps what is asked has ",
     ),
     "bench": (("bench", "-m", DIGITS, "-d", "digits", "-t", "gap9-ne16"), "the lowest target is gap9-ne16"),

@@ -64,8 +64,9 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return root
 
 
-def run(folder: Path, command: str, *arguments: object) -> Outcome:
-    return tflq(command, "m.tflite", "-t", "gap9-ne16", "--widths", "2,4,8", "-d", "data.json", *arguments, cwd=folder)
+def run(folder: Path, command: str, *arguments: object, jobs: int = 1) -> Outcome:
+    chosen = ("-t", "gap9-ne16", "--widths", "2,4,8", "-d", "data.json", "-j", jobs)
+    return tflq(command, "m.tflite", *chosen, *arguments, cwd=folder)
 
 
 def benched(folder: Path, bits: list[int]) -> float:
@@ -80,9 +81,9 @@ def is_texts(folder: Path) -> bool:
     return bool(json.loads((folder / "data.json").read_text())["labels"] == "texts")
 
 
-def test_search(folder: Path) -> None:
+def test_search(folder: Path, quick: bool) -> None:
     name, bound = ("wer", ("--at-most", 70)) if is_texts(folder) else ("miou", ("--at-least", 0.3))
-    found = run(folder, "search", *bound, "-j", 2, "--json").json
+    found = run(folder, "search", *bound, "--json", jobs=1 if quick else 2).json
     assert (found["required"]["metric"], found["required"]["score"]) == (name, bound[1])
     assert found["chosen"] is not None
     scores = {tuple(point["bits"]): point["score"] for point in found["points"]}

@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support import command
-from tests.support.command import Outcome
+from tests.support.command import Outcome, tflq_process
 from tests.support.digits_problem import write_labelled
 from tests.support.tracked import ROOT
 from tflq.api.demo import demo_model_path
@@ -52,7 +51,7 @@ def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tflq(installed: Path, tmp_path: Path):
     def run(*arguments: object) -> Outcome:
         path = os.pathsep.join((str(ROOT), str(installed)))
-        return command.tflq(*arguments, cwd=tmp_path, environment={"PYTHONPATH": path})
+        return tflq_process(*arguments, cwd=tmp_path, environment={"PYTHONPATH": path})
 
     return run
 
@@ -104,12 +103,12 @@ def test_explain_ends_in_what_the_engine_stored(tflq, tmp_path: Path, operator: 
 
 def test_sensitivity_and_search_use_its_widths(tflq, digits: Path) -> None:
     fixed = [x for layer in range(1, 5) for x in ("--layer", f"{layer}:weight_bits=8")]
-    data = ("--data", digits, "--jobs", 2)
-    found = tflq("sensitivity", MODEL, *TARGET, *fixed, *data, "--json")
+    data = ("--data", digits)
+    found = tflq("sensitivity", MODEL, *TARGET, *fixed, *data, "--jobs", 2, "--json")
     assert found.status == 0, found.err
     bits = {bits for layer in found.json["layers"] for bits in layer["results"]}
     assert bits == {"6", "4", "3", "2"}
-    assert tflq("search", MODEL, *TARGET, *fixed, *data, "--at-least", 50).status == 0
+    assert tflq("search", MODEL, *TARGET, *fixed, *data, "--jobs", 1, "--at-least", 50).status == 0
 
 
 def test_its_command(tflq) -> None:

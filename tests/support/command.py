@@ -1,16 +1,25 @@
-"""Runs the command line in a process of its own, as a user does."""
+"""Runs the command line: in this process, which takes no time to start, or in a process of its own, as a user does."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support.tracked import ROOT
+
+PROGRAM = ROOT / "tflq" / "__main__.py"
 
 
 @dataclass(frozen=True)
@@ -53,8 +62,68 @@ def facts_text(report: dict[str, Any]) -> str:
 
 
 def tflq(*arguments: object, cwd: Path | None = None, environment: dict[str, str] | None = None) -> Outcome:
-    """Run `tflq` with these arguments."""
+    """Run `tflq` with these arguments in this process.
+
+    Standard input is empty; streams, variables of the environment, the folder, context variables and the filters of
+    warnings are those of a process that starts, and are restored after the command. Caches of modules stay: a test of
+    what a process reads once (CC, kernels from files, entry points) uses `tflq_process`, and so does a test of signals,
+    terminals, encodings and the interpreter.
+    """
+    from tflq.cli import main
+
+    words = list(map(str, arguments))
+    out, err = _Stream(), _Stream()
+    with pytest.MonkeyPatch.context() as patch, _warnings_of_a_process(err):
+        for name, stream in (("stdin", _Stream()), ("stdout", out), ("stderr", err), ("argv", [str(PROGRAM), *words])):
+            patch.setattr(sys, name, stream)
+        for name, value in (environment or {}).items():
+            patch.setenv(name, value)
+        if cwd is not None:
+            patch.chdir(cwd)
+        variables = dict(os.environ)
+        status = copy_context().run(_exit_status, lambda: main(words))
+        assert dict(os.environ) == variables, "the command changed the environment"
+    return Outcome(status, out.text(), err.text())
+
+
+def tflq_process(*arguments: object, cwd: Path | None = None, environment: dict[str, str] | None = None) -> Outcome:
+    """Run `tflq` with these arguments in a process of its own."""
     command = [sys.executable, "-m", "tflq", *map(str, arguments)]
     variables = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8", **(environment or {})}
     done = subprocess.run(command, cwd=cwd, env=variables, capture_output=True, encoding="utf-8", check=False)
     return Outcome(done.returncode, done.stdout, done.stderr)
+
+
+class _Stream(io.TextIOWrapper):
+    """A stream of UTF-8 that is no terminal, with its bytes in memory."""
+
+    def __init__(self) -> None:
+        super().__init__(io.BytesIO(), encoding="utf-8")
+
+    def text(self) -> str:
+        """Return the text that was written."""
+        self.seek(0)
+        return self.read()
+
+
+@contextmanager
+def _warnings_of_a_process(err: _Stream) -> Iterator[None]:
+    """Apply Python's own filters and print warnings, which pytest else collects, to the stream."""
+
+    def show(message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: object) -> None:
+        err.write(warnings.formatwarning(message, category, filename, lineno))
+
+    with warnings.catch_warnings():
+        warnings.resetwarnings()
+        for ignored in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
+            warnings.simplefilter("ignore", ignored)
+        warnings.showwarning = show
+        yield
+
+
+def _exit_status(run: Callable[[], int]) -> int:
+    """Return the status that a process would end with."""
+    try:
+        return run()
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0 if end.code is None else 1

@@ -1,0 +1,126 @@
+"""Converts models with the tflq that PYTHONPATH names; one request a line of standard input, one answer a line.
+
+A request is a JSON object: `checkout` (the folder that tflq must be imported from), `model` (path of a .tflite file)
+and `conversions` (pairs of a target and its settings). The answer has an object for each conversion, in order: `files`
+(name -> SHA-256), `tensors` (name -> digest of its values for the samples) and `seconds` of processor time; `refused` (class and message
+of the exception) if the conversion failed, `unrun` if the samples could not be run. A float model without ranges is
+calibrated with seeded random samples. The working directory is the model's folder: artefacts see the file's name only.
+
+This file runs in both checkouts of a comparison, the older one included. It imports only functions that `tflq convert`
+calls; if one of them moves, it must import it from either place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import TypedDict
+
+import numpy as np
+
+import tflq
+from tflq.analysis.executions import Execution, for_target
+from tflq.analysis.inputs import RandomSamples
+from tflq.api.calibrate import calibrate
+from tflq.api.read_model import read_model
+from tflq.converters.settings import parse_settings
+from tflq.converters.targets import find_target
+from tflq.graph import ABSENT, Model
+
+CALIBRATION_SAMPLES, CALIBRATION_SEED = 4, 1
+SAMPLES, SEED = 2, 2
+
+
+class Result(TypedDict, total=False):
+    """Outcome of a conversion: see the module's docstring."""
+
+    files: dict[str, str]
+    tensors: dict[str, str]
+    refused: str
+    unrun: str
+    seconds: float
+
+
+def main() -> int:
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # whatever prints, prints to standard error
+    warnings.simplefilter("ignore")
+    for line in sys.stdin:
+        request = json.loads(line)
+        if not Path(tflq.__file__).resolve().is_relative_to(Path(request["checkout"]).resolve()):
+            sys.exit(f"tflq was imported from {tflq.__file__}, not from {request['checkout']}")
+        answers.write(json.dumps(convert_model(Path(request["model"]), request["conversions"])) + "\n")
+        answers.flush()
+    return 0
+
+
+def convert_model(path: Path, conversions: list[tuple[str, list[str]]]) -> list[Result]:
+    os.chdir(path.parent)
+    try:
+        model = read_model(path.name)
+        ranged = _ranged(model)
+    except Exception as error:
+        return [Result(refused=_words(error), seconds=0.0) for _ in conversions]
+    results = []
+    for target, settings in conversions:
+        start = time.process_time()
+        result = _convert(model, ranged, target, settings)
+        results.append(Result(**result, seconds=time.process_time() - start))
+    return results
+
+
+def _ranged(model: Model) -> Model:
+    """Return the model as targets take it; ranges of a float model are those of the random samples."""
+    graph = model.main
+    variables = [tensor for tensor in graph.tensors if not tensor.is_constant]
+    if any(tensor.quantisation is not None for tensor in variables):
+        return calibrate(model)
+    arrays = RandomSamples(graph, CALIBRATION_SAMPLES, CALIBRATION_SEED).take(0, CALIBRATION_SAMPLES)
+    samples = dict(zip((graph.tensors[t].name for t in graph.inputs), arrays, strict=True))
+    try:
+        return calibrate(model, samples=samples)
+    except Exception:
+        return calibrate(model)
+
+
+def _convert(model: Model, ranged: Model, name: str, assignments: list[str]) -> Result:
+    try:
+        target = find_target(name)
+        execution = for_target(ranged.main, target, parse_settings(target.settings, assignments))
+        artefacts = target.emit(execution.graph, ranged)
+    except Exception as error:
+        return Result(refused=_words(error))
+    result = Result(files={file: hashlib.sha256(data).hexdigest() for file, data in artefacts.items()})
+    try:
+        result["tensors"] = _digests(execution, RandomSamples(model.main, SAMPLES, SEED))
+    except Exception as error:
+        result["unrun"] = _words(error)
+    return result
+
+
+def _digests(execution: Execution, samples: RandomSamples) -> dict[str, str]:
+    digests: dict[str, str] = {}
+    written = [t for node in execution.graph.nodes for t in node.outputs if t != ABSENT]
+    for chunk in execution.iterate(samples, written):
+        for t, values in sorted(chunk.items()):
+            name = execution.graph.tensors[t].name
+            while name in digests:
+                name += "'"
+            array = np.ascontiguousarray(values)
+            content = repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
+            about = f"{array.dtype} {array.shape} ".encode()
+            digests[name] = hashlib.sha256(about + content).hexdigest()[:16]
+    return digests
+
+
+def _words(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,135 @@
+"""Two tiers of tests; loaded with `-p tests.support.tiers` (pyproject.toml).
+
+The quick tier runs each test function on a sample of its parameter sets and with fewer drawn examples. It is the
+default; --all, or naming tests by path, node id, -k, -m or --lf, runs everything (docs/reliability.md).
+
+Sample: of n parameter sets of a function, the ceil(n / 32) with the smallest SHA-256 of their node id. The sample
+depends neither on the order of the tests nor on the workers.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+SHARE = 32
+"""One of so many parameter sets of a function is in the quick tier; at least one."""
+EXAMPLES = 5
+"""Examples that hypothesis draws for a test in the quick tier, at most."""
+
+_SPREAD = "tests/analysis/test_spread.py::test_run_gives_the_same_bytes"
+_EXTENDING = "tests/extending/test_extending.py::test_convert_writes_its_files"
+FULL_ONLY = {
+    "tests/analysis/test_spread.py::test_verify_finds_the_same": _SPREAD,
+    "tests/analysis/test_spread.py::test_bench_measures_the_same": _SPREAD,
+    "tests/analysis/test_spread.py::test_compare_finds_the_same": _SPREAD,
+    "tests/analysis/test_spread.py::test_a_cluster_gives_the_same_when_a_worker_is_killed": (
+        "tests/analysis/test_workers.py::test_a_cluster_of_two_workers_finds_the_same"
+    ),
+    "tests/analysis/test_workers.py::test_processes_find_the_same": (
+        "tests/cli/test_search_metric.py::test_fewer_errors_choose_what_more_right_answers_do"
+    ),
+    "tests/cli/test_verify.py::test_tensorflow_is_an_oracle_too": (
+        "tests/analysis/test_oracle.py::test_identity_names_package_version_and_kernels"
+    ),
+    "tests/converters/gap9/test_forms.py::test_so_many_are_taken": (
+        "tests/converters/gap9/test_forms.py::test_near_what_the_model_computes"
+    ),
+    "tests/converters/nnie/test_forms.py::test_so_many_are_taken": (
+        "tests/converters/nnie/test_forms.py::test_near_what_the_model_computes"
+    ),
+    "tests/extending/test_extending.py::test_run_gives_every_tensor": _EXTENDING,
+    "tests/extending/test_extending.py::test_bench_counts": _EXTENDING,
+    "tests/extending/test_extending.py::test_compare_ranks_its_layers": _EXTENDING,
+    "tests/extending/test_extending.py::test_export_writes_vectors": _EXTENDING,
+}
+"""Functions of the full tier only, each expensive, with the function of the quick tier that covers the behaviour."""
+
+_is_quick = pytest.StashKey[bool]()
+_left_out = pytest.StashKey[int]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all", action="store_true", help="run all parameter sets with all their examples")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    workerinput: dict[str, Any] | None = getattr(config, "workerinput", None)
+    config.stash[_is_quick] = not _names_tests(config) if workerinput is None else workerinput["quick"]
+    config.stash[_left_out] = 0
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Pass the tier to a worker of xdist, which does not see the arguments of the command line."""
+    node.workerinput["quick"] = node.config.stash[_is_quick]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.stash[_is_quick]:
+        return
+    kept = draw_sample([item.nodeid for item in items])
+    config.stash[_left_out] = len(items) - len(kept)
+    items[:] = [item for item in items if item.nodeid in kept]
+    for item in items:
+        _draw_fewer_examples(getattr(item, "obj", None))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    output: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["left_out"] = session.config.stash[_left_out]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take the number of tests that a worker left out; it is the same in each."""
+    node.config.stash[_left_out] = getattr(node, "workeroutput", {}).get("left_out", 0)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Write how many tests the quick tier left out, and how they run."""
+    if config.stash[_is_quick]:
+        terminalreporter.section("quick tier")
+        terminalreporter.line(f"{config.stash[_left_out]:6d}  left out; scripts/test --all (pytest --all) runs all")
+
+
+@pytest.fixture(scope="session")
+def quick(pytestconfig: pytest.Config) -> bool:
+    """Whether the quick tier runs: tests that draw in loops of their own draw fewer then."""
+    return pytestconfig.stash[_is_quick]
+
+
+def draw_sample(node_ids: Iterable[str]) -> set[str]:
+    """Return the node ids of the quick tier."""
+    functions: dict[str, list[str]] = defaultdict(list)
+    for node_id in node_ids:
+        functions[node_id.split("[")[0]].append(node_id)
+    return {node_id for name, of_one in functions.items() if name not in FULL_ONLY for node_id in _draw(of_one)}
+
+
+def _draw(node_ids: Sequence[str]) -> list[str]:
+    """Return the sample of one function."""
+    in_order = sorted(node_ids, key=lambda node_id: sha256(node_id.encode()).digest())
+    return in_order[: -(-len(node_ids) // SHARE)]
+
+
+def _names_tests(config: pytest.Config) -> bool:
+    """Whether the command line requests all tests, or names some."""
+    chosen = ("all", "keyword", "markexpr", "lf", "failedfirst")
+    is_named = config.args_source is pytest.Config.ArgsSource.ARGS
+    return is_named or any(getattr(config.option, name, None) for name in chosen)
+
+
+def _draw_fewer_examples(function: Any) -> None:
+    """Lower the number of examples of a test of hypothesis, which has no public way to do so after the decorator."""
+    if getattr(function, "is_hypothesis_test", False):
+        stated = getattr(function, "_hypothesis_internal_use_settings", None) or settings()
+        fewer = settings(stated, max_examples=min(stated.max_examples, EXAMPLES))
+        function._hypothesis_internal_use_settings = fewer
