@@ -329,3 +329,17 @@ def has_trait(node: HasOperator, traits: Trait) -> bool:
 def with_traits(*traits: Trait) -> frozenset[str]:
     """Return the names of the operators that have all of the traits."""
     return frozenset(row.name for row in _ROWS if all(row.traits & trait for trait in traits))
+
+
+def _names(trait: Trait) -> tuple[str, ...]:
+    return tuple(row.name for row in _ROWS if row.traits & trait)
+
+
+CONVOLUTIONS = _names(Trait.CONVOLUTION)
+"""CONV_2D and DEPTHWISE_CONV_2D."""
+LINEAR_OPERATORS = _names(Trait.LINEAR)
+"""CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED."""
+RESHAPES = _names(Trait.RESHAPE)
+"""RESHAPE, SQUEEZE and EXPAND_DIMS."""
+CONVERSIONS = ("quantize", "dequantize")
+"""Changes of type that only a quantized file contains."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tflq.converters.exchange.emitter import FLOAT32, Emitter, Rule, is_same_order
 from tflq.converters.exchange.windows import bias
 from tflq.converters.passes.patterns import TO_FIRST, shape_first
+from tflq.graph.operators import RESHAPES
 
 
 def fully_connected(e: Emitter) -> None:
@@ -70,5 +71,5 @@ def batch_matmul(e: Emitter) -> None:
 RULES: dict[str, Rule] = {
     "batch_matmul": batch_matmul,
     "fully_connected": fully_connected,
-    **dict.fromkeys(("reshape", "squeeze", "expand_dims"), reshape),
+    **dict.fromkeys(RESHAPES, reshape),
 }

@@ -13,6 +13,7 @@ from tflq.converters.passes.patterns import bias_of, computed_inputs, fused_acti
 from tflq.converters.passes.requirements import collect_problems, no_mapping
 from tflq.converters.passes.take_in import foldable_padding
 from tflq.graph import ABSENT, Affine, Graph, Node, Tensor
+from tflq.graph.operators import CONVOLUTIONS
 
 _ACTIVATIONS = ("none", "relu", "relu6")
 
@@ -73,7 +74,7 @@ def _mean(graph: Graph, _index: int, node: Node, _options: LayerOptions) -> str:
 def _is_taken_in(graph: Graph, index: int) -> bool:
     """Whether a convolution takes a PAD of zeros over."""
     reader = only_reader(graph, graph.nodes[index].outputs[0])
-    follows = reader is not None and graph.nodes[reader].operator in ("conv_2d", "depthwise_conv_2d")
+    follows = reader is not None and graph.nodes[reader].operator in CONVOLUTIONS
     return follows and foldable_padding(graph, index) is not None
 
 

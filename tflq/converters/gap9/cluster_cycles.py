@@ -11,6 +11,7 @@ from tflq.converters.gap9.operators import FILTERS, RECTIFIERS
 from tflq.converters.gap9.passes.choose_engines import NE16
 from tflq.graph import Graph, Node
 from tflq.graph.arena import macs
+from tflq.graph.operators import RESHAPES
 from tflq.interpreter.operands.windows import window_of_node
 
 FIRST_CONVOLUTION_MACS = 6.500141
@@ -31,14 +32,13 @@ _ASSUMED_POOLS = {(3, 3, 256): 3000}
 _POOLED_LEAST, _POOLED = 0.58, 1.24
 """Cycles of an input element in the two logs."""
 _SOFTMAX, _SOFTMAX_LEAST, _SOFTMAX_MOST, _CLASSES = 2015, 2005, 2025, (10, 12)
-_WITHOUT_DATA = ("reshape", "squeeze", "expand_dims")
 _NO_FIGURE = "no public cycles of GAP9 for it"
 
 
 def cluster_cycles(graph: Graph, index: int) -> Figure:
     """Return the cycles of a node that NE16 does not compute."""
     node = graph.nodes[index]
-    if node.operator in _WITHOUT_DATA:
+    if node.operator in RESHAPES:
         return exact(0, "cycles", "moves no data")
     if node.operator in RECTIFIERS and _is_fused(node):
         return exact(0, "cycles", "the clip of the layer that it is fused with")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from tflq.converters.passes.rewrite import with_attributes
 from tflq.graph import Graph, Node
+from tflq.graph.operators import LINEAR_OPERATORS
 
-FILTERS = ("conv_2d", "depthwise_conv_2d", "fully_connected")
+FILTERS = LINEAR_OPERATORS
 POOLS = ("max_pool_2d", "average_pool_2d")
 RECTIFIERS = ("relu", "relu6")
 CURVES = ("leaky_relu", "hard_swish", "hard_sigmoid", "logistic", "tanh")

@@ -13,9 +13,10 @@ from math import prod
 from tflq.converters.gap9.operators import ACTIVATIONS, MOVES, POOLS
 from tflq.converters.gap9.units import Unit, units_of
 from tflq.graph import Graph
+from tflq.graph.operators import CONVOLUTIONS
 
 Shape = tuple[int, ...]
-_ORDERED = ("conv_2d", "depthwise_conv_2d", *POOLS)
+_ORDERED = (*CONVOLUTIONS, *POOLS)
 _FLATTENING = ("reshape", "squeeze")
 _THROUGH = (*ACTIVATIONS, "quantize", "dequantize")
 _JOINS = ("add", "sub", "mul")

@@ -12,6 +12,7 @@ from tflq.converters.passes.patterns import computed_inputs, constant_operand, o
 from tflq.converters.passes.rewrite import with_attributes
 from tflq.errors import UnsupportedError
 from tflq.graph import Graph, Node
+from tflq.graph.operators import CONVOLUTIONS
 from tflq.interpreter.operands.windows import window_of_node
 
 _ACTIVATION, _RECTIFIER, _MAX, _AVERAGE = "activation", "rectifier", "max_pool_2d", "average_pool_2d"
@@ -27,7 +28,7 @@ _CHAINS: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 """First operator -> what may follow it in one fusion, the longest first."""
 _FAILING = {
-    **dict.fromkeys(("conv_2d", "depthwise_conv_2d"), ((_MAX, "curve"), (_AVERAGE, "curve"))),
+    **dict.fromkeys(CONVOLUTIONS, ((_MAX, "curve"), (_AVERAGE, "curve"))),
     **dict.fromkeys((*POOLS, "add"), (("leaky_relu",), ("hard_swish",), ("hard_sigmoid",), ("logistic",))),
 }
 """What NNTool joins too, and then cannot quantise."""
@@ -153,7 +154,7 @@ def _unit(graph: Graph, indices: list[int]) -> Unit:
 
 
 def _pads(graph: Graph, node: Node) -> bool:
-    if node.operator not in ("conv_2d", "depthwise_conv_2d", *POOLS):
+    if node.operator not in (*CONVOLUTIONS, *POOLS):
         return False
     tensors = [graph.tensors[t] for t in node.inputs[:2]]
     return any(window_of_node(node, tensors[0].shape, tensors[1].shape if len(tensors) > 1 else ()).padding)

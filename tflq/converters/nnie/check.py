@@ -16,9 +16,10 @@ from tflq.converters.passes.requirements import float_network
 from tflq.converters.passes.take_in import fold_pad
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import ABSENT, Graph, Node
+from tflq.graph.operators import LINEAR_OPERATORS
 from tflq.schemas.nnie import limits
 
-FILTERS = ("conv_2d", "depthwise_conv_2d", "fully_connected")
+FILTERS = LINEAR_OPERATORS
 WEIGHTED = (*FILTERS, "transpose_conv")
 POOLS = ("average_pool_2d", "mean", "sum")
 ASSUMED = (

@@ -32,10 +32,10 @@ from tflq.converters.passes.rewrite import constant, derived_tensor, sorted_node
 from tflq.converters.passes.take_in import foldable_padding
 from tflq.errors import TflqError
 from tflq.graph import ABSENT, Array, Attribute, Attributes, Graph, Node, pruned
+from tflq.graph.operators import CONVOLUTIONS
 from tflq.interpreter.kernels.move.slices import lower_strided_slice
 from tflq.interpreter.operands.windows import window_of_node
 
-_FILTERS = ("conv_2d", "depthwise_conv_2d")
 _VIEWS = ("reshape", "expand_dims", "squeeze")
 _PART = "/part"
 _PLAIN: dict[str, Attribute] = {"padding": "valid", "stride_h": 1, "stride_w": 1, "fused_activation_function": "none"}
@@ -158,7 +158,7 @@ def _dilated(graph: Graph, node: Node) -> None:
     A convolution of phases reads rows that lie b apart, and q rows of padding of each phase are b q rows of the image:
     in all p + b q - c, with p of SPACE_TO_BATCH_ND and c of BATCH_TO_SPACE_ND.
     """
-    back = _reader(graph, node) if node.operator in _FILTERS else None
+    back = _reader(graph, node) if node.operator in CONVOLUTIONS else None
     producer = None if back is None else graph.producers().get(node.inputs[0])
     if producer is None or back is None or _reader(graph, graph.nodes[producer]) is not node:
         return

@@ -9,6 +9,7 @@ import numpy as np
 
 from tflq.converters.passes.rewrite import redirect, without_nodes
 from tflq.graph import DType, Graph, Node, Quantisation, Tensor, pruned
+from tflq.graph.operators import CONVERSIONS
 
 
 def remove_conversions(graph: Graph, is_typed: Callable[[Tensor], bool]) -> Graph:
@@ -19,7 +20,7 @@ def remove_conversions(graph: Graph, is_typed: Callable[[Tensor], bool]) -> Grap
     """
     result = graph.copy()
     for index, node in enumerate(graph.nodes):
-        if node.operator not in ("quantize", "dequantize"):
+        if node.operator not in CONVERSIONS:
             continue
         source, target = result.nodes[index].inputs[0], node.outputs[0]
         if not is_typed(result.tensors[source]):

@@ -9,6 +9,7 @@ from tflq.converters.passes.patterns import fused_activation
 from tflq.converters.tflite_quantiser.options import LayerOptions
 from tflq.converters.tflite_quantiser.rules import FUSED, HYBRID, INTEGER_KINDS, LEFT_IN_FLOAT, RULES, Rule
 from tflq.graph import ABSENT, DType, Graph, Node, Tensor
+from tflq.graph.operators import LINEAR_OPERATORS
 
 PLAIN = "plain"
 """Nodes without real numbers: shapes, indices, booleans."""
@@ -88,7 +89,7 @@ def float_constants(graph: Graph, node: Node) -> tuple[int, ...]:
 NARROW = {
     "hybrid": ("conv_2d", "fully_connected"),
     "weights": ("conv_2d", "fully_connected"),
-    "int8": ("conv_2d", "depthwise_conv_2d", "fully_connected"),
+    "int8": LINEAR_OPERATORS,
     "int16x8": ("fully_connected",),
 }
 """Operators with kernels for int4 weights; for a DEQUANTIZE behind them those that ai-edge-quantizer's policy has."""

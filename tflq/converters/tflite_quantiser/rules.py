@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from tflq.graph.operators import LINEAR_OPERATORS, RESHAPES
+
 INT8 = "int8"
 INT16 = "int16x8"
 INTEGER_KINDS = (INT8, INT16)
@@ -67,7 +69,7 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(
         (
             *("average_pool_2d", "max_pool_2d", "reduce_max", "reduce_min", "maximum", "minimum"),
-            *("reshape", "squeeze", "expand_dims", "transpose", "broadcast_to", "reverse_v2"),
+            *(*RESHAPES, "transpose", "broadcast_to", "reverse_v2"),
             *("concatenation", "pack", "unpack", "split", "split_v", "slice", "strided_slice", "dynamic_update_slice"),
             *("gather", "gather_nd", "select", "select_v2", "topk_v2"),
             *("pad", "padv2", "mirror_pad", "space_to_batch_nd", "batch_to_space_nd"),
@@ -90,7 +92,7 @@ LEFT_IN_FLOAT = {
 }
 """Operators that have an integer kernel whose results are not the operator's."""
 
-HYBRID = ("conv_2d", "depthwise_conv_2d", "fully_connected", "transpose_conv")
+HYBRID = (*LINEAR_OPERATORS, "transpose_conv")
 """Operators that quantise float activations themselves where their weights are int8."""
 
 _SECOND_FOR_INT8 = (

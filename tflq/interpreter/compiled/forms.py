@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tflq.arrays import Integers, Singles
 from tflq.graph import ABSENT, Array, DType, Graph, Tensor
+from tflq.graph.operators import RESHAPES
 from tflq.interpreter.accumulate import window_counts
 from tflq.interpreter.accumulate.products import FLOAT32_EXACT
 from tflq.interpreter.compiled.pairs import AffinePair, RoundedPair, affine_pair, rounded_pair
@@ -41,7 +42,7 @@ UNARY = frozenset(
 """Operators whose results are functions of one quantized value: a table, where its kernel gives one."""
 PAIRS = frozenset(("add", "div", "eltwise", "maximum", "minimum", "mul", "squared_difference", "sub"))
 """Operators of two quantized values at the same place."""
-MOVES = frozenset(("reshape", "squeeze", "expand_dims"))
+MOVES = frozenset(RESHAPES)
 """Operators that leave elements in order."""
 SHORTEST_REFUSED = 512
 """Values from which on a softmax may refuse a row."""

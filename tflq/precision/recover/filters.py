@@ -14,10 +14,11 @@ from tflq.converters.passes.patterns import bias_of
 from tflq.converters.passes.take_in import foldable_padding
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import ABSENT, Array, Graph, Node
+from tflq.graph.operators import LINEAR_OPERATORS
 from tflq.interpreter.operands.sliding_windows import Window
 from tflq.interpreter.operands.windows import window_of_node
 
-FILTERS = ("conv_2d", "depthwise_conv_2d", "fully_connected")
+FILTERS = LINEAR_OPERATORS
 PADS = ("pad", "padv2")
 
 

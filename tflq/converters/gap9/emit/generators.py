@@ -18,6 +18,7 @@ from tflq.converters.gap9.emit.sizes import lone_sizes, sum_sizes
 from tflq.converters.gap9.operators import ACTIVATIONS, EXPRESSION, FILTERS, GLOBAL_POOLS, MOVES, POOLS
 from tflq.converters.gap9.passes.choose_engines import NE16
 from tflq.graph import Affine, Graph, Node
+from tflq.graph.operators import CONVOLUTIONS
 from tflq.interpreter.kernels.gap9.rounding import same_scales
 from tflq.interpreter.operands.sliding_windows import Window
 from tflq.interpreter.operands.windows import window_of_node
@@ -92,7 +93,7 @@ def _missing(graph: Graph, node: Node) -> str:
         )
     if operator == "softmax" and graph.tensors[node.inputs[0]].affine.bits == 16 and _rows(graph, node) > 1:
         return "NNTool generates no code for a softmax of several rows with 16-bit features"
-    if operator in ("conv_2d", "depthwise_conv_2d") and node.attributes.text("engine") == NE16:
+    if operator in CONVOLUTIONS and node.attributes.text("engine") == NE16:
         channels, groups = len(filter_integers(node).rescaling.bias), _groups(graph, node)
         if groups > 1 and not (operator == "depthwise_conv_2d" and channels == groups):
             return "NNTool generates no code for groups on NE16; use_ne16=false has a generator"
@@ -111,7 +112,7 @@ def _windows(graph: Graph, nodes: Sequence[Node]) -> list[tuple[Window, tuple[in
     """Return the windows of a filter and its pool, each with the shape of the map that it reads."""
     found = []
     for node in nodes:
-        if node.operator in ("conv_2d", "depthwise_conv_2d", *POOLS):
+        if node.operator in (*CONVOLUTIONS, *POOLS):
             shape = graph.tensors[node.inputs[0]].shape
             weights = () if node.operator in POOLS else graph.tensors[node.inputs[1]].shape
             found.append((window_of_node(node, shape, weights), shape))

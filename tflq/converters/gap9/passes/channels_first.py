@@ -14,6 +14,7 @@ from tflq.converters.gap9.passes.global_pools import reduces_image
 from tflq.converters.passes.patterns import TO_FIRST, joined
 from tflq.converters.passes.rewrite import constant, derived_tensor
 from tflq.graph import Attributes, Graph, Node
+from tflq.graph.operators import CONVOLUTIONS
 
 _DENSE, _FLATTENING = "fully_connected", ("reshape", "squeeze")
 _JOINED = ("add", "quantize", *ACTIVATIONS)
@@ -147,7 +148,7 @@ def _readers(graph: Graph, tensor: int) -> set[str]:
             found.add("mean")
         elif _is_flattening(graph, index):
             found.add("dense")
-        elif node.operator in ("conv_2d", "depthwise_conv_2d", *POOLS):
+        elif node.operator in (*CONVOLUTIONS, *POOLS):
             found.add("ordered")
         elif node.operator not in _JOINED:
             found.add("other")

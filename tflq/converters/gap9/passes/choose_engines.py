@@ -10,6 +10,7 @@ from tflq.converters.gap9.packing import plane_mode
 from tflq.converters.passes.rewrite import with_attributes
 from tflq.errors import OptionError
 from tflq.graph import Graph, Node, Tensor
+from tflq.graph.operators import CONVOLUTIONS
 
 NE16, SQ8 = "ne16", "sq8"
 _UNSIGNED_KERNELS = (*POOLS, *RECTIFIERS, "add", "sub")
@@ -84,7 +85,7 @@ def _engine(graph: Graph, node: Node, options: LayerOptions) -> tuple[str, str]:
 
 def _no_mode(graph: Graph, node: Node) -> str:
     """Name what NNTool counts as a dense convolution for NE16 although NE16 has no mode for it."""
-    if node.operator not in ("conv_2d", "depthwise_conv_2d"):
+    if node.operator not in CONVOLUTIONS:
         return ""
     channels, taken = graph.tensors[node.inputs[0]].shape[3], graph.tensors[node.inputs[1]].shape[3]
     if node.operator == "conv_2d":

@@ -11,9 +11,9 @@ from tflq.converters.gap9.operators import layer_of
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.passes.rewrite import with_attributes
 from tflq.graph import Attributes, Graph, Node
+from tflq.graph.operators import CONVOLUTIONS
 from tflq.interpreter.operands.windows import window_of_node
 
-_FILTERS = ("conv_2d", "depthwise_conv_2d")
 _DEPARTURE = "NNTool keeps the first tap of a kernel that reaches beyond the map; another one sees the map (17.1)"
 
 
@@ -26,7 +26,7 @@ def cut_kernels(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
     """
     result = graph.copy()
     for index, node in enumerate(graph.nodes):
-        if node.operator in _FILTERS and graph.tensors[node.inputs[1]].is_constant:
+        if node.operator in CONVOLUTIONS and graph.tensors[node.inputs[1]].is_constant:
             _cut(result, index, options[layer_of(node)].numerics == "nntool")
     return result
 

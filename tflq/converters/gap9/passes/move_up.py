@@ -8,9 +8,9 @@ from tflq.converters.gap9.operators import ACTIVATIONS, FILTERS, POOLS, RECTIFIE
 from tflq.converters.passes.patterns import branches, leads_to
 from tflq.converters.passes.rewrite import derived_tensor, redirect, sorted_nodes, with_attributes
 from tflq.graph import Graph, Node, pruned
+from tflq.graph.operators import CONVOLUTIONS, RESHAPES
 
-_CONVOLUTIONS = ("conv_2d", "depthwise_conv_2d")
-_MOVES = ("reshape", "squeeze", "expand_dims", "transpose", "concatenation")
+_MOVES = (*RESHAPES, "transpose", "concatenation")
 _HOSTS = (*FILTERS, *POOLS, "add", "mul")
 
 
@@ -47,7 +47,7 @@ def _raise_pool(graph: Graph, name: str) -> None:
     while True:
         pool = _place(graph, name)
         producer = graph.producers().get(graph.nodes[pool].inputs[0])
-        if producer is None or not leads_to(graph, graph.nodes[pool].inputs[0], _CONVOLUTIONS, _commutes_with_maxima):
+        if producer is None or not leads_to(graph, graph.nodes[pool].inputs[0], CONVOLUTIONS, _commutes_with_maxima):
             return
         if graph.nodes[producer].operator == "concatenation":
             for branch in _enter_branches(graph, producer, pool):
@@ -155,13 +155,10 @@ def _place(graph: Graph, name: str) -> int:
     return next(i for i, n in enumerate(graph.nodes) if n.name == name)
 
 
-_RESHAPES = ("reshape", "squeeze", "expand_dims")
-
-
 def remove_undone_reshapes(graph: Graph) -> Graph:
     """Return the graph without pairs of reshapes whose first reads the shape that the second writes."""
     result = graph.copy()
-    reshapes = {node.outputs[0]: i for i, node in enumerate(graph.nodes) if node.operator in _RESHAPES}
+    reshapes = {node.outputs[0]: i for i, node in enumerate(graph.nodes) if node.operator in RESHAPES}
     for written, index in reshapes.items():
         first = reshapes.get(result.nodes[index].inputs[0])
         if first is None or written in graph.outputs:

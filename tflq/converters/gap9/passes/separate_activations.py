@@ -13,8 +13,9 @@ from tflq.converters.gap9.passes.constants import real_constant
 from tflq.converters.passes.patterns import fused_activation, only_reader
 from tflq.converters.passes.rewrite import derived_tensor, redirect, with_attributes
 from tflq.graph import Attributes, Graph, Node, Range, Tensor, pruned
+from tflq.graph.operators import LINEAR_OPERATORS
 
-_IMPLIED = ("conv_2d", "depthwise_conv_2d", "fully_connected", *POOLS, "add", "sub", "mul", "div")
+_IMPLIED = (*LINEAR_OPERATORS, *POOLS, "add", "sub", "mul", "div")
 """Operators whose range from 0 on counts as a ReLU; never a mean or a concatenation."""
 Operand = tuple[int, int]
 """(node, input position)."""

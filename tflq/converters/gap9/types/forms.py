@@ -28,6 +28,7 @@ from tflq.converters.gap9.types.records import (
     Request,
 )
 from tflq.graph import Affine, Range
+from tflq.graph.operators import LINEAR_OPERATORS
 
 Q12 = 2.0**-12
 _CURVE_INPUT = Choice(symmetric(real_range(-8, 8)), real_range(-8, 8), ALL_FIELDS)
@@ -157,7 +158,7 @@ def decide(operator: Operator, arrived: Sequence[Choice], demands: Sequence[Choi
 def forms_of(operator: Operator) -> tuple[Form, ...]:
     """Return the forms of an operator, the preferred first."""
     name, unsigned = operator.name, operator.unsigned
-    if name in ("conv_2d", "depthwise_conv_2d", "fully_connected"):
+    if name in LINEAR_OPERATORS:
         if operator.on_ne16:
             return (Form(frozenset({unsigned}), frozenset({*ANY, INT32}), _ne16_filter),)
         return (Form(frozenset({INT8}), frozenset(() if operator.bits == 16 else (INT8, INT32)), _sq8_filter),)

@@ -18,6 +18,7 @@ from tflq.converters.gap9.units import JOINED, Unit, units_of
 from tflq.converters.passes.patterns import only_reader
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Graph, Node
+from tflq.graph.operators import RESHAPES
 
 InputPlace = tuple[int, int]
 """(node, input position), or (GRAPH_OUTPUT, number): of the graph's outputs, then of those that only NNTool has."""
@@ -300,7 +301,7 @@ def _flattening(graph: Graph) -> dict[int, int]:
     """
     found: dict[int, int] = {}
     for node in graph.nodes:
-        reader = only_reader(graph, node.outputs[0]) if node.operator in ("reshape", "squeeze", "expand_dims") else None
+        reader = only_reader(graph, node.outputs[0]) if node.operator in RESHAPES else None
         if reader is not None and _absorbs(graph, graph.nodes[reader]):
             found[node.outputs[0]] = found.get(node.inputs[0], node.inputs[0])
     return found

@@ -12,12 +12,13 @@ from tflq.converters.passes.patterns import shape_first
 from tflq.converters.passes.requirements import no_mapping
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import ABSENT, Graph, Node
+from tflq.graph.operators import RESHAPES
 from tflq.quoting import Names
 
 _BUILDERS: dict[str, Callable[[Site], list[CaffeLayer]]] = {
     **{name: elementwise.eltwise(name) for name in ("add", "sub", "mul", "div")},
     **dict.fromkeys(RECTIFIERS, elementwise.rectifier),
-    **dict.fromkeys(("reshape", "squeeze", "expand_dims"), moves.reshape),
+    **dict.fromkeys(RESHAPES, moves.reshape),
     **dict.fromkeys(("slice", "strided_slice"), moves.part),
     **dict.fromkeys(("split", "split_v"), moves.split),
     "abs": elementwise.plain("AbsVal"),
@@ -52,7 +53,6 @@ _BUILDERS: dict[str, Callable[[Site], list[CaffeLayer]]] = {
     "transpose": moves.transpose,
     "transpose_conv": windows.deconvolution,
 }
-_RESHAPES = ("reshape", "squeeze", "expand_dims")
 _ON_ROWS = (*RECTIFIERS, "abs", "elu", "exp", "leaky_relu", "logistic", "neg", "pow", "rsqrt", "sqrt", "square", "tanh")
 """Operators whose layers take a blob of 2 axes as they take one of 4."""
 
@@ -138,7 +138,7 @@ class _Walk:
         computed = tuple(t for t in node.inputs if t != ABSENT and not self.graph.tensors[t].is_constant)
         if not computed:
             raise UnsupportedError("all operands are constants; fold it")
-        if node.operator in _RESHAPES and self._is_free(node, computed[0]):
+        if node.operator in RESHAPES and self._is_free(node, computed[0]):
             return
         if node.operator != "fully_connected":
             self._as_images(node, computed)

@@ -18,13 +18,13 @@ from tflq.converters.openvino.passes import LINEAR, MOVING
 from tflq.converters.passes.patterns import TO_FIRST, TO_LAST, axis_first, shape_first
 from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Affine, Array, DType, FakeQuantize, Graph, Node, Tensor, dequantise
+from tflq.graph.operators import CONVERSIONS, RESHAPES
 from tflq.interpreter.kernels.openvino.levels import CODES, input_rule, rule_of
 
 NUMPY = "numpy"
 Results = Sequence[tuple[tuple[int, ...], Kind]]
 Attributes = Mapping[str, ExchangeAttribute]
 _OWN = ("FloorMod", "Gelu", "HardSwish", "LSTMSequence", "ReduceAny", "ScatterND:add")
-_RESHAPES = ("reshape", "squeeze", "expand_dims")
 _FUNCTIONS = (
     *(
         "abs",
@@ -73,7 +73,7 @@ class Writer(Emitter):
     def is_named(self) -> bool:
         """Whether the node's layers have its name: its operator is in NAMED, and not computed on plain integers."""
         operator = self.node.operator
-        return operator in _RESHAPES or (operator in NAMED and not self._is_plain)
+        return operator in RESHAPES or (operator in NAMED and not self._is_plain)
 
     @property
     def _is_plain(self) -> bool:
@@ -95,7 +95,7 @@ class Writer(Emitter):
 
     def require(self, node: Node) -> None:
         """Check the types around levels."""
-        if node.operator not in ("quantize", "dequantize"):
+        if node.operator not in CONVERSIONS:
             return
         source, output = self.tensor(node.inputs[0]), self.tensor(node.outputs[0])
         if node.operator == "dequantize" and source.is_constant:

@@ -12,6 +12,7 @@ from tflq.converters.passes.requirements import refuse_missing_ranges
 from tflq.converters.settings import Options
 from tflq.errors import GraphError
 from tflq.graph import Affine, DType, FakeQuantize, Graph, Node, Range, Tensor
+from tflq.graph.operators import CONVOLUTIONS
 from tflq.interpreter.kernels.openvino.levels import require_sound, rule_of
 from tflq.interpreter.operands.checks import require_sound_tensor
 
@@ -79,7 +80,7 @@ def fused_addends(network: Graph, options: Options[LayerOptions]) -> set[int]:
             t
             for t in data
             if t in writers
-            and network.nodes[writers[t]].operator in ("conv_2d", "depthwise_conv_2d")
+            and network.nodes[writers[t]].operator in CONVOLUTIONS
             and is_on_codes(network.nodes[writers[t]], options)
             and len(readers[t]) == 1
             and t not in network.outputs
