@@ -1,4 +1,4 @@
-"""One side of a comparison: a checkout's folder, its worker processes, and the results that are cached of it."""
+"""One side of a comparison: folder, worker processes and cached results of a checkout."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from artefacts.worker import Result
 
 ROOT = Path(__file__).resolve().parents[2]
 FORMAT = 2
-"""Version of cached results; raise it if the worker's answers change."""
+"""Version of cached results; raise it if the worker's results change."""
 
 Results = dict[Conversion, Result]
 
@@ -31,7 +31,7 @@ class Checkout:
     """A version of tflq.
 
     Attributes:
-        name: Label in messages.
+        name: Name in messages.
         folder: Root folder; it contains `tflq/`.
         cache: Folder of the cached results of this version; None if results are not cached.
     """
@@ -43,7 +43,7 @@ class Checkout:
     def results(
         self, models: Sequence[Path], conversions: Sequence[Conversion], jobs: int, progress: Callable[[], object]
     ) -> Mapping[Path, Results]:
-        """Return the results of each model's conversions; those that are not cached are computed.
+        """Return the results of each model's conversions. Results missing in the cache are computed and added to it.
 
         Args:
             models: Paths of .tflite files.
@@ -84,7 +84,7 @@ class Checkout:
 
 @dataclass
 class _Worker:
-    """A process that converts models with a checkout's tflq; started with the first model, and again if it died."""
+    """Process that converts models with a checkout's tflq; started for the first model and after a crash."""
 
     folder: Path
     process: subprocess.Popen[str] | None = field(default=None)
@@ -126,12 +126,12 @@ class _Worker:
 
 @contextmanager
 def open_checkout(base: str, cache: Path | None) -> Iterator[Checkout]:
-    """Yield the checkout that `base` names, a folder or a git revision of this repository.
+    """Yield the checkout of a folder, or of a git revision of this repository.
 
-    A revision is exported to a temporary folder. Only results of a revision, or of a folder without changes, are cached.
+    A revision is exported to a temporary folder. A folder with uncommitted changes is not cached.
 
     Raises:
-        ValueError: It is neither.
+        ValueError: `base` is neither a folder with tflq nor a revision.
     """
     if Path(base).is_dir():
         folder = Path(base).resolve()
@@ -139,7 +139,7 @@ def open_checkout(base: str, cache: Path | None) -> Iterator[Checkout]:
             raise ValueError(f"{base}: has no tflq/__init__.py")
         changes = _git(folder, "status", "--porcelain", "--", "tflq")
         revision = _git(folder, "rev-parse", "HEAD:tflq") if changes == "" else None
-        yield Checkout(base, folder, _of_revision(cache, revision))
+        yield Checkout(base, folder, _open_cache(cache, revision))
         return
     revision = _git(ROOT, "rev-parse", "--verify", "--quiet", f"{base}:tflq")
     if revision is None:
@@ -147,10 +147,10 @@ def open_checkout(base: str, cache: Path | None) -> Iterator[Checkout]:
     with tempfile.TemporaryDirectory() as name:
         archive = subprocess.run(["git", "archive", base, "tflq"], cwd=ROOT, check=True, capture_output=True)
         subprocess.run(["tar", "-x", "-C", name], input=archive.stdout, check=True)
-        yield Checkout(base, Path(name), _of_revision(cache, revision))
+        yield Checkout(base, Path(name), _open_cache(cache, revision))
 
 
-def _of_revision(cache: Path | None, tree: str | None) -> Path | None:
+def _open_cache(cache: Path | None, tree: str | None) -> Path | None:
     if cache is None or tree is None:
         return None
     folder = cache / f"{tree}-{FORMAT}"
@@ -159,7 +159,7 @@ def _of_revision(cache: Path | None, tree: str | None) -> Path | None:
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
-    """Return what a git command prints; None if it fails."""
+    """Return the output of a git command; None if it fails."""
     done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=False)
     return done.stdout.strip() if done.returncode == 0 else None
 

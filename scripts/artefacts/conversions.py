@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
@@ -26,6 +27,9 @@ SETTINGS: dict[str, tuple[tuple[str, ...], ...]] = {
 
 FOLDERS = ("models", "cases/keras", "zoo")
 """Folders of models below the one that TFLQ_DATA names."""
+
+QUICK_FILES = 2
+"""Number of files of `--quick` that contain a feature: a target may refuse one of them for another reason."""
 
 QUICK_NODES = 100
 """Number of nodes of the largest graph that `--quick` takes."""
@@ -60,8 +64,9 @@ def list_models(paths: Sequence[Path], pattern: str | None) -> list[Path]:
 def choose_quick(files: Iterable[Path]) -> list[Path]:
     """Return a subset of files with every operator and every pair of neighbors of all files.
 
-    A feature is an operator with the types of its operands, or a producer and its consumer. The file with the most new
-    features per node is added until no feature is missing. Files of more than QUICK_NODES nodes are omitted.
+    A feature is an operator with the types of its operands, or a producer and its consumer. The file with the most
+    missing features per node is added until each feature occurs in QUICK_FILES files, or in all files that contain it.
+    Graphs of more than QUICK_NODES nodes are omitted.
     """
     features: dict[Path, frozenset[object]] = {}
     nodes: dict[Path, int] = {}
@@ -72,12 +77,13 @@ def choose_quick(files: Iterable[Path]) -> list[Path]:
             continue
         if len(graph.nodes) <= QUICK_NODES:
             features[file], nodes[file] = frozenset(_features(graph)), len(graph.nodes)
+    missing = Counter(feature for of_file in features.values() for feature in of_file)
+    missing = Counter({feature: min(count, QUICK_FILES) for feature, count in missing.items()})
     chosen: list[Path] = []
-    missing = set().union(*features.values())
     while missing:
-        best = max(features, key=lambda file: (len(features[file] & missing) / (8 + nodes[file]), str(file)))
+        best = max(features, key=lambda file: (len(features[file] & missing.keys()) / (8 + nodes[file]), str(file)))
         chosen.append(best)
-        missing -= features.pop(best)
+        missing = +(missing - Counter(features.pop(best)))
     return sorted(chosen)
 
 

@@ -1,13 +1,14 @@
-"""Converts models with the tflq that PYTHONPATH names; one request a line of standard input, one answer a line.
+"""Converts models with the tflq that PYTHONPATH names: one request and one result per line.
 
-A request is a JSON object: `checkout` (the folder that tflq must be imported from), `model` (path of a .tflite file)
-and `conversions` (pairs of a target and its settings). The answer has an object for each conversion, in order: `files`
-(name -> SHA-256), `tensors` (name -> digest of its values for the samples) and `seconds` of processor time; `refused` (class and message
-of the exception) if the conversion failed, `unrun` if the samples could not be run. A float model without ranges is
-calibrated with seeded random samples. The working directory is the model's folder: artefacts see the file's name only.
+A request is a JSON object on standard input: `checkout` (folder from which tflq must be imported), `model` (path of a
+.tflite file) and `conversions` (pairs of a target and its settings). The result is a list with an object for each
+conversion: `files` (name -> SHA-256), `tensors` (name -> digest of the values for SAMPLES random samples), `seconds` of
+processor time, `refused` (class and message of the exception) if the conversion failed, and `unrun` if the samples
+could not be run. Ranges of a float model are measured on random samples. The working directory is the model's folder:
+artefacts contain the same path on both sides.
 
-This file runs in both checkouts of a comparison, the older one included. It imports only functions that `tflq convert`
-calls; if one of them moves, it must import it from either place.
+This file runs with both checkouts. It imports only functions that `tflq convert` calls. If one of them moves, import it
+from either place.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ SAMPLES, SEED = 2, 2
 
 
 class Result(TypedDict, total=False):
-    """Outcome of a conversion: see the module's docstring."""
+    """Outcome of a conversion, an object of the returned list."""
 
     files: dict[str, str]
     tensors: dict[str, str]
@@ -47,15 +48,15 @@ class Result(TypedDict, total=False):
 
 
 def main() -> int:
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever prints, prints to standard error
+    results_pipe = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # output of tflq is passed to standard error
     warnings.simplefilter("ignore")
     for line in sys.stdin:
         request = json.loads(line)
         if not Path(tflq.__file__).resolve().is_relative_to(Path(request["checkout"]).resolve()):
             sys.exit(f"tflq was imported from {tflq.__file__}, not from {request['checkout']}")
-        answers.write(json.dumps(convert_model(Path(request["model"]), request["conversions"])) + "\n")
-        answers.flush()
+        results_pipe.write(json.dumps(convert_model(Path(request["model"]), request["conversions"])) + "\n")
+        results_pipe.flush()
     return 0
 
 
@@ -63,9 +64,9 @@ def convert_model(path: Path, conversions: list[tuple[str, list[str]]]) -> list[
     os.chdir(path.parent)
     try:
         model = read_model(path.name)
-        ranged = _ranged(model)
+        ranged = _calibrate(model)
     except Exception as error:
-        return [Result(refused=_words(error), seconds=0.0) for _ in conversions]
+        return [Result(refused=_describe(error), seconds=0.0) for _ in conversions]
     results = []
     for target, settings in conversions:
         start = time.process_time()
@@ -74,8 +75,8 @@ def convert_model(path: Path, conversions: list[tuple[str, list[str]]]) -> list[
     return results
 
 
-def _ranged(model: Model) -> Model:
-    """Return the model as targets take it; ranges of a float model are those of the random samples."""
+def _calibrate(model: Model) -> Model:
+    """Return the model with ranges; ranges of a float model are measured on random samples."""
     graph = model.main
     variables = [tensor for tensor in graph.tensors if not tensor.is_constant]
     if any(tensor.quantisation is not None for tensor in variables):
@@ -94,16 +95,16 @@ def _convert(model: Model, ranged: Model, name: str, assignments: list[str]) -> 
         execution = for_target(ranged.main, target, parse_settings(target.settings, assignments))
         artefacts = target.emit(execution.graph, ranged)
     except Exception as error:
-        return Result(refused=_words(error))
+        return Result(refused=_describe(error))
     result = Result(files={file: hashlib.sha256(data).hexdigest() for file, data in artefacts.items()})
     try:
-        result["tensors"] = _digests(execution, RandomSamples(model.main, SAMPLES, SEED))
+        result["tensors"] = _digest_tensors(execution, RandomSamples(model.main, SAMPLES, SEED))
     except Exception as error:
-        result["unrun"] = _words(error)
+        result["unrun"] = _describe(error)
     return result
 
 
-def _digests(execution: Execution, samples: RandomSamples) -> dict[str, str]:
+def _digest_tensors(execution: Execution, samples: RandomSamples) -> dict[str, str]:
     digests: dict[str, str] = {}
     written = [t for node in execution.graph.nodes for t in node.outputs if t != ABSENT]
     for chunk in execution.iterate(samples, written):
@@ -118,7 +119,7 @@ def _digests(execution: Execution, samples: RandomSamples) -> dict[str, str]:
     return digests
 
 
-def _words(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
