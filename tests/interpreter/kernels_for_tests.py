@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -13,6 +10,7 @@ import pytest
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter import registry
+from tflq.interpreter.registry import Kernel
 
 NAME = "tests"
 
@@ -25,19 +23,10 @@ class Calls:
     run: list[str] = field(default_factory=list)
 
 
-def module(name: str, lower: Callable[[Node, Operands], object], run: Callable[..., tuple[Array, ...]]) -> str:
-    """Make a kernel module and return its name."""
-    made = ModuleType(f"tests_kernel_{name}")
-    made.lower, made.run = lower, run
-    sys.modules[made.__name__] = made
-    return made.__name__
-
-
 @pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[Calls]:
+def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     """Arithmetic `tests`: add and double (wrapping), refuse (never lowers); it goes when the test ends."""
     monkeypatch.setattr(registry, "_arithmetics", dict(registry._arithmetics))
-    monkeypatch.setattr(registry, "_kernels", dict(registry._kernels))
     counted = Calls()
 
     def lower(node: Node, operands: Operands) -> object:
@@ -56,11 +45,9 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[Calls]:
         return (np.asarray(a * np.asarray(factor, a.dtype)),)
 
     kernels = {
-        "add": module("add", lower, run_add),
-        "double": module("double", lower, run_double),
-        "refuse": module("refuse", refuse, run_double),
+        "add": Kernel(lower, run_add),
+        "double": Kernel(lower, run_double),
+        "refuse": Kernel(refuse, run_double),
     }
-    registry.register_arithmetic(registry.Arithmetic(NAME, dict(kernels)))
-    yield counted
-    for name in kernels.values():
-        del sys.modules[name]
+    registry.register_arithmetic(registry.Arithmetic(NAME, kernels))
+    return counted

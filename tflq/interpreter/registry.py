@@ -1,4 +1,4 @@
-"""Which kernel runs which operator in which arithmetic: explicit tables, modules imported when first needed.
+"""Kernels by arithmetic and operator.
 
 A kernel is two pure functions:
 
@@ -14,27 +14,20 @@ Tensors that are variables (the state of SVDF and LSTM) are inputs like others; 
 the outputs, in the order of the inputs. A kernel that needs the value of an operand to decide its params asks for
 `operands.constant(i)`: where that value is computed at run time, the engine lowers the node when it is there.
 
-Where a kernel is found, as the table of an arithmetic says it:
+A module of kernels ends with its table `KERNELS`, operator -> Kernel. `kernels/<arithmetic>/operators.py` joins the
+tables of an arithmetic; it is imported when the arithmetic is first used.
 
-- a module of one operator: its functions `lower` and `run`, `samples_last` where it has one, the flags SHARED_RESULT,
-  PER_SAMPLE and STATEFUL; the docstring's first line, behind "OPERATOR: ", is the summary, what follows "Source: " the
-  source;
-- a module of a family: the operator's row in its `KERNELS`, a mapping operator -> Kernel. What the row does not say,
-  the module's docstring does, in an entry "OPERATOR: summary. Source: source.";
-- a `Kernel` itself, for those that users register.
-
-Kernels of other packages are found through the entry-point group `tflq.kernels`: where an operator or an arithmetic is
-missing, the entry points of that name are loaded. Each names a function without arguments, which registers kernels, or
-a mapping arithmetic -> operator -> Kernel. `tflq.interpreter.kernel_files` loads such a mapping from a file.
+Kernels of other packages come from the entry-point group `tflq.kernels`: if an operator or an arithmetic is missing,
+the entry points of that name are loaded. Each names a function without arguments, which registers kernels, or a
+mapping arithmetic -> operator -> Kernel. `tflq.interpreter.kernel_files` loads such a mapping from a file.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
-from types import ModuleType
 
 from tflq.errors import TflqError, UnsupportedError
 from tflq.graph import Array, Node, Operands
@@ -49,7 +42,7 @@ SamplesLast = Callable[[object, Operands], float | None]
 
 @dataclass(frozen=True)
 class Kernel:
-    """One operator in one arithmetic: a row of its family's table.
+    """One operator in one arithmetic.
 
     Attributes:
         lower: decides the params.
@@ -65,7 +58,7 @@ class Kernel:
         samples_last: whether `run` takes images with samples last in memory (tflq.interpreter.layout) and
             gives such results: the nanoseconds that a sample gains by them, negative where it loses; None if it
             cannot. None in place of the function: the engine hands over samples first.
-        module: the module that holds it; the registry fills it in.
+        reads_scales: Whether scales enter; if not (RESHAPE, MAXIMUM), any scale is accepted.
     """
 
     lower: Lower
@@ -76,11 +69,15 @@ class Kernel:
     per_sample: bool = False
     stateful: bool = False
     samples_last: SamplesLast | None = None
-    module: str = ""
+    reads_scales: bool = True
 
-
-Place = str | Kernel
-"""Where a kernel is found: the name of the module that holds it, or the kernel."""
+    @property
+    def module(self) -> str:
+        """Name of the module that defines `run`."""
+        function: Callable[..., object] = self.run
+        while isinstance(function, partial):
+            function = function.func
+        return function.__module__
 
 
 @dataclass(frozen=True)
@@ -89,44 +86,34 @@ class Arithmetic:
 
     Attributes:
         name: as users write it.
-        kernels: operator -> where its kernel is found.
+        kernels: operator -> kernel.
         floating: the arithmetic for nodes whose tensors are all floating-point; None where it has its own.
     """
 
     name: str
-    kernels: dict[str, Place]
+    kernels: dict[str, Kernel]
     floating: str | None = None
 
 
 _PACKAGES = {
-    "float": "tflq.interpreter.kernels.float",
-    "tflite": "tflq.interpreter.kernels.tflite",
-    "gap9": "tflq.interpreter.kernels.gap9",
-    "tpu_mlir": "tflq.interpreter.kernels.tpu_mlir",
-    "nnie": "tflq.interpreter.kernels.nnie",
-    "aipu": "tflq.interpreter.kernels.aipu",
-    "aipu_float": "tflq.interpreter.kernels.aipu.real",
-    "aipu_whitepaper": "tflq.interpreter.kernels.aipu.whitepaper",
-    "openvino": "tflq.interpreter.kernels.openvino",
+    "float": "float",
+    "tflite": "tflite",
+    "gap9": "gap9",
+    "tpu_mlir": "tpu_mlir",
+    "nnie": "nnie",
+    "aipu": "aipu",
+    "aipu_float": "aipu.real",
+    "aipu_whitepaper": "aipu.whitepaper",
+    "openvino": "openvino",
 }
 _arithmetics: dict[str, Arithmetic] = {}
-_kernels: dict[tuple[str, str], Kernel] = {}
 _searched: set[str] = set()
 """Names that entry points have been looked for."""
 
 
-def places(package: str, alone: str = "", **families: str) -> dict[str, Place]:
-    """Return the table of a package's operators.
-
-    Args:
-        package: the package.
-        alone: operators, separated by blanks, each in the module of its name.
-        families: module -> operators, separated by blanks, which are rows of its `KERNELS`.
-    """
-    found: dict[str, Place] = {operator: f"{package}.{operator}" for operator in alone.split()}
-    for module, operators in families.items():
-        found |= dict.fromkeys(operators.split(), f"{package}.{module}")
-    return found
+def without_scales(kernels: Mapping[str, Kernel]) -> dict[str, Kernel]:
+    """Return the kernels with `reads_scales` off."""
+    return {operator: replace(kernel, reads_scales=False) for operator, kernel in kernels.items()}
 
 
 def arithmetics() -> tuple[str, ...]:
@@ -142,7 +129,7 @@ def arithmetic(name: str) -> Arithmetic:
     """
     if name not in _arithmetics:
         if name in _PACKAGES:
-            _arithmetics[name] = import_module(_PACKAGES[name]).ARITHMETIC
+            _arithmetics[name] = import_module(f"tflq.interpreter.kernels.{_PACKAGES[name]}.operators").ARITHMETIC
         else:
             _load_entry_points(name)
     if name not in _arithmetics:
@@ -161,28 +148,26 @@ def register_arithmetic(new: Arithmetic) -> None:
     _arithmetics[new.name] = new
 
 
-def register_kernel(arithmetic_name: str, operator: str, place: Place) -> None:
+def register_kernel(arithmetic_name: str, operator: str, new: Kernel) -> None:
     """Add one operator to an arithmetic.
 
     Args:
         arithmetic_name: the arithmetic.
         operator: TFLite's name in snake case, or the code of a custom operator.
-        place: the kernel, or the name of the module that holds it.
+        new: Kernel of the operator.
 
     Raises:
         TflqError: the arithmetic has that operator already.
     """
     table = arithmetic(arithmetic_name).kernels
     if operator in table:
-        first = table[operator]
         raise TflqError(
-            f"operator '{operator}' of arithmetic '{arithmetic_name}' is registered already: "
-            f"{first if isinstance(first, str) else _module_of(first)}"
+            f"operator '{operator}' of arithmetic '{arithmetic_name}' is registered already: {table[operator].module}"
         )
-    table[operator] = place
+    table[operator] = new
 
 
-def register_kernels(kernels: Mapping[str, Mapping[str, Place]]) -> None:
+def register_kernels(kernels: Mapping[str, Mapping[str, Kernel]]) -> None:
     """Add operators to arithmetics: arithmetic -> operator -> kernel.
 
     Raises:
@@ -190,8 +175,8 @@ def register_kernels(kernels: Mapping[str, Mapping[str, Place]]) -> None:
         TflqError: an arithmetic that has an operator already.
     """
     for arithmetic_name, operators in kernels.items():
-        for operator, place in operators.items():
-            register_kernel(arithmetic_name, operator, place)
+        for operator, new in operators.items():
+            register_kernel(arithmetic_name, operator, new)
 
 
 def has_kernel(arithmetic_name: str, operator: str) -> bool:
@@ -207,18 +192,13 @@ def kernel(arithmetic_name: str, operator: str) -> Kernel:
 
     Raises:
         UnsupportedError: there is none; the message lists those that exist.
-        TflqError: the module that the arithmetic names does not hold it.
     """
-    key = (arithmetic_name, operator)
-    if key not in _kernels:
-        table = arithmetic(arithmetic_name).kernels
-        if not has_kernel(arithmetic_name, operator):
-            raise UnsupportedError(
-                f"operator {operator} has no kernel in arithmetic '{arithmetic_name}'; "
-                f"it has {', '.join(sorted(table))}"
-            )
-        _kernels[key] = _found(operator, table[operator])
-    return _kernels[key]
+    table = arithmetic(arithmetic_name).kernels
+    if not has_kernel(arithmetic_name, operator):
+        raise UnsupportedError(
+            f"operator {operator} has no kernel in arithmetic '{arithmetic_name}'; it has {', '.join(sorted(table))}"
+        )
+    return table[operator]
 
 
 def kernel_name(node: Node) -> str:
@@ -239,50 +219,6 @@ def _is_floating(operands: Operands) -> bool:
     quantised = any(isinstance(t.quantisation, (Affine, Blockwise)) and t.dtype.is_integer for t in tensors)
     first = operands.optional(0)
     return not quantised and all(t.dtype.is_floating for t in (*operands.outputs, first) if t is not None)
-
-
-def _found(operator: str, place: Place) -> Kernel:
-    if isinstance(place, Kernel):
-        return replace(place, module=_module_of(place))
-    module = import_module(place)
-    row: Kernel | None = getattr(module, "KERNELS", {}).get(operator)
-    if row is not None:
-        summary, source = _described(operator, module.__doc__ or "")
-        return replace(row, module=place, summary=row.summary or summary, source=row.source or source)
-    if not (hasattr(module, "lower") and hasattr(module, "run")):
-        raise TflqError(f"module {place} has neither a row for '{operator}' in KERNELS nor lower and run")
-    return _of_module(module)
-
-
-def _described(operator: str, text: str) -> tuple[str, str]:
-    """Return the summary and the source in the entry that the docstring of a family has for an operator."""
-    for entry in re.split(r"\n(?=\n|[A-Z\d_]+: )", text):
-        name, _, words = " ".join(entry.split()).partition(": ")
-        summary, _, source = words.partition(" Source: ")
-        if name == operator.upper() and source:
-            return summary.rstrip("."), source.rstrip(".")
-    return "", ""
-
-
-def _of_module(module: ModuleType) -> Kernel:
-    text = module.__doc__ or ""
-    first = text.partition("\n")[0].rstrip(".")
-    name, _, rest = first.partition(": ")
-    return Kernel(
-        module.lower,
-        module.run,
-        rest if name.isupper() else first,
-        " ".join(text.partition("Source: ")[2].split()).rstrip("."),
-        shared_result=getattr(module, "SHARED_RESULT", False),
-        per_sample=getattr(module, "PER_SAMPLE", False),
-        stateful=getattr(module, "STATEFUL", False),
-        samples_last=getattr(module, "samples_last", None),
-        module=module.__name__,
-    )
-
-
-def _module_of(row: Kernel) -> str:
-    return row.module or row.lower.__module__
 
 
 def _load_entry_points(*names: str) -> None:
@@ -316,4 +252,4 @@ def register_found(found: object) -> None:
 
 
 def _is_table(table: object) -> bool:
-    return isinstance(table, Mapping) and all(isinstance(place, (str, Kernel)) for place in table.values())
+    return isinstance(table, Mapping) and all(isinstance(row, Kernel) for row in table.values())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import sys
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import fields, is_dataclass
@@ -55,7 +53,7 @@ class RecordedNode:
         self.failure = ""
         self._results: Sequence[Any] = ()
         found = kernel(node.arithmetic or "", kernel_name(node))
-        self.source = source_of(found, node.params)
+        self.source = found.source or found.module
         arrays = [None if x is None else x[None] for x in inputs] + [None] * found.stateful
         params = _params_for(node, operands, found, arrays)
         operations = recorder(self.tape, lambda: _tables(node, operands, found))
@@ -93,18 +91,6 @@ class RecordedNode:
         """Return the number of an element of an output; None where it was not recorded."""
         numbers = self.numbers(output)
         return None if numbers is None else int(numbers[0][tuple(index)])
-
-
-def source_of(found: Kernel, params: object) -> str:
-    """Return where a kernel's formula stands: its own source, or what the docstrings of its modules cite."""
-    modules = [getattr(part, "__module__", "") for part in (found.run, found.lower, type(params))]
-    for module in (*modules, found.module):
-        text = " ".join((getattr(sys.modules.get(module), "__doc__", None) or "").split())
-        pages = dict.fromkeys(re.findall(r"docs/\w+\.md(?:, [^)]*)?", text))
-        cited = re.search(r"Source: (.*?)(?:\.$|\. [A-Z]|$)", text)
-        if not found.source and (cited or pages):
-            return "; ".join([*([cited.group(1)] if cited else []), *pages])
-    return found.source or modules[0]
 
 
 def _params_for(node: Node, operands: Operands, found: Kernel, arrays: list[Array | None]) -> object:

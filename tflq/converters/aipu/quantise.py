@@ -31,7 +31,7 @@ from tflq.interpreter.kernels.aipu.linear import REMAIN_SHIFT
 from tflq.interpreter.kernels.aipu.scales import affine_of, bits_of, code_limits, is_plain, scale_of
 from tflq.interpreter.kernels.aipu.softmax import ADJUST, FAST_EXP, METHOD
 from tflq.interpreter.kernels.aipu.whitepaper import NAME as WHITEPAPER
-from tflq.interpreter.kernels.aipu.whitepaper import covers
+from tflq.interpreter.kernels.aipu.whitepaper.operators import covers
 
 
 def with_unified_branches(graph: Graph, quantised: Graph, names: Collection[str]) -> Graph:

@@ -26,9 +26,6 @@ from tflq.interpreter.execution.shapes import SHAPE_RULES, Shape, ShapeRule
 from tflq.interpreter.operands.checks import require_result, require_sound_scales
 from tflq.interpreter.registry import Kernel, arithmetic_of, kernel, kernel_name
 
-_WITHOUT_SCALES = ("tflq.interpreter.kernels.move.", "tflq.interpreter.kernels.plain.")
-"""Kernels that take quantized values as they are."""
-
 
 @dataclass(frozen=True)
 class Settled:
@@ -103,7 +100,7 @@ def lower_node(graph: Graph, index: int, arithmetic: str, found: Kernel, is_open
     node, operands = graph.nodes[index], graph.operands(index)
     params: object
     try:
-        if not found.module.startswith(_WITHOUT_SCALES):
+        if found.reads_scales:
             require_sound_scales(operands)
         params = found.lower(node, operands)
         if found.per_sample and not all(t is None or t.is_constant for t in operands.inputs):

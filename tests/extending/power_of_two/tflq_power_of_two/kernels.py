@@ -10,7 +10,7 @@ import numpy as np
 from tflq.arrays import Integers
 from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.accumulate import accumulator_range
-from tflq.interpreter.kernels.move import MOVERS
+from tflq.interpreter.kernels.move.operators import MOVERS
 from tflq.interpreter.layers.linear import Scheme, linear_kernels
 from tflq.interpreter.layers.pooling import (
     MaxPool,

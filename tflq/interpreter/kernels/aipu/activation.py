@@ -9,13 +9,6 @@
     SIGN               -1, 0 or 1, at scale 1
 
 A layer of its own has v = x + zp_x and y = clamp(... - zp_y).
-
-ABS: RNE(|x + zp_x| * M * 2^-N) - zp_y. Source: Compass Optimizer, ops/abs.py; docs/aipu.md, 5.
-ACTIVATION: by method: a step and M / 2^N, or a table. Source: Compass Optimizer, ops/activation.py, clip.py,
-leakyrelu.py, prelu.py; docs/aipu.md, 4 and 5.
-CRELU: the rectified input beside the rectified negative. Source: Compass Optimizer, ops/crelu.py; docs/aipu.md, 5.
-NEGATIVE: -(x + zp_x) - zp_y. Source: Compass Optimizer, ops/neg.py; docs/aipu.md, 5.
-SIGN: -1, 0 or 1 of x + zp_x. Source: docs/aipu.md, 5.
 """
 
 from __future__ import annotations
@@ -208,9 +201,12 @@ def _extra_bits(output: Tensor) -> int:
 
 
 KERNELS = {
-    "abs": Kernel(lower, run),
-    "activation": Kernel(lower, run),
-    "crelu": Kernel(lower, run),
-    "negative": Kernel(lower, run),
-    "sign": Kernel(lower_sign, run),
-}
+    "abs": Kernel(lower, run, "RNE(|x + zp_x| * M * 2^-N) - zp_y", "Compass Optimizer, ops/abs.py; docs/aipu.md, 5"),
+    "activation": Kernel(lower, run,
+        "by method: a step and M / 2^N, or a table",
+        "Compass Optimizer, ops/activation.py, clip.py, leakyrelu.py, prelu.py; docs/aipu.md, 4 and 5"),
+    "crelu": Kernel(lower, run,
+        "the rectified input beside the rectified negative", "Compass Optimizer, ops/crelu.py; docs/aipu.md, 5"),
+    "negative": Kernel(lower, run, "-(x + zp_x) - zp_y", "Compass Optimizer, ops/neg.py; docs/aipu.md, 5"),
+    "sign": Kernel(lower_sign, run, "-1, 0 or 1 of x + zp_x", "docs/aipu.md, 5"),
+}  # fmt: skip

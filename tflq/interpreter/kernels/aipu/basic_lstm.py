@@ -1,4 +1,4 @@
-"""BASIC_LSTM: gates by tables, states of one scale, cells of one scale a step (docs/aipu.md, 5).
+"""Kernel of BASIC_LSTM.
 
 v = x W_x + clamp32(RNE(h W_h * M_0 * 2^-N_0)) + b, rows i, g, f, o; i, f, o = sigm(clamp(RNE(v * M_1 * 2^-N_1))),
 g = tanh(clamp(RNE(v * M_2 * 2^-N_2))); t = clamp32(i g + clamp32(RNE(f c * M_5 * 2^-N_5))). The state is
@@ -7,8 +7,6 @@ lowest value. M_5 and M_6 are those of the step.
 
 From 16 bits on sums and biases are shifted by N - L first, L the smallest of N_0, N_1 and 15, and products by D, so
 that the shift of f c is 15. First states are read as they are, whatever their scale.
-
-Source: Compass Optimizer, ops/basiclstm.py, rnn.py.
 """
 
 from __future__ import annotations
@@ -25,6 +23,7 @@ from tflq.interpreter.kernels.aipu.imported import imported_multiplier, imported
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multipliers, scaled
 from tflq.interpreter.kernels.aipu.scales import bits_of, constant_codes, reciprocal, required_constant, scale_of
 from tflq.interpreter.kernels.aipu.tables import Table
+from tflq.interpreter.registry import Kernel
 
 _ACTIVATIONS = ("SIGMOID", "TANH", "TANH")
 _FIRST_STEP = 5
@@ -213,3 +212,10 @@ def _step(params: LstmParams, x: Integers, state: Integers, cell: Integers, time
     total = limited_32(limited_32(scaled(i * g, 1, less)) + limited_32(scaled(f * cell, before.m, before.n + less)))
     shown = params.tanh.lookup(limited(total, of_table, of_table.n - less))
     return limited(o * shown, of_output, of_output.n), limited(total, after, after.n - less)
+
+
+KERNELS = {
+    "basic_lstm": Kernel(lower, run,
+        "gates by tables, states of one scale, cells of one scale a step (docs/aipu.md, 5)",
+        "Compass Optimizer, ops/basiclstm.py, rnn.py"),
+}  # fmt: skip

@@ -1,7 +1,4 @@
-"""BoundingBox: boxes in 0..1 moved by deltas and clamped to 0..1 (docs/aipu.md, 8).
-
-Source: Compass Optimizer, ops/boundingbox.py and multibox_transform_Loc.py.
-"""
+"""BoundingBox: boxes in 0..1 moved by deltas and clamped to 0..1 (docs/aipu.md, 8)."""
 
 from __future__ import annotations
 
@@ -16,6 +13,7 @@ from tflq.interpreter.kernels.aipu.boxes import INT16, delta_table, exponential,
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.tables import Table
+from tflq.interpreter.registry import Kernel
 
 DEVIATIONS = (10.0, 10.0, 5.0, 5.0)
 LARGEST_GROWTH = 3276.0
@@ -144,3 +142,10 @@ def _table_scale(exponent: float) -> np.float32:
     """Return the scale of the largest growth in 16 bits, symmetric, signed and restricted."""
     s: np.float32 = np.float32(INT16[1]) / np.float32(np.exp(exponent))
     return s
+
+
+KERNELS = {
+    "bounding_box": Kernel(lower, run,
+        "BoundingBox: boxes in 0..1 moved by deltas and clamped to 0..1 (docs/aipu.md, 8)",
+        "Compass Optimizer, ops/boundingbox.py and multibox_transform_Loc.py"),
+}  # fmt: skip

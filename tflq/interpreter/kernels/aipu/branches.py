@@ -5,10 +5,6 @@ Concat: every branch on the scale of the output by its own M / 2^N, where they a
 Where: of two inputs the one that a condition chooses, each on the scale of the output by its own M / 2^N. y =
 clamp(RNE((x_i + zp_i) * M_i * 2^-N_i) - zp_y), r_i = s_y / s_i; where exactly one input is plain integers its ratio is
 1, and two plain ones are not rescaled (docs/aipu.md, 5).
-
-CONCAT: each branch RNE((x + zp_i) * M_i * 2^-N_i) - zp_y. Source: Compass Optimizer, ops/concat.py; docs/aipu.md, 5.
-WHERE: of two inputs the chosen one, RNE((x_i + zp_i) * M_i * 2^-N_i) - zp_y. Source: Compass Optimizer, ops/select.py;
-docs/aipu.md, 5.
 """
 
 from __future__ import annotations
@@ -128,6 +124,9 @@ def _ratio(branch: Tensor, output: Tensor) -> float:
 
 
 KERNELS = {
-    "concat": Kernel(lower_concat, run_concat),
-    "where": Kernel(lower_where, run_where),
-}
+    "concat": Kernel(lower_concat, run_concat,
+        "each branch RNE((x + zp_i) * M_i * 2^-N_i) - zp_y", "Compass Optimizer, ops/concat.py; docs/aipu.md, 5"),
+    "where": Kernel(lower_where, run_where,
+        "of two inputs the chosen one, RNE((x_i + zp_i) * M_i * 2^-N_i) - zp_y",
+        "Compass Optimizer, ops/select.py; docs/aipu.md, 5"),
+}  # fmt: skip

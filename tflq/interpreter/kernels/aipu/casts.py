@@ -4,11 +4,6 @@ Cast: integers stay; real numbers become y = clamp(RNE((x + zp_x) * M * 2^-N)) a
 Beyond 16 bits the product is cut toward zero instead: the Optimizer rounds nothing there, and storing truncates.
 
 Quantized values to real numbers, in front of a layer that runs in floating point: x = (q + zp) / s.
-
-CAST: RNE((x + zp_x) * M * 2^-N) at scale 1; integers as they are. Source: Compass Optimizer, ops/cast.py; docs/aipu.md,
-5.
-DEQUANTIZE: (q + zp) / s. Source: Compass Optimizer, utils/quant_tool_utils.py, linear_dequantize; docs/aipu.md, 1.
-QUANTIZE: clamp(RNE(f32(s * x) - zp)). Source: docs/aipu.md, 1.
 """
 
 from __future__ import annotations
@@ -108,7 +103,10 @@ def run_quantize(params: QuantizeParams, x: Array) -> tuple[Array, ...]:
 
 
 KERNELS = {
-    "cast": Kernel(lower_cast, run_cast),
-    "dequantize": Kernel(lower_dequantize, run_dequantize),
-    "quantize": Kernel(lower_quantize, run_quantize),
-}
+    "cast": Kernel(lower_cast, run_cast,
+        "RNE((x + zp_x) * M * 2^-N) at scale 1; integers as they are",
+        "Compass Optimizer, ops/cast.py; docs/aipu.md, 5"),
+    "dequantize": Kernel(lower_dequantize, run_dequantize,
+        "(q + zp) / s", "Compass Optimizer, utils/quant_tool_utils.py, linear_dequantize; docs/aipu.md, 1"),
+    "quantize": Kernel(lower_quantize, run_quantize, "clamp(RNE(f32(s * x) - zp))", "docs/aipu.md, 1"),
+}  # fmt: skip

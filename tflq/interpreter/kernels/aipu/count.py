@@ -1,7 +1,6 @@
 """Count: the histogram of quantized values, between limits at the input's scale (docs/aipu.md, 5).
 
 The limits do not lose the zero point, so that an asymmetric input's bins are off by zp: the Optimizer's own.
-Source: Compass Optimizer, ops/count.py.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.imported import is_imported
 from tflq.interpreter.kernels.aipu.scales import scale_of
+from tflq.interpreter.registry import Kernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,3 +89,10 @@ def _edges(first: float, last: float, bins: int) -> Singles:
     front, back = np.float32(first) + step * i, np.float32(last) - step * (np.float32(bins) - i)
     edges: Singles = np.where(i < (bins + 1) // 2, front, back).astype(np.float32)
     return edges
+
+
+KERNELS = {
+    "count": Kernel(lower, run,
+        "Count: the histogram of quantized values, between limits at the input's scale (docs/aipu.md, 5)",
+        "Compass Optimizer, ops/count.py"),
+}  # fmt: skip

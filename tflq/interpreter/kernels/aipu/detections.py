@@ -239,16 +239,10 @@ def _moved_anchors(params: ProposalParams, deltas: Array) -> Array:
 
 
 KERNELS = {
-    "detection_output": Kernel(
-        lower,
-        run,
+    "detection_output": Kernel(lower, run,
         "proposals moved by the deltas of each class, those above a score class by class",
-        "Compass Optimizer, ops/detectionoutput.py; docs/aipu.md, 8",
-    ),
-    "proposal": Kernel(
-        lower_proposal,
-        run_proposal,
+        "Compass Optimizer, ops/detectionoutput.py; docs/aipu.md, 8"),
+    "proposal": Kernel(lower_proposal, run_proposal,
         "anchors moved by deltas, clamped to the window, those above a score in anchor order",
-        "Compass Optimizer, ops/proposal.py; docs/aipu.md, 8",
-    ),
-}
+        "Compass Optimizer, ops/proposal.py; docs/aipu.md, 8"),
+}  # fmt: skip

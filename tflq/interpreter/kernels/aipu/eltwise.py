@@ -11,9 +11,6 @@ SquaredDifference: both inputs on the smaller scale with 15 bits, then the squar
 clamp(RNE(clamp32((x_0 - x_1)^2) * M * 2^-N) - zp_y), r = s_y / s^2 / 4^L; all M in 15 bits. Where an input needs b > 15
 bits, s is divided by 2 (b - 15).
 
-SQUARED_DIFFERENCE: RNE(clamp32((x_0 - x_1)^2) * M * 2^-N) - zp_y. Source: Compass Optimizer, ops/squared_difference.py;
-docs/aipu.md, 5.
-
 Logical: comparisons of (x + zp) on an integer ratio of scales; AND, OR, XOR, NOT of quantized values.
 Source: Compass Optimizer, ops/logical.py.
 """
@@ -277,11 +274,10 @@ KERNELS = {
             "Compass Optimizer, ops/eltwise.py; docs/aipu.md, 5",
         ),
     ),
-    "logical": Kernel(
-        lower_logical,
-        run_logical,
+    "logical": Kernel(lower_logical, run_logical,
         "(a + zp_a) * k_a compared with (b + zp_b) * k_b; AND, OR, XOR, NOT of values",
-        "Compass Optimizer, ops/logical.py; docs/aipu.md, 5",
-    ),
-    "squared_difference": Kernel(lower_squared_difference, run_squared_difference),
-}
+        "Compass Optimizer, ops/logical.py; docs/aipu.md, 5"),
+    "squared_difference": Kernel(lower_squared_difference, run_squared_difference,
+        "RNE(clamp32((x_0 - x_1)^2) * M * 2^-N) - zp_y",
+        "Compass Optimizer, ops/squared_difference.py; docs/aipu.md, 5"),
+}  # fmt: skip

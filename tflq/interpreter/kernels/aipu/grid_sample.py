@@ -8,9 +8,6 @@ all codes, M / 2^N of 2^F * size / s_g / 2 in 15 bits, size = n, less 1 with ali
 clamp16(q + 2^(F - 1)) >> F. BILINEAR: pixel q >> F, t = q - (pixel << F), a + ((b - a) * t >> F) along x, y, z.
 Grids of 8 bits: pixel and t by tables of d, t of 10 bits cut toward zero.
 Outside: the nearest pixel (BORDER), or 0, which is the code -zp (ZEROS).
-
-GRID_SAMPLE: values at named places, nearest or between pixels. Source: Compass Optimizer, ops/grid_sample.py;
-docs/aipu.md, 5.
 """
 
 from __future__ import annotations
@@ -235,4 +232,7 @@ def pixels_at(
     return found if outside is None else np.where(inside[..., None], found, image.dtype.type(outside))
 
 
-KERNELS = {"grid_sample": Kernel(lower, run)}
+KERNELS = {
+    "grid_sample": Kernel(lower, run,
+        "values at named places, nearest or between pixels", "Compass Optimizer, ops/grid_sample.py; docs/aipu.md, 5"),
+}  # fmt: skip

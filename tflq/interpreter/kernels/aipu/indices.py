@@ -9,14 +9,6 @@ InTopK: whether the target's code is among the k largest of its row; a tie with 
 
 OneHot: the on-value at the index along a new axis, the off-value elsewhere; quantized values of both values. An index
 outside the depth gives the off-value everywhere.
-
-ARG_MIN_MAX: index of the smallest or largest value, the first on ties. Source: docs/aipu.md, 5.
-TOP_K: the k largest or smallest values and their indices. Source: Compass Optimizer, ops/topk.py; docs/aipu.md, 5.
-IN_TOP_K: whether the target is among the k largest, ties count. Source: Compass Optimizer, ops/intopk.py; docs/aipu.md,
-5.
-CTC_GREEDY_DECODER: the best class of each step, without the blank. Source: Compass Optimizer, ops/ctcgreedydecoder.py;
-docs/aipu.md, 5.
-ONE_HOT: the on-value at the index, the off-value elsewhere. Source: Compass Optimizer, ops/onehot.py; docs/aipu.md, 5.
 """
 
 from __future__ import annotations
@@ -206,9 +198,15 @@ def run_one_hot(params: OneHotParams, indices: Array) -> tuple[Array, ...]:
 
 
 KERNELS = {
-    "arg_min_max": Kernel(lower_arg_min_max, run_arg_min_max),
-    "top_k": Kernel(lower_top_k, run_top_k),
-    "in_top_k": Kernel(lower_in_top_k, run_in_top_k),
-    "ctc_greedy_decoder": Kernel(lower_ctc_greedy_decoder, run_ctc_greedy_decoder),
-    "one_hot": Kernel(lower_one_hot, run_one_hot),
-}
+    "arg_min_max": Kernel(lower_arg_min_max, run_arg_min_max,
+        "index of the smallest or largest value, the first on ties", "docs/aipu.md, 5"),
+    "top_k": Kernel(lower_top_k, run_top_k,
+        "the k largest or smallest values and their indices", "Compass Optimizer, ops/topk.py; docs/aipu.md, 5"),
+    "in_top_k": Kernel(lower_in_top_k, run_in_top_k,
+        "whether the target is among the k largest, ties count", "Compass Optimizer, ops/intopk.py; docs/aipu.md, 5"),
+    "ctc_greedy_decoder": Kernel(lower_ctc_greedy_decoder, run_ctc_greedy_decoder,
+        "the best class of each step, without the blank",
+        "Compass Optimizer, ops/ctcgreedydecoder.py; docs/aipu.md, 5"),
+    "one_hot": Kernel(lower_one_hot, run_one_hot,
+        "the on-value at the index, the off-value elsewhere", "Compass Optimizer, ops/onehot.py; docs/aipu.md, 5"),
+}  # fmt: skip

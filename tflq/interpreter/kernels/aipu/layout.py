@@ -7,9 +7,6 @@ behind the sample axis. What is filled in holds -zp, which stands for 0.
 Reshape: the same quantized values in another shape; passes the input's type.
 
 Constant: the quantized values of its weights.
-
-RESHAPE: the same values in another shape. Source: docs/aipu.md, 5.
-CONSTANT: the values of its weights. Source: docs/aipu.md, 5.
 """
 
 from __future__ import annotations
@@ -257,6 +254,6 @@ KERNELS = {
     **dict.fromkeys(
         _MOVES, Kernel(lower_layout, run_layout, "values move, what is filled in stands for 0", "docs/aipu.md, 5")
     ),
-    "reshape": Kernel(lower_reshape, run_reshape),
-    "constant": Kernel(lower_constant, run_constant),
+    "reshape": Kernel(lower_reshape, run_reshape, "the same values in another shape", "docs/aipu.md, 5"),
+    "constant": Kernel(lower_constant, run_constant, "the values of its weights", "docs/aipu.md, 5"),
 }

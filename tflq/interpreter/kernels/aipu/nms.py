@@ -1,7 +1,6 @@
-"""NMS: HARD and GAUSSIAN, class by class, in whole numbers (docs/aipu.md, 8).
+"""Kernel of NMS.
 
-Areas and overlaps are int64, so that nothing overflows; the Optimizer's own are int32. Source: Compass Optimizer,
-ops/nms.py.
+Areas and overlaps are int64, so that nothing overflows; the Optimizer's own are int32.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from tflq.interpreter.kernels.aipu.imported import multiplier_of, number_of
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multipliers
 from tflq.interpreter.kernels.aipu.scales import code_limits, offset_of, scale_of
 from tflq.interpreter.operands.checks import require_choice
+from tflq.interpreter.registry import Kernel
 
 HARD, GAUSSIAN = "HARD", "GAUSSIAN"
 AREAS_SHIFT = 13
@@ -206,3 +206,9 @@ def _threshold(node: Node, operands: Operands) -> int:
     if "score_threshold" in node.attributes:
         return score_threshold(node, operands.input(3))
     return operands.output(2).dtype.minimum - 1
+
+
+KERNELS = {
+    "nms": Kernel(lower, run,
+        "HARD and GAUSSIAN, class by class, in whole numbers (docs/aipu.md, 8)", "Compass Optimizer, ops/nms.py"),
+}  # fmt: skip

@@ -10,10 +10,6 @@ bits, 2^31 / sqrt(Q) but for its shift g; y = clamp(RNE(clamp32(clamp16((x + zp_
 Moments: mean and variance over axes. m = clamp(RNE(mean of quantized values)), on the input's scale, zp included; v =
 trunc(mean of (q - m)^2); y_v = clamp(RNE(v * M * 2^-N) - zp_v), r = s_v / s_x^2. Beyond 8 bits v goes through M in two
 halves of 16 bits.
-
-NORMALIZATION: x / sqrt(sum of x^2), by a table of reciprocal roots. Source: Compass Optimizer, ops/lpnormalization.py;
-utils/math_utils.py, calculate_inverse_sqrt; docs/aipu.md, 5.
-MOMENTS: mean and variance, RNE(v * M * 2^-N) - zp_v. Source: Compass Optimizer, ops/moments.py; docs/aipu.md, 5.
 """
 
 from __future__ import annotations
@@ -176,6 +172,9 @@ def _wide(params: MomentsParams, variance: Integers) -> Array:
 
 
 KERNELS = {
-    "normalization": Kernel(lower_normalization, run_normalization),
-    "moments": Kernel(lower_moments, run_moments),
-}
+    "normalization": Kernel(lower_normalization, run_normalization,
+        "x / sqrt(sum of x^2), by a table of reciprocal roots",
+        "Compass Optimizer, ops/lpnormalization.py; utils/math_utils.py, calculate_inverse_sqrt; docs/aipu.md, 5"),
+    "moments": Kernel(lower_moments, run_moments,
+        "mean and variance, RNE(v * M * 2^-N) - zp_v", "Compass Optimizer, ops/moments.py; docs/aipu.md, 5"),
+}  # fmt: skip

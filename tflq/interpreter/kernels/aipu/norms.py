@@ -304,10 +304,7 @@ KERNELS = {
         ("group_norm", "instance_norm", "layer_norm"),
         Kernel(lower, run, _RULE, "Compass Optimizer, ops/groupnorm.py; docs/aipu.md, 5"),
     ),
-    "lrn": Kernel(
-        lower_lrn,
-        run_lrn,
+    "lrn": Kernel(lower_lrn, run_lrn,
         "(x + zp_x) * t(sum of squares) * M * 2^-N - zp_y, t a table of (bias + alpha * q / size)^-beta",
-        "Compass Optimizer, ops/LRN.py; docs/aipu.md, 5",
-    ),
-}
+        "Compass Optimizer, ops/LRN.py; docs/aipu.md, 5"),
+}  # fmt: skip

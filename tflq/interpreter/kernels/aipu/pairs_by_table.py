@@ -8,10 +8,6 @@ Pow: by one table where the exponent is one constant, else exp(p * log|x|) by tw
 q = clamp(RNE(L * (p + zp_p) * M * 2^-N)), int16, r = s_v / (s_p * s_L); y = t_exp(q) * sign(x + zp_x)^(p + zp_p). The
 scales of logarithm and product are symmetric, of the layer's intermediates. The table of one exponent stands under
 lut_log.
-
-DIV: RNE(sign(b') * a' * t(|b'|) * M * 2^-N) - zp_y. Source: Compass Optimizer, ops/div.py; docs/aipu.md, 5.
-POW: one table, or t_exp(RNE(t_log(x) * (p + zp_p) * M * 2^-N)) with its sign. Source: Compass Optimizer, ops/pow.py;
-docs/aipu.md, 5.
 """
 
 from __future__ import annotations
@@ -154,6 +150,9 @@ def _sign_powers(signs: Integers, exponents: Integers) -> Integers:
 
 
 KERNELS = {
-    "div": Kernel(lower_div, run_div),
-    "pow": Kernel(lower_pow, run_pow),
-}
+    "div": Kernel(lower_div, run_div,
+        "RNE(sign(b') * a' * t(|b'|) * M * 2^-N) - zp_y", "Compass Optimizer, ops/div.py; docs/aipu.md, 5"),
+    "pow": Kernel(lower_pow, run_pow,
+        "one table, or t_exp(RNE(t_log(x) * (p + zp_p) * M * 2^-N)) with its sign",
+        "Compass Optimizer, ops/pow.py; docs/aipu.md, 5"),
+}  # fmt: skip

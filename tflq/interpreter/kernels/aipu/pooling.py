@@ -1,14 +1,6 @@
 """Pools of Compass, and where a maximum stands (docs/aipu.md, 5).
 
 Padding never wins in MaxPoolingWithArgMax. Of two values for one place of UpsampleByIndex the later one wins.
-
-GLOBAL_POOL: as POOLING, the window is the image. Source: docs/aipu.md, 5.
-POOLING: AVG by a multiplier of 8 bits a position, MAX of raw quantized values; both pass the input's type. Source:
-docs/aipu.md, 5.
-MAX_POOLING_WITH_ARG_MAX: the largest value of each window and where it stands. Source: Compass Optimizer,
-ops/maxpooling_withargmax.py; docs/aipu.md, 5.
-UPSAMPLE_BY_INDEX: values put where indices say, -zp elsewhere. Source: Compass Optimizer, ops/upsamplebyindex.py;
-docs/aipu.md, 5.
 """
 
 from __future__ import annotations
@@ -249,8 +241,13 @@ def run_upsample_by_index(params: UpsampleParams, values: Array, indices: Array)
 
 
 KERNELS = {
-    "global_pool": Kernel(lower_pooling, run_pooling),
-    "pooling": Kernel(lower_pooling, run_pooling),
-    "max_pooling_with_arg_max": Kernel(lower_max_pooling_with_arg_max, run_max_pooling_with_arg_max),
-    "upsample_by_index": Kernel(lower_upsample_by_index, run_upsample_by_index),
-}
+    "global_pool": Kernel(lower_pooling, run_pooling, "as POOLING, the window is the image", "docs/aipu.md, 5"),
+    "pooling": Kernel(lower_pooling, run_pooling,
+        "AVG by a multiplier of 8 bits a position, MAX of raw quantized values; both pass the input's type",
+        "docs/aipu.md, 5"),
+    "max_pooling_with_arg_max": Kernel(lower_max_pooling_with_arg_max, run_max_pooling_with_arg_max,
+        "the largest value of each window and where it stands",
+        "Compass Optimizer, ops/maxpooling_withargmax.py; docs/aipu.md, 5"),
+    "upsample_by_index": Kernel(lower_upsample_by_index, run_upsample_by_index,
+        "values put where indices say, -zp elsewhere", "Compass Optimizer, ops/upsamplebyindex.py; docs/aipu.md, 5"),
+}  # fmt: skip

@@ -2,8 +2,7 @@
 
 Boxes in pixels: samples as RoiAlign's. Boxes in 0..1 of a node with a canonical_size: pyramid_levels.py. Others: one
 bilinear sample a bin, the first and the last on the box's edges. Rows go with heights and columns with widths; the
-Optimizer's own code swaps them, which is the same on square maps. Source: Compass Optimizer, ops/pyramidroi.py;
-whitepaper ACN-AWP-1002A, 5.1.3.4.
+Optimizer's own code swaps them, which is the same on square maps.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ from tflq.interpreter.kernels.aipu.multiplier import (
 from tflq.interpreter.kernels.aipu.pyramid_levels import PyramidLevelsParams, has_own_scales
 from tflq.interpreter.kernels.aipu.roi import Positions, half_pixel_of, pool_samples, shifted
 from tflq.interpreter.kernels.aipu.scales import bits_of, offset_of, scale_of
+from tflq.interpreter.registry import Kernel
 
 AREAS = (0.005978503007119795, 0.02391401202847918, 0.09565604811391672)
 _INT32_MASK = 0x7FFFFFFF
@@ -256,3 +256,10 @@ def _positions(params: PyramidParams, axis: int, start: Integers, length: Intege
     inside = (low >= -1) & (low <= size)
     near = np.where(inside, (1 << params.fraction) - far, 0)
     return Positions(np.clip(low, 0, size - 1), np.clip(low + 1, 0, size - 1), near, np.where(inside, far, 0))
+
+
+KERNELS = {
+    "pyramid_roi_align": Kernel(lower, run,
+        "PyramidROIAlign: each box is sampled from the map that its area chooses (docs/aipu.md, 8)",
+        "Compass Optimizer, ops/pyramidroi.py; whitepaper ACN-AWP-1002A, 5.1.3.4"),
+}  # fmt: skip

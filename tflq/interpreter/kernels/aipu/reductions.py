@@ -15,13 +15,6 @@ Cumulate: running sums or products along an axis, each with its own requantisati
 
 SegmentReduce: sums of rows with the same number: y = clamp(RNE(sum(x + zp_x) * M * 2^-N) - zp_y). r = s_y / s_x in 15
 bits.
-
-REDUCE: SUM, MEAN, PROD, L1 by one multiplier, L2 by a table of roots; MIN, MAX of values; ANY, ALL of truth values.
-Source: Compass Optimizer, ops/reduce.py; docs/aipu.md, 5.
-CUMULATE: running sums or products, each with its own M / 2^N. Source: Compass Optimizer, ops/cumulate.py; docs/aipu.md,
-5.
-SEGMENT_REDUCE: RNE(sum of the rows of a segment * M * 2^-N) - zp_y. Source: Compass Optimizer, ops/segment_reduce.py;
-docs/aipu.md, 5.
 """
 
 from __future__ import annotations
@@ -310,7 +303,12 @@ def run_segment_reduce(params: SegmentParams, x: Array, segments: Array) -> tupl
 
 
 KERNELS = {
-    "reduce": Kernel(lower_reduce, run_reduce),
-    "cumulate": Kernel(lower_cumulate, run_cumulate),
-    "segment_reduce": Kernel(lower_segment_reduce, run_segment_reduce),
-}
+    "reduce": Kernel(lower_reduce, run_reduce,
+        "SUM, MEAN, PROD, L1 by one multiplier, L2 by a table of roots; MIN, MAX of values; ANY, ALL of truth values",
+        "Compass Optimizer, ops/reduce.py; docs/aipu.md, 5"),
+    "cumulate": Kernel(lower_cumulate, run_cumulate,
+        "running sums or products, each with its own M / 2^N", "Compass Optimizer, ops/cumulate.py; docs/aipu.md, 5"),
+    "segment_reduce": Kernel(lower_segment_reduce, run_segment_reduce,
+        "RNE(sum of the rows of a segment * M * 2^-N) - zp_y",
+        "Compass Optimizer, ops/segment_reduce.py; docs/aipu.md, 5"),
+}  # fmt: skip

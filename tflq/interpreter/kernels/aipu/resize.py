@@ -1,12 +1,6 @@
 """Resize NEAREST and BILINEAR (docs/aipu.md, 5).
 
 Where the pixels of a resized axis lie in the source, in float64, from the sizes alone.
-Source: Compass Optimizer, ops/interp.py.
-
-Resize NEAREST, a gather of quantized values, and BILINEAR, weights of 13 bits; both pass their type.
-BILINEAR: y = clamp(RNE(sum c * p / 2^13)), c = floor(w * 2^13 + 0.5), w products of the distances to the four pixels
-around; the upper one is limited to the last pixel, the lower one to the first.
-Source: Compass Optimizer, ops/interp.py.
 """
 
 from __future__ import annotations
@@ -20,6 +14,7 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.multiplier import scaled
 from tflq.interpreter.kernels.aipu.scales import code_limits
+from tflq.interpreter.registry import Kernel
 
 MODES = (
     "HALF_PIXEL",
@@ -149,3 +144,13 @@ def _rounded(v: Doubles, rounding: str, shrinks: bool) -> Doubles:
     elif rounding == "SIMPLE":
         found = np.ceil(v) if shrinks else np.trunc(v)
     return found
+
+
+KERNELS = {
+    "resize": Kernel(lower, run,
+        "Resize NEAREST and BILINEAR (docs/aipu.md, 5)",
+        "Compass Optimizer, ops/interp.py. Resize NEAREST, a gather of quantized values, and BILINEAR, weights of 13 "
+        "bits; both pass their type. BILINEAR: y = clamp(RNE(sum c * p / 2^13)), c = floor(w * 2^13 + 0.5), w "
+        "products of the distances to the four pixels around; the upper one is limited to the last pixel, the lower "
+        "one to the first. Source: Compass Optimizer, ops/interp.py"),
+}  # fmt: skip

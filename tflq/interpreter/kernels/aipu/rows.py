@@ -8,9 +8,6 @@ Source: Compass Optimizer, ops/gather.py, gather_nd.py, reversesequence.py.
 Repeat: each slice as often as told, in a row; the code 0 behind them.
 
 Filter: the slices that a selector keeps move to the front; the code 0 behind them.
-
-REPEAT: each slice as often as told. Source: Compass Optimizer, ops/repeat.py; docs/aipu.md, 5.
-FILTER: the slices that a selector keeps, to the front. Source: Compass Optimizer, ops/filter.py; docs/aipu.md, 5.
 """
 
 from __future__ import annotations
@@ -158,6 +155,8 @@ KERNELS = {
             "Compass Optimizer, ops/gather.py, gather_nd.py, reversesequence.py; docs/aipu.md, 5",
         ),
     ),
-    "repeat": Kernel(lower_repeat, run_repeat),
-    "filter": Kernel(lower_filter, run_filter),
-}
+    "repeat": Kernel(lower_repeat, run_repeat,
+        "each slice as often as told", "Compass Optimizer, ops/repeat.py; docs/aipu.md, 5"),
+    "filter": Kernel(lower_filter, run_filter,
+        "the slices that a selector keeps, to the front", "Compass Optimizer, ops/filter.py; docs/aipu.md, 5"),
+}  # fmt: skip

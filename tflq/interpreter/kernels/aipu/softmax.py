@@ -8,11 +8,6 @@ LogSoftmax by a table of exponentials in float32. t[i] = exp((i - (2^b - 1)) / s
 q1 * ln(sum_j t[2^b - 1 + x_j - max]))) - zp), q0 = s_y / s_x, q1 = s_y; the output's range is -16..0. Multiplier and
 shift of the IR are 1 and 0.
 
-SOFTMAX: RNE(e * trunc(M * 2^L / sum e) * 2^-(N + L)) - zp_y. Source: Compass Optimizer, ops/softmax.py; docs/aipu.md,
-5.
-LOG_SOFTMAX: RNE(f32((x - max) * q0 - q1 * ln(sum t))) - zp_y. Source: Compass Optimizer, ops/logsoftmax.py;
-docs/aipu.md, 5.
-
 Powers of two (quantize_method=FAST_EXP): (M, N) of log2(e) / s in 13 bits; Q = 31 - floor(log2(terms)); l = ((x -
 rowmax) * M) >> N is log2 of a term.
 
@@ -343,6 +338,8 @@ def _factors(node: Node, x: Tensor, output: Tensor) -> tuple[np.float32, np.floa
 
 
 KERNELS = {
-    "softmax": Kernel(lower_softmax, run_softmax),
-    "log_softmax": Kernel(lower_log_softmax, run_log_softmax),
-}
+    "softmax": Kernel(lower_softmax, run_softmax,
+        "RNE(e * trunc(M * 2^L / sum e) * 2^-(N + L)) - zp_y", "Compass Optimizer, ops/softmax.py; docs/aipu.md, 5"),
+    "log_softmax": Kernel(lower_log_softmax, run_log_softmax,
+        "RNE(f32((x - max) * q0 - q1 * ln(sum t))) - zp_y", "Compass Optimizer, ops/logsoftmax.py; docs/aipu.md, 5"),
+}  # fmt: skip

@@ -5,9 +5,6 @@ MatMul: z = (x + zp_x) @ (y + zp_y), r = s_z / (s_x * s_y).
 BiasAdd as the Optimizer computes it: y = clamp(RNE((q + b) * M * 2^-N) - zp_y), b at scale s_x * s_w. It means a
 BatchNorm whose weight is 1, quantised with the activation's mode and 8 bits, but multiplies the data by 1 instead of by
 that weight's value, so that the biases dominate.
-
-BIAS_ADD: RNE((q + b) * M * 2^-N) - zp_y. Source: Compass Optimizer, ops/bias_add.py; docs/aipu.md, 5.
-MAT_MUL: RNE(((x + zp_x) @ (y + zp_y)) * M * 2^-N) - zp_z. Source: Compass Optimizer, ops/matmul.py; docs/aipu.md, 5.
 """
 
 from __future__ import annotations
@@ -127,6 +124,8 @@ def run_bias_add(params: BiasAddParams, x: Array, _biases: Array) -> tuple[Array
 
 
 KERNELS = {
-    "bias_add": Kernel(lower_bias_add, run_bias_add),
-    "mat_mul": Kernel(lower_mat_mul, run_mat_mul),
-}
+    "bias_add": Kernel(lower_bias_add, run_bias_add,
+        "RNE((q + b) * M * 2^-N) - zp_y", "Compass Optimizer, ops/bias_add.py; docs/aipu.md, 5"),
+    "mat_mul": Kernel(lower_mat_mul, run_mat_mul,
+        "RNE(((x + zp_x) @ (y + zp_y)) * M * 2^-N) - zp_z", "Compass Optimizer, ops/matmul.py; docs/aipu.md, 5"),
+}  # fmt: skip

@@ -3,8 +3,6 @@
 acc = sum over kz of the convolutions of slices z * stride_z + kz * dilation_z with their weights, -zp_x outside the
 volume. Sums are exact; the Optimizer's own forward adds in float32, in an order that its library chooses, so that about
 1 in 400 of its values of 16 bits differs by 1.
-
-CONVOLUTION_3D: clamp(RNE((acc + bias) * M * 2^-N) - zp_y). Source: Compass Optimizer, ops/conv3d.py; docs/aipu.md, 3.
 """
 
 from __future__ import annotations
@@ -81,4 +79,7 @@ def run(params: VolumeParams, x: Array, *_constants: Array) -> tuple[Array, ...]
     return (params.filter.finish(total.reshape(samples, batch, params.depth, *total.shape[2:])),)
 
 
-KERNELS = {"convolution_3d": Kernel(lower, run)}
+KERNELS = {
+    "convolution_3d": Kernel(lower, run,
+        "clamp(RNE((acc + bias) * M * 2^-N) - zp_y)", "Compass Optimizer, ops/conv3d.py; docs/aipu.md, 3"),
+}  # fmt: skip

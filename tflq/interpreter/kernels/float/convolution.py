@@ -3,11 +3,6 @@
 y = clamp(f32(total + bias)), total as in accumulate/sequential.py. A depthwise convolution is a grouped one with one
 input channel in each group: output channel c * multiplier + m reads input channel c; the multiplier follows from the
 shapes. Equal to TFLite bit for bit.
-
-CONV_2D: float32: [S, N, H, W, C], weights [O, KH, KW, C/groups], bias [O] -> [S, N, OH, OW, O]. Source: TFLite
-kernels/conv.cc, internal/reference/conv.h.
-DEPTHWISE_CONV_2D: float32: [S, N, H, W, C], weights [1, KH, KW, O], bias [O] -> [S, N, OH, OW, O]. Source: TFLite
-kernels/depthwise_conv.cc, internal/reference/depthwiseconv_float.h.
 """
 
 from __future__ import annotations
@@ -124,6 +119,10 @@ def _run_depthwise(
 
 
 KERNELS = {
-    "conv_2d": Kernel(_lower_conv_2d, run_convolution),
-    "depthwise_conv_2d": Kernel(partial(lower_convolution, channels_last=True), _run_depthwise),
-}
+    "conv_2d": Kernel(_lower_conv_2d, run_convolution,
+        "float32: [S, N, H, W, C], weights [O, KH, KW, C/groups], bias [O] -> [S, N, OH, OW, O]",
+        "TFLite kernels/conv.cc, internal/reference/conv.h"),
+    "depthwise_conv_2d": Kernel(partial(lower_convolution, channels_last=True), _run_depthwise,
+        "float32: [S, N, H, W, C], weights [1, KH, KW, O], bias [O] -> [S, N, OH, OW, O]",
+        "TFLite kernels/depthwise_conv.cc, internal/reference/depthwiseconv_float.h"),
+}  # fmt: skip

@@ -7,12 +7,6 @@ host.
 
 Of two directions, a second input with weights of its own is added in both; one without weights is the backward LSTM's
 input.
-
-LSTM: float32: one step of a full cell, or of a basic one. Source: TFLite kernels/lstm.cc.
-UNIDIRECTIONAL_SEQUENCE_LSTM: float32: [S, B, T, I] or [S, T, B, I] -> the same with O, output state, cell state.
-Source: TFLite kernels/unidirectional_sequence_lstm.cc.
-BIDIRECTIONAL_SEQUENCE_LSTM: float32: one LSTM forward, one backward. Source: TFLite
-kernels/bidirectional_sequence_lstm.cc.
 """
 
 from __future__ import annotations
@@ -285,7 +279,11 @@ def _matrix(tensor: Tensor, data: Array, together: bool) -> Matrix:
 
 
 KERNELS = {
-    "lstm": Kernel(_lower_step, _run_step),
-    "unidirectional_sequence_lstm": Kernel(partial(lower_float, sequence=True), run_float),
-    "bidirectional_sequence_lstm": Kernel(_lower_both_ways, run_two),
-}
+    "lstm": Kernel(_lower_step, _run_step,
+        "float32: one step of a full cell, or of a basic one", "TFLite kernels/lstm.cc"),
+    "unidirectional_sequence_lstm": Kernel(partial(lower_float, sequence=True), run_float,
+        "float32: [S, B, T, I] or [S, T, B, I] -> the same with O, output state, cell state",
+        "TFLite kernels/unidirectional_sequence_lstm.cc"),
+    "bidirectional_sequence_lstm": Kernel(_lower_both_ways, run_two,
+        "float32: one LSTM forward, one backward", "TFLite kernels/bidirectional_sequence_lstm.cc"),
+}  # fmt: skip

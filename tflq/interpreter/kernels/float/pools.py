@@ -3,13 +3,6 @@
 Average: f32(total / n) of the values; L2: f32(sqrt(f32(total / n))) of their squares. Maximum: starts at the smallest
 finite number and takes x where max < x: so NaN never wins, and of 0.0 and -0.0 the first stays. Equal to TFLite bit for
 bit. Source: TFLite kernels/pooling.cc, internal/reference/pooling.h (AveragePool, L2Pool, MaxPool).
-
-AVERAGE_POOL_2D: float32: f32(total / n) over the n taps inside the image. Source: TFLite kernels/pooling.cc,
-internal/reference/pooling.h (AveragePool).
-L2_POOL_2D: float32: f32(sqrt(f32(total / n))), total of the squares of the n taps inside the image. Source: TFLite
-kernels/pooling.cc, internal/reference/pooling.h (L2Pool).
-MAX_POOL_2D: float32: the largest value over the taps inside the image. Source: TFLite kernels/pooling.cc,
-internal/reference/pooling.h (MaxPool).
 """
 
 from __future__ import annotations
@@ -133,7 +126,13 @@ def _largest(window: Window, x: Singles) -> Singles:
 
 
 KERNELS = {
-    "average_pool_2d": Kernel(lower_average, run_average),
-    "l2_pool_2d": Kernel(lower_average, _run_l2),
-    "max_pool_2d": Kernel(_lower_max, _run_max),
-}
+    "average_pool_2d": Kernel(lower_average, run_average,
+        "float32: f32(total / n) over the n taps inside the image",
+        "TFLite kernels/pooling.cc, internal/reference/pooling.h (AveragePool)"),
+    "l2_pool_2d": Kernel(lower_average, _run_l2,
+        "float32: f32(sqrt(f32(total / n))), total of the squares of the n taps inside the image",
+        "TFLite kernels/pooling.cc, internal/reference/pooling.h (L2Pool)"),
+    "max_pool_2d": Kernel(_lower_max, _run_max,
+        "float32: the largest value over the taps inside the image",
+        "TFLite kernels/pooling.cc, internal/reference/pooling.h (MaxPool)"),
+}  # fmt: skip

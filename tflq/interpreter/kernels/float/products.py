@@ -1,12 +1,4 @@
-"""BATCH_MATMUL, FULLY_CONNECTED and TRANSPOSE_CONV of float32: ordered sums. Equal to TFLite bit for bit.
-
-BATCH_MATMUL: BATCH_MATMUL of float32: products of matrices, each sum in the order of k. Equal to TFLite bit for bit.
-Source: TFLite kernels/batch_matmul.cc, internal/reference/batch_matmul.h.
-FULLY_CONNECTED: FULLY_CONNECTED of float32: ordered sums, then the bias, then the clamp. Equal to TFLite bit for bit.
-Source: TFLite kernels/fully_connected.cc, internal/reference/fully_connected.h.
-TRANSPOSE_CONV: TRANSPOSE_CONV of float32: ordered sums, then the bias, then the clamp. Equal to TFLite bit for bit.
-Source: TFLite kernels/internal/reference/transpose_conv.h; the sums are in accumulate/transposed.py.
-"""
+"""BATCH_MATMUL, FULLY_CONNECTED and TRANSPOSE_CONV of float32: ordered sums. Equal to TFLite bit for bit."""
 
 from __future__ import annotations
 
@@ -143,7 +135,13 @@ def run_transpose_conv(
 
 
 KERNELS = {
-    "batch_matmul": Kernel(_lower_batch_matmul, _run_batch_matmul),
-    "fully_connected": Kernel(lower_fully_connected, run_fully_connected),
-    "transpose_conv": Kernel(lower_transpose_conv, run_transpose_conv),
-}
+    "batch_matmul": Kernel(_lower_batch_matmul, _run_batch_matmul,
+        "BATCH_MATMUL of float32: products of matrices, each sum in the order of k. Equal to TFLite bit for bit",
+        "TFLite kernels/batch_matmul.cc, internal/reference/batch_matmul.h"),
+    "fully_connected": Kernel(lower_fully_connected, run_fully_connected,
+        "FULLY_CONNECTED of float32: ordered sums, then the bias, then the clamp. Equal to TFLite bit for bit",
+        "TFLite kernels/fully_connected.cc, internal/reference/fully_connected.h"),
+    "transpose_conv": Kernel(lower_transpose_conv, run_transpose_conv,
+        "TRANSPOSE_CONV of float32: ordered sums, then the bias, then the clamp. Equal to TFLite bit for bit",
+        "TFLite kernels/internal/reference/transpose_conv.h; the sums are in accumulate/transposed.py"),
+}  # fmt: skip

@@ -1,7 +1,4 @@
-"""RESIZE_BILINEAR of float32: the blend of tflq.interpreter.numerics.bilinear.
-
-Source: TFLite kernels/resize_bilinear.cc and internal/reference/resize_bilinear.h (ResizeBilinear).
-"""
+"""RESIZE_BILINEAR of float32: the blend of tflq.interpreter.numerics.bilinear."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ import numpy as np
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.numerics.bilinear import ResizeBilinear, blend_float, lower_float
 from tflq.interpreter.operands.movable import require_movable
+from tflq.interpreter.registry import Kernel
 
 
 def lower(node: Node, operands: Operands) -> ResizeBilinear:
@@ -28,3 +26,10 @@ def run(params: ResizeBilinear, x: Array, *_size: Array) -> tuple[Array, ...]:
     blended = blend_float(params, x)
     blended += np.float32(0)  # TFLite's rounding offset, which of floats only makes -0 to 0
     return (blended,)
+
+
+KERNELS = {
+    "resize_bilinear": Kernel(lower, run,
+        "RESIZE_BILINEAR of float32: the blend of tflq.interpreter.numerics.bilinear",
+        "TFLite kernels/resize_bilinear.cc and internal/reference/resize_bilinear.h (ResizeBilinear)"),
+}  # fmt: skip

@@ -6,13 +6,6 @@ the tests find 4 at most over rows of 10. float16 is widened; e is rounded to fl
 the sum.
 
 LOG_SOFTMAX: exp and ln are computed in float64 and rounded once; within 2 units in the last place of TFLite's.
-
-SOFTMAX: SOFTMAX of float32 and float16 over the last axis: e = exp(f32(f32(x - max) * beta)); y = f32(e / sum of e in
-order). Source: TFLite kernels/internal/reference/softmax.h.
-LOG_SOFTMAX: LOG_SOFTMAX of float32 over the last axis: f32(f32(x - max) - ln(sum of exp(x - max) in order)). Source:
-TFLite kernels/internal/reference/log_softmax.h.
-L2_NORMALIZATION: L2_NORMALIZATION of float32 over the last axis: x / max(sqrt(sum of x^2 in order), 1e-6). Equal to
-TFLite. Source: TFLite kernels/internal/reference/l2normalization.h.
 """
 
 from __future__ import annotations
@@ -108,7 +101,13 @@ def _run_l2_normalization(params: Elementwise, x: Array) -> tuple[Array, ...]:  
 
 
 KERNELS = {
-    "softmax": Kernel(_lower_softmax, _run_softmax),
-    "log_softmax": Kernel(_lower_log_softmax, _run_log_softmax),
-    "l2_normalization": Kernel(_lower_l2_normalization, _run_l2_normalization),
-}
+    "softmax": Kernel(_lower_softmax, _run_softmax,
+        "SOFTMAX of float32 and float16 over the last axis: e = exp(f32(f32(x - max) * beta)); y = f32(e / sum of e "
+        "in order)", "TFLite kernels/internal/reference/softmax.h"),
+    "log_softmax": Kernel(_lower_log_softmax, _run_log_softmax,
+        "LOG_SOFTMAX of float32 over the last axis: f32(f32(x - max) - ln(sum of exp(x - max) in order))",
+        "TFLite kernels/internal/reference/log_softmax.h"),
+    "l2_normalization": Kernel(_lower_l2_normalization, _run_l2_normalization,
+        "L2_NORMALIZATION of float32 over the last axis: x / max(sqrt(sum of x^2 in order), 1e-6). Equal to TFLite",
+        "TFLite kernels/internal/reference/l2normalization.h"),
+}  # fmt: skip

@@ -2,8 +2,6 @@
 
 newest[f] = sum over i of wf[f, i] * x[i]; the state keeps the M newest of each filter; y[u] = activation(sum over the
 filters of unit u of (sum over m of wt[f, m] * state[f, m]) + bias[u]). Sums as in vector_functions.py.
-
-Source: TFLite kernels/svdf.cc, internal/reference/svdf.h (EvalFloatSVDF).
 """
 
 from __future__ import annotations
@@ -24,6 +22,7 @@ from tflq.interpreter.kernels.float.vector_functions import (
 )
 from tflq.interpreter.operands.checks import require_type
 from tflq.interpreter.operands.products import SvdfShapes, shift_state, svdf_shapes
+from tflq.interpreter.registry import Kernel
 from tflq.interpreter.samples import run_each
 
 
@@ -76,3 +75,10 @@ def finish(
     if bias is not None:
         total = total + bias.reshape(bias.shape[0], 1, -1)
     return activate(total, activation), moved.reshape(*moved.shape[:2], -1)
+
+
+KERNELS = {
+    "svdf": Kernel(lower, run,
+        "SVDF of float32: a layer of low rank with memory. Equal to TFLite bit for bit",
+        "TFLite kernels/svdf.cc, internal/reference/svdf.h (EvalFloatSVDF)"),
+}  # fmt: skip

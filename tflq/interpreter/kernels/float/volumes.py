@@ -1,11 +1,6 @@
 """CONV_3D and CONV_3D_TRANSPOSE of float32: ordered sums, then the bias, then the clamp. Equal to TFLite bit for bit.
 
 Padding of the transposed one is that of a convolution over the output, which must lead back to the input's size.
-
-CONV_3D: float32: [S, N, D, H, W, C], weights [S or 1, KD, KH, KW, C, O], bias [O] -> [S, N, OD, OH, OW, O]. Source:
-TFLite kernels/conv3d.cc.
-CONV_3D_TRANSPOSE: float32: weights [S or 1, KD, KH, KW, O, C], x [S, N, D, H, W, C], bias [O] -> [S, N, OD, OH, OW, O].
-Source: TFLite kernels/conv3d_transpose.cc.
 """
 
 from __future__ import annotations
@@ -157,6 +152,10 @@ def _as_triple(values: list[int]) -> Triple:
 
 
 KERNELS = {
-    "conv_3d": Kernel(_lower, _run),
-    "conv_3d_transpose": Kernel(_lower_transpose, _run_transpose),
-}
+    "conv_3d": Kernel(_lower, _run,
+        "float32: [S, N, D, H, W, C], weights [S or 1, KD, KH, KW, C, O], bias [O] -> [S, N, OD, OH, OW, O]",
+        "TFLite kernels/conv3d.cc"),
+    "conv_3d_transpose": Kernel(_lower_transpose, _run_transpose,
+        "float32: weights [S or 1, KD, KH, KW, O, C], x [S, N, D, H, W, C], bias [O] -> [S, N, OD, OH, OW, O]",
+        "TFLite kernels/conv3d_transpose.cc"),
+}  # fmt: skip

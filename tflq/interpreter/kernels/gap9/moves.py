@@ -1,9 +1,6 @@
 """CONCATENATION, RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR and TILE in GAP9's arithmetic (docs/gap9.md, 10 and 17).
 
 The options align_corners and half_pixel_centers are ignored, as NNTool does.
-
-CONCATENATION: the same quantized values. Source: docs/gap9.md, 8.
-TILE: repeated along an axis; NNTool repeats each element. Source: docs/gap9.md, 17.
 """
 
 from __future__ import annotations
@@ -135,8 +132,8 @@ def lower_concatenation(node: Node, operands: Operands) -> Concatenation:
 
 _SOURCE = "docs/gap9.md, 10"
 KERNELS = {
-    "concatenation": Kernel(lower_concatenation, run_concatenation),
+    "concatenation": Kernel(lower_concatenation, run_concatenation, "the same quantized values", "docs/gap9.md, 8"),
     "resize_bilinear": Kernel(lower_bilinear, run_bilinear, "four neighbours in 128ths, >> 14", _SOURCE),
     "resize_nearest_neighbor": Kernel(lower_nearest, run_nearest, "the element at (step * i + 2^15) >> 16", _SOURCE),
-    "tile": Kernel(lower_tile, run_tile),
+    "tile": Kernel(lower_tile, run_tile, "repeated along an axis; NNTool repeats each element", "docs/gap9.md, 17"),
 }

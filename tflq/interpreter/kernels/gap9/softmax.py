@@ -1,7 +1,4 @@
-"""SOFTMAX over the last axis in GAP9's arithmetic: integer exponentials in Q15; TFLite's beta is ignored.
-
-Source: docs/gap9.md, 11
-"""
+"""SOFTMAX over the last axis in GAP9's arithmetic: integer exponentials in Q15; TFLite's beta is ignored."""
 
 from __future__ import annotations
 
@@ -15,6 +12,7 @@ from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.gap9.rounding import Stored
 from tflq.interpreter.numerics.fixed_point import norm
 from tflq.interpreter.numerics.q15 import exp_q15
+from tflq.interpreter.registry import Kernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,3 +73,10 @@ def _in_float(params: SoftmaxParams, below: Integers) -> Array:
     share = e / e.sum(axis=-1, keepdims=True)
     steps = 1 << (15 if params.shift == 15 else 7)
     return params.stored.clip(np.floor(share * steps + 0.5)).astype(params.stored.dtype)
+
+
+KERNELS = {
+    "softmax": Kernel(lower, run,
+        "SOFTMAX over the last axis in GAP9's arithmetic: integer exponentials in Q15; TFLite's beta is ignored",
+        "docs/gap9.md, 11"),
+}  # fmt: skip

@@ -1,7 +1,4 @@
-"""UNIDIRECTIONAL_SEQUENCE_LSTM in GAP9's arithmetic, 8 bits: NE16's and SQ8's.
-
-Source: docs/gap9.md, 13
-"""
+"""UNIDIRECTIONAL_SEQUENCE_LSTM in GAP9's arithmetic, 8 bits: NE16's and SQ8's."""
 
 from __future__ import annotations
 
@@ -16,6 +13,7 @@ from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
 from tflq.interpreter.kernels.gap9.rounding import round_half_up
 from tflq.interpreter.numerics.fixed_point import norm
 from tflq.interpreter.numerics.q15 import sigmoid_q15, tanh_q15
+from tflq.interpreter.registry import Kernel
 
 GATES = ("i", "f", "c", "o")
 INPUT_WEIGHTS, RECURRENT_WEIGHTS, BIASES = (1, 2, 3, 4), (5, 6, 7, 8), (12, 13, 14, 15)
@@ -198,3 +196,9 @@ def _cell(params: LstmParams, gates: list[Integers], c: Integers) -> tuple[Array
 
 def _clipped(x: Integers) -> Integers:
     return np.clip(x, -_LARGEST_ARGUMENT, _LARGEST_ARGUMENT - 1)
+
+
+KERNELS = {
+    "unidirectional_sequence_lstm": Kernel(lower, run,
+        "UNIDIRECTIONAL_SEQUENCE_LSTM in GAP9's arithmetic, 8 bits: NE16's and SQ8's", "docs/gap9.md, 13"),
+}  # fmt: skip

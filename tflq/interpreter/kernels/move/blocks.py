@@ -9,15 +9,6 @@ input[place * N + n, h, w, c] with N batches of output, then a crop.
 
 DEPTH_TO_SPACE: output[n, h * block + y, w * block + x, c] = input[n, h, w, (y * block + x) * C + c] with C channels of
 output. SPACE_TO_DEPTH: output[n, h, w, (y * block + x) * C + c] = input[n, h * block + y, w * block + x, c].
-
-SPACE_TO_BATCH_ND: each place within blocks of the axes between the first and the last gets its own batch. Source:
-TFLite kernels/space_to_batch_nd.cc, internal/reference/space_to_batch_nd.h.
-BATCH_TO_SPACE_ND: batches become the places within blocks of the axes between the first and the last, then a crop.
-Source: TFLite kernels/batch_to_space_nd.cc, internal/reference/batch_to_space_nd.h.
-DEPTH_TO_SPACE: channels become square blocks of height and width. Source: TFLite kernels/depth_to_space.cc,
-internal/reference/depth_to_space.h.
-SPACE_TO_DEPTH: square blocks of height and width become channels. Source: TFLite kernels/space_to_depth.cc,
-internal/reference/space_to_depth.h.
 """
 
 from __future__ import annotations
@@ -243,8 +234,16 @@ def _run_space_to_depth(params: BlockSize, x: Array) -> tuple[Array, ...]:
 
 
 KERNELS = {
-    "space_to_batch_nd": Kernel(_lower_space_to_batch, _run_space_to_batch),
-    "batch_to_space_nd": Kernel(_lower_batch_to_space, _run_batch_to_space),
-    "depth_to_space": Kernel(lower_depth_to_space, _run_depth_to_space),
-    "space_to_depth": Kernel(lower_space_to_depth, _run_space_to_depth),
-}
+    "space_to_batch_nd": Kernel(_lower_space_to_batch, _run_space_to_batch,
+        "each place within blocks of the axes between the first and the last gets its own batch",
+        "TFLite kernels/space_to_batch_nd.cc, internal/reference/space_to_batch_nd.h"),
+    "batch_to_space_nd": Kernel(_lower_batch_to_space, _run_batch_to_space,
+        "batches become the places within blocks of the axes between the first and the last, then a crop",
+        "TFLite kernels/batch_to_space_nd.cc, internal/reference/batch_to_space_nd.h"),
+    "depth_to_space": Kernel(lower_depth_to_space, _run_depth_to_space,
+        "channels become square blocks of height and width",
+        "TFLite kernels/depth_to_space.cc, internal/reference/depth_to_space.h"),
+    "space_to_depth": Kernel(lower_space_to_depth, _run_space_to_depth,
+        "square blocks of height and width become channels",
+        "TFLite kernels/space_to_depth.cc, internal/reference/space_to_depth.h"),
+}  # fmt: skip

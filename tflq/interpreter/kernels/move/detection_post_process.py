@@ -5,8 +5,6 @@ in double, rounded to float32. "Fast" suppression looks at the best class of eac
 max_classes_per_detection best classes; "regular" suppresses each class for itself and merges the lists, at most
 max_detections long. Classes count without the background, which comes first. Elements behind the last box are 0
 (TFLite leaves them undefined in the fast way).
-
-Source: TFLite kernels/detection_postprocess.cc.
 """
 
 from __future__ import annotations
@@ -22,6 +20,7 @@ from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.kernels.move.suppression import corner_overlap, partial_sort
 from tflq.interpreter.operands.checks import per_tensor, require_type
 from tflq.interpreter.operands.movable import equal_samples
+from tflq.interpreter.registry import Kernel
 from tflq.schemas.tflite.flexbuffer import FlexValue, decode_flexbuffer
 
 _DETECTIONS_PER_CLASS = 100
@@ -207,3 +206,10 @@ def _number(options: dict[str, FlexValue], name: str, default: float | None = No
     if isinstance(value, (bool, int, float)):
         return value
     raise GraphError(f"option {name} is {value!r}; a number is needed")
+
+
+KERNELS = {
+    "TFLite_Detection_PostProcess": Kernel(lower, run,
+        "TFLite_Detection_PostProcess: boxes from SSD's encodings, the best of them without those that overlap better "
+        "ones", "TFLite kernels/detection_postprocess.cc"),
+}  # fmt: skip

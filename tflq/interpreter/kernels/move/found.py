@@ -1,10 +1,4 @@
-"""WHERE and UNIQUE: as many elements as the values of a sample decide.
-
-WHERE: the coordinates of all elements that are not zero, in the order of the elements. Source: TFLite kernels/where.cc
-and internal/reference/reference_ops.h (SelectTrueCoords).
-UNIQUE: the different elements of a vector in the order in which they come first, and for each element its place.
-Source: TFLite kernels/unique.cc.
-"""
+"""WHERE and UNIQUE: as many elements as the values of a sample decide."""
 
 from __future__ import annotations
 
@@ -83,6 +77,10 @@ def _run_unique(params: Unique, x: Array) -> tuple[Array, ...]:
 
 
 KERNELS = {
-    "where": Kernel(_lower_where, _run_where, per_sample=True),
-    "unique": Kernel(_lower_unique, _run_unique, per_sample=True),
-}
+    "where": Kernel(_lower_where, _run_where,
+        "the coordinates of all elements that are not zero, in the order of the elements",
+        "TFLite kernels/where.cc and internal/reference/reference_ops.h (SelectTrueCoords)", per_sample=True),
+    "unique": Kernel(_lower_unique, _run_unique,
+        "the different elements of a vector in the order in which they come first, and for each element its place",
+        "TFLite kernels/unique.cc", per_sample=True),
+}  # fmt: skip

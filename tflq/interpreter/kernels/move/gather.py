@@ -6,13 +6,6 @@ STABLEHLO_GATHER: The vectors of indices lie along index_vector_dim of input 1; 
 input that each of their numbers indexes. collapsed_slice_dims are dropped from the boxes; what is left of them lies
 along offset_dims of the result, and the other axes of input 1 along its other axes. TFLite crashes where
 index_vector_dim is the rank of input 1, which stands for single numbers: refused.
-
-GATHER: slices of input 0 along an axis, chosen by the indices in input 1. Source: TFLite kernels/gather.cc and
-internal/reference/gather.h.
-GATHER_ND: slices of input 0, each chosen by the coordinates in the last axis of input 1. Source: TFLite
-kernels/gather_nd.cc and internal/reference/reference_ops.h (GatherNd).
-STABLEHLO_GATHER: boxes of slice_sizes from input 0, each from the indices in input 1 on, moved back inside. Source:
-TFLite kernels/stablehlo_gather.cc.
 """
 
 from __future__ import annotations
@@ -215,7 +208,13 @@ def _run_stablehlo_gather(params: StablehloGather, x: Array, indices: Array) -> 
 
 
 KERNELS = {
-    "gather": Kernel(lower_gather, run_gather),
-    "gather_nd": Kernel(lower_gather_nd, run_gather_nd),
-    "stablehlo_gather": Kernel(_lower_stablehlo_gather, _run_stablehlo_gather),
-}
+    "gather": Kernel(lower_gather, run_gather,
+        "slices of input 0 along an axis, chosen by the indices in input 1",
+        "TFLite kernels/gather.cc and internal/reference/gather.h"),
+    "gather_nd": Kernel(lower_gather_nd, run_gather_nd,
+        "slices of input 0, each chosen by the coordinates in the last axis of input 1",
+        "TFLite kernels/gather_nd.cc and internal/reference/reference_ops.h (GatherNd)"),
+    "stablehlo_gather": Kernel(_lower_stablehlo_gather, _run_stablehlo_gather,
+        "boxes of slice_sizes from input 0, each from the indices in input 1 on, moved back inside",
+        "TFLite kernels/stablehlo_gather.cc"),
+}  # fmt: skip

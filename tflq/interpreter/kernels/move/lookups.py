@@ -12,13 +12,6 @@ squares. All in float32, in the order of the rows.
 
 HASHTABLE_LOOKUP: The second output says which keys were found. The search halves the interval as C's bsearch does, so
 that equal or unsorted keys give the same places.
-
-EMBEDDING_LOOKUP: rows of the table in input 1, chosen by the indices in input 0. Source: TFLite
-kernels/embedding_lookup.cc.
-EMBEDDING_LOOKUP_SPARSE: sums of weighted rows of a table, gathered by bucket. Source: TFLite
-kernels/embedding_lookup_sparse.cc.
-HASHTABLE_LOOKUP: the value of each key that the sorted keys hold; zeros (an empty string) where they do not. Source:
-TFLite kernels/hashtable_lookup.cc.
 """
 
 from __future__ import annotations
@@ -248,7 +241,11 @@ def _run_hashtable_lookup(params: HashtableLookup, wanted: Array, keys: Array, t
 
 
 KERNELS = {
-    "embedding_lookup": Kernel(_lower_embedding_lookup, _run_embedding_lookup),
-    "embedding_lookup_sparse": Kernel(_lower_embedding_lookup_sparse, _run_embedding_lookup_sparse),
-    "hashtable_lookup": Kernel(_lower_hashtable_lookup, _run_hashtable_lookup),
-}
+    "embedding_lookup": Kernel(_lower_embedding_lookup, _run_embedding_lookup,
+        "rows of the table in input 1, chosen by the indices in input 0", "TFLite kernels/embedding_lookup.cc"),
+    "embedding_lookup_sparse": Kernel(_lower_embedding_lookup_sparse, _run_embedding_lookup_sparse,
+        "sums of weighted rows of a table, gathered by bucket", "TFLite kernels/embedding_lookup_sparse.cc"),
+    "hashtable_lookup": Kernel(_lower_hashtable_lookup, _run_hashtable_lookup,
+        "the value of each key that the sorted keys hold; zeros (an empty string) where they do not",
+        "TFLite kernels/hashtable_lookup.cc"),
+}  # fmt: skip

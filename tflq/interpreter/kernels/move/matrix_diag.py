@@ -1,10 +1,4 @@
-"""MATRIX_DIAG and MATRIX_SET_DIAG: rows as the diagonals of matrices, of zeros or of input 0.
-
-MATRIX_DIAG: a square matrix for each row of the input, which stands on its diagonal, zeros elsewhere. Source: TFLite
-kernels/matrix_diag.cc.
-MATRIX_SET_DIAG: the matrices of input 0 with the rows of input 1 on their diagonals. Source: TFLite
-kernels/matrix_set_diag.cc.
-"""
+"""MATRIX_DIAG and MATRIX_SET_DIAG: rows as the diagonals of matrices, of zeros or of input 0."""
 
 from __future__ import annotations
 
@@ -76,6 +70,9 @@ def _run_set(params: Diagonal, x: Array, diagonal: Array) -> tuple[Array, ...]:
 
 
 KERNELS = {
-    "matrix_diag": Kernel(_lower_diag, _run_diag),
-    "matrix_set_diag": Kernel(_lower_set, _run_set),
-}
+    "matrix_diag": Kernel(_lower_diag, _run_diag,
+        "a square matrix for each row of the input, which stands on its diagonal, zeros elsewhere",
+        "TFLite kernels/matrix_diag.cc"),
+    "matrix_set_diag": Kernel(_lower_set, _run_set,
+        "the matrices of input 0 with the rows of input 1 on their diagonals", "TFLite kernels/matrix_set_diag.cc"),
+}  # fmt: skip

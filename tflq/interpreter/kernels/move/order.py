@@ -7,13 +7,6 @@ REVERSE_SEQUENCE: TFLite compares the first length only with the size of the axi
 another one is too long: refused here.
 
 TOPK_V2: Of equal elements the first comes first.
-
-TRANSPOSE: the axes in another order. Source: TFLite kernels/transpose.cc.
-REVERSE_V2: the input backwards along some axes. Source: TFLite kernels/reverse.cc.
-REVERSE_SEQUENCE: in each batch the first elements of a sequence backwards, as many as input 1 says; the rest stays.
-Source: TFLite kernels/reverse_sequence.cc and internal/reference/reference_ops.h (ReverseSequence).
-TOPK_V2: the k largest elements of each row (the last axis), largest first, and their places. Source: TFLite
-kernels/topk_v2.cc.
 """
 
 from __future__ import annotations
@@ -201,8 +194,13 @@ def _run_topk_v2(params: TopkV2, x: Array, *_k: Array) -> tuple[Array, ...]:
 
 
 KERNELS = {
-    "transpose": Kernel(_lower_transpose, _run_transpose),
-    "reverse_v2": Kernel(_lower_reverse, _run_reverse),
-    "reverse_sequence": Kernel(lower_reverse_sequence, run_reverse_sequence),
-    "topk_v2": Kernel(_lower_topk_v2, _run_topk_v2),
-}
+    "transpose": Kernel(_lower_transpose, _run_transpose, "the axes in another order", "TFLite kernels/transpose.cc"),
+    "reverse_v2": Kernel(_lower_reverse, _run_reverse,
+        "the input backwards along some axes", "TFLite kernels/reverse.cc"),
+    "reverse_sequence": Kernel(lower_reverse_sequence, run_reverse_sequence,
+        "in each batch the first elements of a sequence backwards, as many as input 1 says; the rest stays",
+        "TFLite kernels/reverse_sequence.cc and internal/reference/reference_ops.h (ReverseSequence)"),
+    "topk_v2": Kernel(_lower_topk_v2, _run_topk_v2,
+        "the k largest elements of each row (the last axis), largest first, and their places",
+        "TFLite kernels/topk_v2.cc"),
+}  # fmt: skip

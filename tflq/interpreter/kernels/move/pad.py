@@ -9,16 +9,6 @@ MIRROR_PAD: Mode reflect mirrors about the outermost element, which is not repea
 it is.
 
 STABLEHLO_PAD: Where one axis of the result is not longer than 0, TFLite makes all of them 0: kept.
-
-PAD: more elements before and after, along each axis: the output's zero point, or 0; input 2 where there is one. Source:
-TFLite kernels/pad.cc.
-PADV2: as PAD, with a value of its own in input 2. Source: TFLite kernels/pad.cc.
-MIRROR_PAD: more elements before and after, along each axis, mirrored from the input. Source: TFLite
-kernels/mirror_pad.cc.
-DILATE: copies of the value in input 2 between the elements along each axis, as far apart as input 1 says. Source:
-TFLite kernels/dilate.cc.
-STABLEHLO_PAD: the value in input 1 between the elements along each axis, then before and after; negative edges crop.
-Source: TFLite kernels/stablehlo_pad.cc.
 """
 
 from __future__ import annotations
@@ -286,9 +276,16 @@ def _run_stablehlo_pad(params: StablehloPad, x: Array, value: Array) -> tuple[Ar
 
 
 KERNELS = {
-    "pad": Kernel(_lower_with_value, _run_pad),
-    "padv2": Kernel(_lower_with_value, _run_pad),
-    "mirror_pad": Kernel(_lower_mirror_pad, _run_mirror_pad),
-    "dilate": Kernel(_lower_dilate, _run_dilate),
-    "stablehlo_pad": Kernel(_lower_stablehlo_pad, _run_stablehlo_pad),
-}
+    "pad": Kernel(_lower_with_value, _run_pad,
+        "more elements before and after, along each axis: the output's zero point, or 0; input 2 where there is one",
+        "TFLite kernels/pad.cc"),
+    "padv2": Kernel(_lower_with_value, _run_pad, "as PAD, with a value of its own in input 2", "TFLite kernels/pad.cc"),
+    "mirror_pad": Kernel(_lower_mirror_pad, _run_mirror_pad,
+        "more elements before and after, along each axis, mirrored from the input", "TFLite kernels/mirror_pad.cc"),
+    "dilate": Kernel(_lower_dilate, _run_dilate,
+        "copies of the value in input 2 between the elements along each axis, as far apart as input 1 says",
+        "TFLite kernels/dilate.cc"),
+    "stablehlo_pad": Kernel(_lower_stablehlo_pad, _run_stablehlo_pad,
+        "the value in input 1 between the elements along each axis, then before and after; negative edges crop",
+        "TFLite kernels/stablehlo_pad.cc"),
+}  # fmt: skip

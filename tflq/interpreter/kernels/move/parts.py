@@ -1,13 +1,4 @@
-"""CONCATENATION, PACK and UNPACK, SPLIT and SPLIT_V: tensors joined along an axis, and cut along one.
-
-CONCATENATION: CONCATENATION of tensors that share type and quantisation: data is moved, no value changes. Source:
-TFLite kernels/concatenation.cc and internal/reference/concatenation.h (Concatenation).
-PACK: tensors of one shape become one, side by side along a new axis. Source: TFLite kernels/pack.cc.
-UNPACK: one output for each index of an axis, which goes. Source: TFLite kernels/unpack.cc.
-SPLIT: equal parts along the axis that input 0 names; input 1 is the tensor. Source: TFLite kernels/split.cc.
-SPLIT_V: parts of the lengths that input 1 lists, along the axis that input 2 names; one -1 takes what is left. Source:
-TFLite kernels/split_v.cc.
-"""
+"""CONCATENATION, PACK and UNPACK, SPLIT and SPLIT_V: tensors joined along an axis, and cut along one."""
 
 from __future__ import annotations
 
@@ -263,9 +254,16 @@ def _run_split_v(params: SplitV, x: Array, *_sizes: Array) -> tuple[Array, ...]:
 
 
 KERNELS = {
-    "pack": Kernel(_lower_pack, _run_pack),
-    "unpack": Kernel(_lower_unpack, _run_unpack),
-    "split": Kernel(_lower_split, _run_split),
-    "split_v": Kernel(_lower_split_v, _run_split_v),
-    "concatenation": Kernel(lower_concatenation, run_concatenation),
-}
+    "pack": Kernel(_lower_pack, _run_pack,
+        "tensors of one shape become one, side by side along a new axis", "TFLite kernels/pack.cc"),
+    "unpack": Kernel(_lower_unpack, _run_unpack,
+        "one output for each index of an axis, which goes", "TFLite kernels/unpack.cc"),
+    "split": Kernel(_lower_split, _run_split,
+        "equal parts along the axis that input 0 names; input 1 is the tensor", "TFLite kernels/split.cc"),
+    "split_v": Kernel(_lower_split_v, _run_split_v,
+        "parts of the lengths that input 1 lists, along the axis that input 2 names; one -1 takes what is left",
+        "TFLite kernels/split_v.cc"),
+    "concatenation": Kernel(lower_concatenation, run_concatenation,
+        "CONCATENATION of tensors that share type and quantisation: data is moved, no value changes",
+        "TFLite kernels/concatenation.cc and internal/reference/concatenation.h (Concatenation)"),
+}  # fmt: skip

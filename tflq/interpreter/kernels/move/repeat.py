@@ -4,15 +4,6 @@ RANGE: The number of elements is ceil(|limit - start| / |delta|), for floats in 
 
 ONE_HOT: An index outside 0..depth-1 gives off_value only; an index of int64 counts by its low 32 bits, as TFLite casts
 it.
-
-BROADCAST_TO: repeated along axes of length 1, and along new ones in front, up to the shape in input 1. Source: TFLite
-kernels/broadcast_to.cc.
-TILE: the input repeated along each axis, as often as input 1 says. Source: TFLite kernels/tile.cc.
-FILL: one value everywhere, in the shape that input 0 gives. Source: TFLite kernels/fill.cc.
-RANGE: start, start + delta, ... below limit (above it where delta is negative), each from the one before. Source:
-TFLite kernels/range.cc.
-ONE_HOT: for each index a row of `depth` elements: on_value at the index, off_value elsewhere. Source: TFLite
-kernels/one_hot.cc.
 """
 
 from __future__ import annotations
@@ -215,9 +206,17 @@ def _run_one_hot(
 
 
 KERNELS = {
-    "broadcast_to": Kernel(_lower_broadcast_to, _run_broadcast_to),
-    "tile": Kernel(_lower_tile, _run_tile),
-    "fill": Kernel(_lower_fill, _run_fill),
-    "range": Kernel(_lower_range, _run_range),
-    "one_hot": Kernel(_lower_one_hot, _run_one_hot),
-}
+    "broadcast_to": Kernel(_lower_broadcast_to, _run_broadcast_to,
+        "repeated along axes of length 1, and along new ones in front, up to the shape in input 1",
+        "TFLite kernels/broadcast_to.cc"),
+    "tile": Kernel(_lower_tile, _run_tile,
+        "the input repeated along each axis, as often as input 1 says", "TFLite kernels/tile.cc"),
+    "fill": Kernel(_lower_fill, _run_fill,
+        "one value everywhere, in the shape that input 0 gives", "TFLite kernels/fill.cc"),
+    "range": Kernel(_lower_range, _run_range,
+        "start, start + delta, ... below limit (above it where delta is negative), each from the one before",
+        "TFLite kernels/range.cc"),
+    "one_hot": Kernel(_lower_one_hot, _run_one_hot,
+        "for each index a row of `depth` elements: on_value at the index, off_value elsewhere",
+        "TFLite kernels/one_hot.cc"),
+}  # fmt: skip

@@ -2,12 +2,6 @@
 
 RESHAPE's comes from input 1 where that is a vector of int32, else from the option new_shape ([0] there means a scalar);
 one -1 takes what is left. EXPAND_DIMS adds one, before the axis that input 1 names.
-
-RESHAPE: the same elements in another shape. Source: TFLite kernels/reshape.cc, internal/reshape_utils.h.
-SQUEEZE: without axes of length 1: those that squeeze_dims names, or all. Source: TFLite kernels/squeeze.cc.
-EXPAND_DIMS: one more axis of length 1, before the axis that input 1 names. Source: TFLite kernels/expand_dims.cc.
-DENSIFY: a constant that the file holds sparse, as it is dense; the reader of files has unfolded it already. Source:
-TFLite kernels/densify.cc.
 """
 
 from __future__ import annotations
@@ -144,8 +138,13 @@ def _run_densify(params: Densify, x: Array) -> tuple[Array, ...]:  # noqa: ARG00
 
 
 KERNELS = {
-    "reshape": Kernel(_lower_reshape, _run),
-    "squeeze": Kernel(_lower_squeeze, _run),
-    "expand_dims": Kernel(_lower_expand, _run_expand),
-    "densify": Kernel(_lower_densify, _run_densify),
-}
+    "reshape": Kernel(_lower_reshape, _run,
+        "the same elements in another shape", "TFLite kernels/reshape.cc, internal/reshape_utils.h"),
+    "squeeze": Kernel(_lower_squeeze, _run,
+        "without axes of length 1: those that squeeze_dims names, or all", "TFLite kernels/squeeze.cc"),
+    "expand_dims": Kernel(_lower_expand, _run_expand,
+        "one more axis of length 1, before the axis that input 1 names", "TFLite kernels/expand_dims.cc"),
+    "densify": Kernel(_lower_densify, _run_densify,
+        "a constant that the file holds sparse, as it is dense; the reader of files has unfolded it already",
+        "TFLite kernels/densify.cc"),
+}  # fmt: skip

@@ -1,9 +1,7 @@
-"""RESIZE_NEAREST_NEIGHBOR: each element of the output is the input's nearest one; its index is computed in float32.
+"""Kernel of RESIZE_NEAREST_NEIGHBOR.
 
 scale = in / out, or (in - 1) / (out - 1) with align_corners; index = floor((i + 0.5 or 0) * scale), rounded half away
 from zero with align_corners; at most in - 1.
-
-Source: TFLite kernels/resize_nearest_neighbor.cc and internal/reference/resize_nearest_neighbor.h.
 """
 
 from __future__ import annotations
@@ -15,6 +13,7 @@ import numpy as np
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.numerics.fixed_point import round_half_away
 from tflq.interpreter.operands.movable import FIXED_SIZE, require_movable, resized_shape
+from tflq.interpreter.registry import Kernel
 
 TYPES = tuple(dtype for dtype in FIXED_SIZE if dtype.bits < 64)
 
@@ -58,3 +57,10 @@ def _nearest(size: int, wanted: int, align: bool, centers: bool) -> tuple[int, .
     position = (np.arange(wanted).astype(np.float32) + np.float32(0.5 if centers else 0.0)) * scale
     indices = (round_half_away(position) if align else np.floor(position)).astype(np.int64)
     return tuple(int(i) for i in np.clip(indices, 0, size - 1))
+
+
+KERNELS = {
+    "resize_nearest_neighbor": Kernel(lower, run,
+        "each element of the output is the input's nearest one; its index is computed in float32",
+        "TFLite kernels/resize_nearest_neighbor.cc and internal/reference/resize_nearest_neighbor.h"),
+}  # fmt: skip

@@ -7,13 +7,6 @@ STABLEHLO_SCATTER: The vectors of indices lie along index_vector_dim of input 1;
 axis of input 0 that each of their numbers indexes. update_window_dims of the updates lie along the axes of input 0 that
 are not inserted_window_dims. An update outside input 0 is left out. One computation joins what is there with the
 update, in the order of the updates: the update itself, the sum, product, larger or smaller of both; integers wrap.
-
-SCATTER_ND: zeros of the shape in input 2, plus each update at the coordinates in input 0. Source: TFLite
-kernels/scatter_nd.cc, internal/reference/reference_ops.h (ScatterNd).
-SPARSE_TO_DENSE: default_value everywhere but at the places that the indices name. Source: TFLite
-kernels/sparse_to_dense.cc, internal/reference/reference_ops.h (SparseToDense).
-STABLEHLO_SCATTER: input 0, changed by each of the updates at a place that the indices name. Source: TFLite
-kernels/stablehlo_scatter.cc.
 """
 
 from __future__ import annotations
@@ -248,7 +241,13 @@ def _apply(compute: Callable[[Array, Array], Array], result: Array, places: Arra
 
 
 KERNELS = {
-    "scatter_nd": Kernel(_lower_scatter, _run_scatter),
-    "sparse_to_dense": Kernel(_lower_dense, _run_dense),
-    "stablehlo_scatter": Kernel(_lower_stablehlo_scatter, _run_stablehlo_scatter),
-}
+    "scatter_nd": Kernel(_lower_scatter, _run_scatter,
+        "zeros of the shape in input 2, plus each update at the coordinates in input 0",
+        "TFLite kernels/scatter_nd.cc, internal/reference/reference_ops.h (ScatterNd)"),
+    "sparse_to_dense": Kernel(_lower_dense, _run_dense,
+        "default_value everywhere but at the places that the indices name",
+        "TFLite kernels/sparse_to_dense.cc, internal/reference/reference_ops.h (SparseToDense)"),
+    "stablehlo_scatter": Kernel(_lower_stablehlo_scatter, _run_stablehlo_scatter,
+        "input 0, changed by each of the updates at a place that the indices name",
+        "TFLite kernels/stablehlo_scatter.cc"),
+}  # fmt: skip

@@ -2,9 +2,6 @@
 
 A segment without rows holds that initial value: 0 of sums, 1 of products, the type's lowest value of MAX, its highest
 of MIN. Rows with a negative id belong to none. The ids of SEGMENT_SUM count from 0 without gaps. Integers wrap.
-
-SEGMENT_SUM: sums of neighbouring rows that share a segment. Source: TFLite kernels/segment_sum.cc; in TFLite's
-optimised set only, with the reference kernel's code.
 """
 
 from __future__ import annotations
@@ -126,9 +123,11 @@ def _unsorted(operation: str, what: str) -> Kernel:
 
 
 KERNELS = {
-    "segment_sum": Kernel(_lower_sum, _run),
+    "segment_sum": Kernel(_lower_sum, _run,
+        "sums of neighbouring rows that share a segment",
+        "TFLite kernels/segment_sum.cc; in TFLite's optimised set only, with the reference kernel's code"),
     "unsorted_segment_max": _unsorted("max", "largest elements"),
     "unsorted_segment_min": _unsorted("min", "smallest elements"),
     "unsorted_segment_prod": _unsorted("prod", "products"),
     "unsorted_segment_sum": _unsorted("sum", "sums"),
-}
+}  # fmt: skip

@@ -1,10 +1,4 @@
-"""SHAPE, RANK and BROADCAST_ARGS: shapes as data.
-
-SHAPE: the input's own shape as data. Source: TFLite kernels/shape.cc.
-RANK: the number of the input's axes as data. Source: TFLite kernels/rank.cc.
-BROADCAST_ARGS: the shape that two shapes broadcast to; both are data. Source: TFLite kernels/broadcast_args.cc and
-internal/reference/broadcast_args.h.
-"""
+"""SHAPE, RANK and BROADCAST_ARGS: shapes as data."""
 
 from __future__ import annotations
 
@@ -111,7 +105,11 @@ def _run_broadcast_args(params: BroadcastArgs, *shapes: Array) -> tuple[Array, .
 
 
 KERNELS = {
-    "shape": Kernel(_lower_shape, _run_shape, shared_result=True),
-    "rank": Kernel(_lower_rank, _run_rank, shared_result=True),
-    "broadcast_args": Kernel(_lower_broadcast_args, _run_broadcast_args),
-}
+    "shape": Kernel(_lower_shape, _run_shape,
+        "the input's own shape as data", "TFLite kernels/shape.cc", shared_result=True),
+    "rank": Kernel(_lower_rank, _run_rank,
+        "the number of the input's axes as data", "TFLite kernels/rank.cc", shared_result=True),
+    "broadcast_args": Kernel(_lower_broadcast_args, _run_broadcast_args,
+        "the shape that two shapes broadcast to; both are data",
+        "TFLite kernels/broadcast_args.cc and internal/reference/broadcast_args.h"),
+}  # fmt: skip

@@ -8,13 +8,6 @@ begin.
 Its quirk: an ellipsis always covers one axis at least.
 
 DYNAMIC_UPDATE_SLICE: Indices that would push the box over an edge are moved back inside.
-
-SLICE: a box of the input, from `begin` on, `size` long; a size of -1 reaches to the end. Source: TFLite
-kernels/slice.cc.
-STRIDED_SLICE: begin, end and stride along each axis, with masks for what the three do not say. Source: TFLite
-kernels/strided_slice.cc and internal/reference/strided_slice.h.
-DYNAMIC_UPDATE_SLICE: input 0 with the box in input 1 laid over it, from the indices in input 2 on. Source: TFLite
-kernels/dynamic_update_slice.cc.
 """
 
 from __future__ import annotations
@@ -237,7 +230,12 @@ def _box(first: Array, boxes: Array) -> tuple[slice, ...]:
 
 
 KERNELS = {
-    "slice": Kernel(_lower_slice, _run_slice),
-    "strided_slice": Kernel(lower_strided_slice, _run_strided_slice),
-    "dynamic_update_slice": Kernel(_lower_dynamic_update_slice, _run_dynamic_update_slice),
-}
+    "slice": Kernel(_lower_slice, _run_slice,
+        "a box of the input, from `begin` on, `size` long; a size of -1 reaches to the end", "TFLite kernels/slice.cc"),
+    "strided_slice": Kernel(lower_strided_slice, _run_strided_slice,
+        "begin, end and stride along each axis, with masks for what the three do not say",
+        "TFLite kernels/strided_slice.cc and internal/reference/strided_slice.h"),
+    "dynamic_update_slice": Kernel(_lower_dynamic_update_slice, _run_dynamic_update_slice,
+        "input 0 with the box in input 1 laid over it, from the indices in input 2 on",
+        "TFLite kernels/dynamic_update_slice.cc"),
+}  # fmt: skip

@@ -4,11 +4,6 @@ The best candidate is taken where no box taken since its score was last seen ove
 With sigma > 0, each such box lowers its score by exp(-0.5 / sigma * iou^2), all in float32; the candidate is taken when
 its score stays as it was. exp is that of the host's mathematical library, rounded to float32.
 
-NON_MAX_SUPPRESSION_V4: float32[S or 1, n, 4], float32[S or 1, n] -> int32[S, size] the best boxes that do not overlap,
-int32[S] their number. Source: TFLite kernels/non_max_suppression.cc.
-NON_MAX_SUPPRESSION_V5: the best boxes, scores lowered by overlap with better ones -> int32[S, size], float32[S, size]
-their scores, int32[S] their number. Source: TFLite kernels/non_max_suppression.cc.
-
 Heaps are those of the C++ standard library of GCC (libstdc++): which of equal elements comes first depends on it.
 `before(a, b)` is C++'s comparison; the heap's first element is one that is before no other.
 """
@@ -216,6 +211,10 @@ def corner_overlap(low_a: Singles, high_a: Singles, low_b: Singles, high_b: Sing
 
 
 KERNELS = {
-    "non_max_suppression_v4": Kernel(partial(_lower, scalars=(3, 4)), _run_v4),
-    "non_max_suppression_v5": Kernel(partial(_lower, scalars=(3, 4, 5)), _run_v5),
-}
+    "non_max_suppression_v4": Kernel(partial(_lower, scalars=(3, 4)), _run_v4,
+        "float32[S or 1, n, 4], float32[S or 1, n] -> int32[S, size] the best boxes that do not overlap, int32[S] "
+        "their number", "TFLite kernels/non_max_suppression.cc"),
+    "non_max_suppression_v5": Kernel(partial(_lower, scalars=(3, 4, 5)), _run_v5,
+        "the best boxes, scores lowered by overlap with better ones -> int32[S, size], float32[S, size] their scores, "
+        "int32[S] their number", "TFLite kernels/non_max_suppression.cc"),
+}  # fmt: skip

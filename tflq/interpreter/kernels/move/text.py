@@ -10,10 +10,6 @@ each hash its bits as a number, the first bit highest, plus its index * 2^bits; 
 
 The rows of strings are equal parts of the tensor's bytes as TFLite keeps them: count, offsets, characters.
 
-SKIP_GRAM: all groups of ngram_size words of the first string, with at most max_skip_size words left out in between.
-Source: TFLite kernels/skip_gram.cc.
-LSH_PROJECTION: bits of locality-sensitive hashes. Source: TFLite kernels/lsh_projection.cc.
-
 Fingerprints are FarmHash's Fingerprint64 (Geoff Pike, Google), farmhashna::Hash64, which the library promises never to
 change. All arithmetic is modulo 2^64; rotations turn to the right; `Bytes` are rows uint8[keys, length].
 """
@@ -296,6 +292,9 @@ def _bits(seeds: Array, x: Array, weights: Array | None = None) -> NDArray[np.in
 
 
 KERNELS = {
-    "skip_gram": Kernel(_lower_skip_gram, _run_skip_gram, per_sample=True),
-    "lsh_projection": Kernel(_lower_lsh_projection, _run_lsh_projection),
-}
+    "skip_gram": Kernel(_lower_skip_gram, _run_skip_gram,
+        "all groups of ngram_size words of the first string, with at most max_skip_size words left out in between",
+        "TFLite kernels/skip_gram.cc", per_sample=True),
+    "lsh_projection": Kernel(_lower_lsh_projection, _run_lsh_projection,
+        "bits of locality-sensitive hashes", "TFLite kernels/lsh_projection.cc"),
+}  # fmt: skip

@@ -12,9 +12,6 @@ int32: computed in float64 and cut, what does not fit becomes -2^31; negative ex
 exponent for a larger base, whole and at least 1 (nearer than 1e-5), is multiplied out instead: p(1) = x, p(n) = p(n //
 2)^2, times x where n is odd; floats are clamped to the finite numbers after each step, int32 wraps.
 
-POW: x^y, elementwise with broadcasting. Source: TFLite kernels/pow.cc, internal/optimized/optimized_ops.h
-(BroadcastPow4D, IntegerExponentPow).
-
 Source: TFLite kernels/mul.cc and the complex multiplication of C (ISO C, Annex G); TFLite kernels/add.cc, sub.cc,
 mul.cc (EvalAdd, EvalSub, EvalMul) and kernel_util.h, CalculateActivationRange.
 """
@@ -212,5 +209,7 @@ def _power(dtype: DType, x: Array, y: Array) -> Array:
 
 
 KERNELS = {
-    "pow": Kernel(_lower_pow, _run_pow),
-}
+    "pow": Kernel(_lower_pow, _run_pow,
+        "x^y, elementwise with broadcasting",
+        "TFLite kernels/pow.cc, internal/optimized/optimized_ops.h (BroadcastPow4D, IntegerExponentPow)"),
+}  # fmt: skip

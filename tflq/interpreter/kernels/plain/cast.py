@@ -5,10 +5,6 @@ what does not fit to the processor). Integers wrap. float16 and bfloat16 are rou
 gives its real part. Anything but 0 is true. int2, int4 and uint4 stand opposite float32 only.
 
 BITCAST: Elements of less than a byte become others of the same width only: TFLite takes them for bytes in its shapes.
-
-CAST: the same number in another type; scales and zero points do not enter. Source: TFLite kernels/cast.cc.
-BITCAST: the same bits as another type. Wider elements fall into a new last axis, narrower ones take it up. Source:
-TFLite kernels/bitcast.cc.
 """
 
 from __future__ import annotations
@@ -133,6 +129,9 @@ def _bytes_of(tensor: Tensor) -> int:
 
 
 KERNELS = {
-    "cast": Kernel(_lower_cast, _run_cast),
-    "bitcast": Kernel(_lower_bitcast, _run_bitcast),
-}
+    "cast": Kernel(_lower_cast, _run_cast,
+        "the same number in another type; scales and zero points do not enter", "TFLite kernels/cast.cc"),
+    "bitcast": Kernel(_lower_bitcast, _run_bitcast,
+        "the same bits as another type. Wider elements fall into a new last axis, narrower ones take it up",
+        "TFLite kernels/bitcast.cc"),
+}  # fmt: skip

@@ -71,12 +71,14 @@ def require_equal_shapes(operands: Operands) -> None:
         raise GraphError(f"shapes {first.shape} and {second.shape} differ; the operator does not broadcast")
 
 
-def unary(allowed: Collection[DType], function: UnaryFunction) -> Kernel:
+def unary(allowed: Collection[DType], function: UnaryFunction, summary: str, source: str) -> Kernel:
     """Return the row of y = function(type, x): T[S, *shape] -> T[S, *shape].
 
     Args:
         allowed: types of the tensors; others are refused as in `lower_unary`.
         function: computes y in the tensor's type.
+        summary: Summary of the kernel.
+        source: Source of the kernel.
     """
 
     def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
@@ -86,15 +88,19 @@ def unary(allowed: Collection[DType], function: UnaryFunction) -> Kernel:
         with np.errstate(all="ignore"):
             return (function(params.dtype, x),)
 
-    return Kernel(lower, run)
+    return Kernel(lower, run, summary, source)
 
 
-def binary(allowed: Collection[DType], function: BinaryFunction, broadcasts: bool = True) -> Kernel:
+def binary(
+    allowed: Collection[DType], function: BinaryFunction, summary: str, source: str, broadcasts: bool = True
+) -> Kernel:
     """Return the row of z = function(type, x, y): T[S or 1, *shape] twice, shapes broadcast -> T[S, *shape].
 
     Args:
         allowed: types of the tensors; others are refused as in `lower_binary`.
         function: computes z in the tensors' type, from arrays of equal rank.
+        summary: Summary of the kernel.
+        source: Source of the kernel.
         broadcasts: whether TFLite broadcasts here; else unequal shapes are refused as in `require_equal_shapes`.
     """
 
@@ -107,7 +113,7 @@ def binary(allowed: Collection[DType], function: BinaryFunction, broadcasts: boo
         with np.errstate(all="ignore"):
             return (function(params.dtype, *align(first, second)),)
 
-    return Kernel(lower, run)
+    return Kernel(lower, run, summary, source)
 
 
 def _require_result(operands: Operands, result: DType | None) -> None:

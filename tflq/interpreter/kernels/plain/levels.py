@@ -3,11 +3,6 @@
 FAKE_QUANT: scale = f32((max - min) / (2^bits - 1)); z = clamp(round_half_away(f32(-min / scale)), 0, 2^bits - 1); low =
 f32(-z scale); high = f32((2^bits - 1 - z) scale); y = f32(f32(round_half_away(f32(f32(clamp(x) - low) f32(1 / scale)))
 scale) + low). Equal to TFLite bit for bit.
-
-BUCKETIZE: how many boundaries are not above x: int32. Integers are compared as float32; NaN is above all. Source:
-TFLite kernels/bucketize.cc.
-FAKE_QUANT: FAKE_QUANT of float32: rounded to the levels between two bounds that are nudged so that 0 is a level; NaN is
-low. Source: TFLite kernels/fake_quant.cc, internal/quantization_util.cc (NudgeQuantizationRange, FakeQuantizeArray).
 """
 
 from __future__ import annotations
@@ -101,6 +96,11 @@ def _run_fake_quant(params: FakeQuant, x: Array) -> tuple[Array, ...]:
 
 
 KERNELS = {
-    "bucketize": Kernel(_lower_bucketize, _run_bucketize),
-    "fake_quant": Kernel(_lower_fake_quant, _run_fake_quant),
-}
+    "bucketize": Kernel(_lower_bucketize, _run_bucketize,
+        "how many boundaries are not above x: int32. Integers are compared as float32; NaN is above all",
+        "TFLite kernels/bucketize.cc"),
+    "fake_quant": Kernel(_lower_fake_quant, _run_fake_quant,
+        "FAKE_QUANT of float32: rounded to the levels between two bounds that are nudged so that 0 is a level; NaN is "
+        "low",
+        "TFLite kernels/fake_quant.cc, internal/quantization_util.cc (NudgeQuantizationRange, FakeQuantizeArray)"),
+}  # fmt: skip

@@ -2,8 +2,6 @@
 
 The sum is float32 and runs over the channels from c - radius up to, but not with, c + radius, in order; bias, alpha and
 the power are float64, the power is rounded to float32. Equal to TFLite as far as the host's pow is correctly rounded.
-
-Source: TFLite kernels/local_response_norm.cc, internal/reference/reference_ops.h (LocalResponseNormalization).
 """
 
 from __future__ import annotations
@@ -16,6 +14,7 @@ from tflq.arrays import Singles
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.plain.elementwise import lower_unary
+from tflq.interpreter.registry import Kernel
 
 
 @dataclass(frozen=True)
@@ -52,3 +51,10 @@ def run(params: LocalResponseNormalization, x: Singles) -> tuple[Array, ...]:
                 total[..., c] += squares[..., other]
         factor = np.power(params.bias + params.alpha * total.astype(np.float64), -params.beta)
         return (x * factor.astype(np.float32),)
+
+
+KERNELS = {
+    "local_response_normalization": Kernel(lower, run,
+        "LOCAL_RESPONSE_NORMALIZATION of float32 over the channels: x (bias + alpha sum of x^2)^-beta",
+        "TFLite kernels/local_response_norm.cc, internal/reference/reference_ops.h (LocalResponseNormalization)"),
+}  # fmt: skip

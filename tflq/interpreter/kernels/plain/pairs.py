@@ -2,40 +2,6 @@
 
 Shapes broadcast, except in ATAN2 and in StableHLO's operators, which take equal types and equal shapes. ADD, SUB, MUL,
 DIV, SQUARED_DIFFERENCE and PRELU are one operation each in the tensor's type, equal to TFLite bit for bit.
-
-ATAN2: the angle of the point (x, y), y the first input, computed in float64; shapes are equal. Within 1 unit in the
-last place of TFLite's (the host's atan2f). Source: TFLite kernels/atan2.cc.
-BITWISE_XOR: x xor y, bit by bit. Source: TFLite kernels/bitwise_xor.cc.
-DIV: float32: x / y and a fused activation. Without an activation results are clamped to the finite numbers, so that 1 /
-0 is the largest one; 0 / 0 is NaN. Source: TFLite kernels/div.cc, internal/reference/div.h.
-FLOOR_DIV: floor(x / y), divided in float64; a divisor of 0 is refused at run time. Source: TFLite kernels/floor_div.cc,
-internal/reference/floor_div.h.
-FLOOR_MOD: x - y floor(x / y): C's remainder, plus y where their signs differ; refused at run time are an integer
-divisor of 0, and the lowest int32 or int64 by -1. Source: TFLite kernels/floor_mod.cc, internal/reference/floor_mod.h.
-LOGICAL_AND: x and y. Source: TFLite kernels/logical.cc.
-LOGICAL_OR: x or y. Source: TFLite kernels/logical.cc.
-MAXIMUM: x > y ? x : y; a comparison with NaN is false, so y is taken; so it is of 0 and -0. Quantized values are
-compared as they are: scales and zero points do not enter, even where they differ. Source: TFLite
-kernels/maximum_minimum.cc.
-MINIMUM: x < y ? x : y; a comparison with NaN is false, so y is taken; so it is of 0 and -0. Quantized values are
-compared as they are: scales and zero points do not enter, even where they differ. Source: TFLite
-kernels/maximum_minimum.cc.
-PRELU: float32: x where x >= 0, else f32(x * alpha), alpha broadcast. Source: TFLite kernels/activations.cc
-(ApplyPrelu).
-RIGHT_SHIFT: x >> y; signed numbers keep their sign, counts are clamped to 0 .. width - 1. Source: TFLite
-kernels/right_shift.cc.
-SQUARED_DIFFERENCE: float32: d = f32(x - y); f32(d * d). Source: TFLite kernels/squared_difference.cc.
-STABLEHLO_ADD: x + y; integers wrap, bools are joined by or. Source: TFLite kernels/stablehlo_add.cc,
-stablehlo_elementwise.h.
-STABLEHLO_AND: x and y, bit by bit; in TFLite's optimised set only. Source: TFLite kernels/stablehlo_and.cc,
-stablehlo_elementwise.h.
-STABLEHLO_MAXIMUM: x < y ? y : x. Source: TFLite kernels/stablehlo_min_max.cc, stablehlo_elementwise.h.
-STABLEHLO_MINIMUM: y < x ? y : x. Source: TFLite kernels/stablehlo_min_max.cc, stablehlo_elementwise.h.
-STABLEHLO_MULTIPLY: x * y; integers wrap, bools are joined by and. Source: TFLite kernels/stablehlo_multiply.cc,
-stablehlo_elementwise.h.
-STABLEHLO_SHIFT_LEFT: x << y; int8 and int16 are widened to int32 first and cut after. Counts outside 0 .. 31 are
-undefined in C++; they count modulo 32 here, as on x86. Source: TFLite kernels/stablehlo_shift_left.cc; in TFLite's
-optimised set only.
 """
 
 from __future__ import annotations
@@ -134,26 +100,62 @@ def _run_prelu(params: Elementwise, x: Array, alpha: Array) -> tuple[Array, ...]
         return (np.where(np.greater_equal(x, 0), x, np.multiply(x, alpha)),)
 
 
-KERNELS = {
+UNQUANTIZED = {
     "add": plain_pair("add", "x_1 + x_2 and a fused activation", _NUMBERS),
     "sub": plain_pair("sub", "x_1 - x_2 and a fused activation", (DType.FLOAT32, DType.INT32, DType.INT64)),
     "mul": plain_pair("mul", "x_1 * x_2 and a fused activation", (*_NUMBERS, DType.UINT32)),
-    "div": Kernel(partial(lower_plain, "div", allowed=(DType.FLOAT32,)), _run_div),
-    "squared_difference": binary((DType.FLOAT32,), _squared_difference),
-    "prelu": Kernel(_lower_prelu, _run_prelu),
-    "atan2": binary((DType.FLOAT32, DType.FLOAT64, DType.FLOAT16, DType.BFLOAT16), _angle, broadcasts=False),
-    "bitwise_xor": binary(_BITS, lambda _, x, y: np.asarray(np.bitwise_xor(x, y))),
-    "floor_div": binary((DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32), _floor_div),
-    "floor_mod": binary((DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32, DType.INT64), _floor_mod),
-    "logical_and": binary((DType.BOOL,), lambda _, x, y: np.asarray(np.logical_and(x, y))),
-    "logical_or": binary((DType.BOOL,), lambda _, x, y: np.asarray(np.logical_or(x, y))),
-    "maximum": binary(_ORDERED, _larger),
-    "minimum": binary(_ORDERED, _smaller),
-    "right_shift": binary(_BITS, lambda _, x, y: np.asarray(np.right_shift(x, np.clip(y, 0, 8 * x.itemsize - 1)))),
-    "stablehlo_add": binary(_STABLEHLO, lambda _, x, y: np.asarray(np.add(x, y)), broadcasts=False),
-    "stablehlo_and": binary(STABLEHLO_INTEGERS, lambda _, x, y: np.asarray(np.bitwise_and(x, y)), broadcasts=False),
-    "stablehlo_maximum": binary(_STABLEHLO, lambda _, x, y: np.where(np.less(x, y), y, x), broadcasts=False),
-    "stablehlo_minimum": binary(_STABLEHLO, lambda _, x, y: np.where(np.less(y, x), y, x), broadcasts=False),
-    "stablehlo_multiply": binary(_STABLEHLO, lambda _, x, y: np.asarray(np.multiply(x, y)), broadcasts=False),
-    "stablehlo_shift_left": binary((DType.INT8, DType.INT16, DType.INT32), _shift_left, broadcasts=False),
-}
+    "div": Kernel(partial(lower_plain, "div", allowed=(DType.FLOAT32,)), _run_div,
+        "float32: x / y and a fused activation. Without an activation results are clamped to the finite numbers, so "
+        "that 1 / 0 is the largest one; 0 / 0 is NaN", "TFLite kernels/div.cc, internal/reference/div.h"),
+    "squared_difference": binary((DType.FLOAT32,), _squared_difference,
+        "float32: d = f32(x - y); f32(d * d)", "TFLite kernels/squared_difference.cc"),
+    "prelu": Kernel(_lower_prelu, _run_prelu,
+        "float32: x where x >= 0, else f32(x * alpha), alpha broadcast", "TFLite kernels/activations.cc (ApplyPrelu)"),
+}  # fmt: skip
+
+KERNELS = {
+    "atan2": binary((DType.FLOAT32, DType.FLOAT64, DType.FLOAT16, DType.BFLOAT16), _angle,
+        "the angle of the point (x, y), y the first input, computed in float64; shapes are equal. Within 1 unit in "
+        "the last place of TFLite's (the host's atan2f)", "TFLite kernels/atan2.cc", broadcasts=False),
+    "bitwise_xor": binary(_BITS, lambda _, x, y: np.asarray(np.bitwise_xor(x, y)),
+        "x xor y, bit by bit", "TFLite kernels/bitwise_xor.cc"),
+    "floor_div": binary((DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32), _floor_div,
+        "floor(x / y), divided in float64; a divisor of 0 is refused at run time",
+        "TFLite kernels/floor_div.cc, internal/reference/floor_div.h"),
+    "floor_mod": binary((DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32, DType.INT64), _floor_mod,
+        "x - y floor(x / y): C's remainder, plus y where their signs differ; refused at run time are an integer "
+        "divisor of 0, and the lowest int32 or int64 by -1",
+        "TFLite kernels/floor_mod.cc, internal/reference/floor_mod.h"),
+    "logical_and": binary((DType.BOOL,), lambda _, x, y: np.asarray(np.logical_and(x, y)),
+        "x and y", "TFLite kernels/logical.cc"),
+    "logical_or": binary((DType.BOOL,), lambda _, x, y: np.asarray(np.logical_or(x, y)),
+        "x or y", "TFLite kernels/logical.cc"),
+    "maximum": binary(_ORDERED, _larger,
+        "x > y ? x : y; a comparison with NaN is false, so y is taken; so it is of 0 and -0. Quantized values are "
+        "compared as they are: scales and zero points do not enter, even where they differ",
+        "TFLite kernels/maximum_minimum.cc"),
+    "minimum": binary(_ORDERED, _smaller,
+        "x < y ? x : y; a comparison with NaN is false, so y is taken; so it is of 0 and -0. Quantized values are "
+        "compared as they are: scales and zero points do not enter, even where they differ",
+        "TFLite kernels/maximum_minimum.cc"),
+    "right_shift": binary(_BITS, lambda _, x, y: np.asarray(np.right_shift(x, np.clip(y, 0, 8 * x.itemsize - 1))),
+        "x >> y; signed numbers keep their sign, counts are clamped to 0 .. width - 1",
+        "TFLite kernels/right_shift.cc"),
+    "stablehlo_add": binary(_STABLEHLO, lambda _, x, y: np.asarray(np.add(x, y)),
+        "x + y; integers wrap, bools are joined by or", "TFLite kernels/stablehlo_add.cc, stablehlo_elementwise.h",
+        broadcasts=False),
+    "stablehlo_and": binary(STABLEHLO_INTEGERS, lambda _, x, y: np.asarray(np.bitwise_and(x, y)),
+        "x and y, bit by bit; in TFLite's optimised set only",
+        "TFLite kernels/stablehlo_and.cc, stablehlo_elementwise.h", broadcasts=False),
+    "stablehlo_maximum": binary(_STABLEHLO, lambda _, x, y: np.where(np.less(x, y), y, x),
+        "x < y ? y : x", "TFLite kernels/stablehlo_min_max.cc, stablehlo_elementwise.h", broadcasts=False),
+    "stablehlo_minimum": binary(_STABLEHLO, lambda _, x, y: np.where(np.less(y, x), y, x),
+        "y < x ? y : x", "TFLite kernels/stablehlo_min_max.cc, stablehlo_elementwise.h", broadcasts=False),
+    "stablehlo_multiply": binary(_STABLEHLO, lambda _, x, y: np.asarray(np.multiply(x, y)),
+        "x * y; integers wrap, bools are joined by and",
+        "TFLite kernels/stablehlo_multiply.cc, stablehlo_elementwise.h", broadcasts=False),
+    "stablehlo_shift_left": binary((DType.INT8, DType.INT16, DType.INT32), _shift_left,
+        "x << y; int8 and int16 are widened to int32 first and cut after. Counts outside 0 .. 31 are undefined in "
+        "C++; they count modulo 32 here, as on x86",
+        "TFLite kernels/stablehlo_shift_left.cc; in TFLite's optimised set only", broadcasts=False),
+}  # fmt: skip

@@ -16,14 +16,6 @@ of Threefry, which gives two 32-bit words for each value of its counter; (key, c
 of Philox, which gives four, and takes the key for an upper counter that is not there. Only the lower 64 bits of the
 counter count up. An output of 64 bits takes two words, the lower first. Words that do not fill the last group are
 dropped.
-
-RANDOM_UNIFORM: float32 in [0, 1). Source: TFLite kernels/random_ops.cc (GenerateRandomUniformNumbers).
-RANDOM_STANDARD_NORMAL: float32 by Box and Muller's method. Source: TFLite kernels/random_ops.cc, TensorFlow
-tsl/lib/random/random_distributions_utils.h (BoxMullerFloat).
-MULTINOMIAL: draws classes by their logits, float32 [B, C] -> int32 or int64 [B, N]. Source: TFLite
-kernels/random_ops.cc (GenerateMultinomialNumbers).
-STABLEHLO_RNG_BIT_GENERATOR: random words from a state, and the state behind them. Source: TFLite
-kernels/rng_bit_generator.cc, rng_util.cc.
 """
 
 from __future__ import annotations
@@ -243,8 +235,15 @@ def _words(params: RandomBits, state: Words, counter: Words) -> Words:
 
 
 KERNELS = {
-    "random_uniform": Kernel(_lower, partial(_run, distribution=lambda uniform: uniform), stateful=True),
-    "random_standard_normal": Kernel(_lower, partial(_run, distribution=_normal), stateful=True),
-    "multinomial": Kernel(_lower_multinomial, _run_multinomial, stateful=True),
-    "stablehlo_rng_bit_generator": Kernel(_lower_stablehlo_rng_bit_generator, _run_stablehlo_rng_bit_generator),
-}
+    "random_uniform": Kernel(_lower, partial(_run, distribution=lambda uniform: uniform),
+        "float32 in [0, 1)", "TFLite kernels/random_ops.cc (GenerateRandomUniformNumbers)", stateful=True),
+    "random_standard_normal": Kernel(_lower, partial(_run, distribution=_normal),
+        "float32 by Box and Muller's method",
+        "TFLite kernels/random_ops.cc, TensorFlow tsl/lib/random/random_distributions_utils.h (BoxMullerFloat)",
+        stateful=True),
+    "multinomial": Kernel(_lower_multinomial, _run_multinomial,
+        "draws classes by their logits, float32 [B, C] -> int32 or int64 [B, N]",
+        "TFLite kernels/random_ops.cc (GenerateMultinomialNumbers)", stateful=True),
+    "stablehlo_rng_bit_generator": Kernel(_lower_stablehlo_rng_bit_generator, _run_stablehlo_rng_bit_generator,
+        "random words from a state, and the state behind them", "TFLite kernels/rng_bit_generator.cc, rng_util.cc"),
+}  # fmt: skip

@@ -4,9 +4,6 @@ REDUCE_MAX, REDUCE_MIN, REDUCE_ANY and REDUCE_ALL; SUM, MEAN and REDUCE_PROD of 
 (docs/tflite.md). (TFLite splits a sum or product over all axes among its threads from 1024 elements a thread on; this
 is the result of one.)
 
-MEAN: a float32 sum in the order of the elements, then one division. Source: TFLite kernels/internal/reference/reduce.h
-(Mean).
-
 Quantized values are taken as they are; TFLite refuses integers of 8 and 16 bits whose scale or zero point changes.
 
 Floats: r = start; for each element e in order: r = e > r ? e : r (e < r for the smallest). `start` is the smallest
@@ -198,12 +195,17 @@ def _fold(summary: str, operation: np.ufunc) -> Kernel:
     )
 
 
-KERNELS = {
-    "mean": Kernel(_lower_mean, _run_mean),
+UNQUANTIZED = {
+    "mean": Kernel(_lower_mean, _run_mean,
+        "a float32 sum in the order of the elements, then one division",
+        "TFLite kernels/internal/reference/reduce.h (Mean)"),
     "sum": _fold("a float32 sum in the order of the elements", np.add),
     "reduce_prod": _fold("a float32 product in the order of the elements", np.multiply),
+}  # fmt: skip
+
+KERNELS = {
     "reduce_all": _extreme("logical and over some axes", (DType.BOOL,), largest=False),
     "reduce_any": _extreme("logical or over some axes", (DType.BOOL,), largest=True),
     "reduce_max": _extreme("the largest element over some axes", _ORDERED, largest=True),
     "reduce_min": _extreme("the smallest element over some axes", _ORDERED, largest=False),
-}
+}  # fmt: skip

@@ -1,9 +1,7 @@
-"""RFFT2D: the discrete Fourier transform of the last two axes, which are cut or padded with zeros to powers of two.
+"""Kernel of RFFT2D.
 
 The half of the last axis that is not redundant: complex64[..., H, W // 2 + 1]. Computed in float64 and rounded once, as
 TFLite does with another algorithm: within 1 unit in the last place of the largest element of a transform.
-
-Source: TFLite kernels/rfft2d.cc.
 """
 
 from __future__ import annotations
@@ -16,6 +14,7 @@ from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.plain.elementwise import lower_unary
 from tflq.interpreter.operands.checks import require_result, require_type
+from tflq.interpreter.registry import Kernel
 
 
 @dataclass(frozen=True)
@@ -51,3 +50,10 @@ def run(params: Rfft2d, x: Array, *_lengths: Array) -> tuple[Array, ...]:
     """Run RFFT2D: float32[S, ..., H, W] -> complex64[S, ..., height, width // 2 + 1]."""
     size = (params.height, params.width)
     return (np.fft.rfft2(x.astype(np.float64), s=size, axes=(-2, -1)).astype(np.complex64),)
+
+
+KERNELS = {
+    "rfft2d": Kernel(lower, run,
+        "the discrete Fourier transform of the last two axes, which are cut or padded with zeros to powers of two",
+        "TFLite kernels/rfft2d.cc"),
+}  # fmt: skip

@@ -3,10 +3,6 @@
 SELECT: the condition has the shape of x and y, or is a scalar, or a vector over the first axis. SELECT_V2: all three
 broadcast against each other. Where all three and the output have one element, the output keeps the shape that the file
 gives it.
-
-SELECT: condition ? x : y, one condition for each element, each row of the first axis, or all. Source: TFLite
-kernels/select.cc.
-SELECT_V2: condition ? x : y, all three broadcast. Source: TFLite kernels/select.cc.
 """
 
 from __future__ import annotations
@@ -113,6 +109,8 @@ def _shape_of_single(operands: Operands) -> tuple[int, ...] | None:
 
 
 KERNELS = {
-    "select": Kernel(_lower_select, _run_select),
-    "select_v2": Kernel(_lower_v2, _run_v2),
-}
+    "select": Kernel(_lower_select, _run_select,
+        "condition ? x : y, one condition for each element, each row of the first axis, or all",
+        "TFLite kernels/select.cc"),
+    "select_v2": Kernel(_lower_v2, _run_v2, "condition ? x : y, all three broadcast", "TFLite kernels/select.cc"),
+}  # fmt: skip

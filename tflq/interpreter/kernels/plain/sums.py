@@ -3,11 +3,6 @@
 ADD_N: TFLite splits four inputs and more among its threads; this is the result of one.
 
 CUMSUM: `exclusive` leaves out the element itself, `reverse` runs from the end.
-
-ADD_N: the sum of all inputs in their order, which have one shape; int32 wraps. Source: TFLite
-kernels/add_n.cc.
-CUMSUM: running sums along one axis, in order; int32 and int64 wrap. Source: TFLite
-kernels/cumsum.cc.
 """
 
 from __future__ import annotations
@@ -87,6 +82,8 @@ def _run_cumsum(params: Cumsum, x: Array, *_axis: Array) -> tuple[Array, ...]:
 
 
 KERNELS = {
-    "add_n": Kernel(_lower_add_n, _run_add_n),
-    "cumsum": Kernel(_lower_cumsum, _run_cumsum),
-}
+    "add_n": Kernel(_lower_add_n, _run_add_n,
+        "the sum of all inputs in their order, which have one shape; int32 wraps", "TFLite kernels/add_n.cc"),
+    "cumsum": Kernel(_lower_cumsum, _run_cumsum,
+        "running sums along one axis, in order; int32 and int64 wrap", "TFLite kernels/cumsum.cc"),
+}  # fmt: skip

@@ -9,10 +9,6 @@ sums of floats depend on the order. bool is a byte, so that the sum of two true 
 REDUCE_WINDOW: sizes, strides and dilations of the window are constants. STABLEHLO_REDUCE_WINDOW: the input is dilated
 and padded with the start value first, negative padding crops; the function is a graph of one operator, which TFLite
 knows by its name.
-
-REDUCE_WINDOW: windows folded by one of six functions. Source: TFLite kernels/stablehlo_reduce_window.cc (TFLiteData).
-STABLEHLO_REDUCE_WINDOW: the input, dilated and padded with the start value, in windows folded by a computation. Source:
-TFLite kernels/stablehlo_reduce_window.cc (StablehloData).
 """
 
 from __future__ import annotations
@@ -213,6 +209,9 @@ def _run_stablehlo(params: StablehloReduceWindow, x: Array, start: Array) -> tup
 
 
 KERNELS = {
-    "reduce_window": Kernel(_lower_window, _run_window),
-    "stablehlo_reduce_window": Kernel(_lower_stablehlo, _run_stablehlo),
-}
+    "reduce_window": Kernel(_lower_window, _run_window,
+        "windows folded by one of six functions", "TFLite kernels/stablehlo_reduce_window.cc (TFLiteData)"),
+    "stablehlo_reduce_window": Kernel(_lower_stablehlo, _run_stablehlo,
+        "the input, dilated and padded with the start value, in windows folded by a computation",
+        "TFLite kernels/stablehlo_reduce_window.cc (StablehloData)"),
+}  # fmt: skip

@@ -11,10 +11,6 @@ saturating; SRDHM16 with m_r; the last left shift, saturating, or a right shift 
 clamp(RDBP(trunc(r p / 2^15), -e_o) + z_o). Multipliers are those of f32(f32(s_i / 128) / s_o) and of f32(f32(s_i / 128)
 / f32(3 / 32768)), cut to int16 with rounding and saturation. int8, uint8.
 
-ABS: |x| in TFLite's integer arithmetic. Source: TFLite kernels/elementwise.cc (AbsEval).
-HARD_SWISH: x * relu6(x + 3) / 6, in TFLite's 16-bit integer arithmetic (docs/tflite.md), made into a table. Source:
-TFLite kernels/activations.cc (HardSwishPrepare) and internal/reference/hard_swish.h.
-
 Source: TFLite kernels/activations.cc (ReluPrepare, QuantizedReluX) and internal/reference/reference_ops.h (ReluX).
 """
 
@@ -246,6 +242,9 @@ KERNELS = {
     "relu6": _clamp("min(max(x, 0), 6)", ("relu6", "relu6"), (*EIGHT_BITS, DType.INT16)),
     "relu_0_to_1": _clamp("min(max(x, 0), 1)", ("relu", "relu_n1_to_1"), EIGHT_BITS),
     "relu_n1_to_1": _clamp("min(max(x, -1), 1)", ("relu_n1_to_1", "relu_n1_to_1"), EIGHT_BITS),
-    "abs": Kernel(_lower_abs, _run_abs),
-    "hard_swish": Kernel(_lower_hard_swish, _run_hard_swish),
-}
+    "abs": Kernel(_lower_abs, _run_abs,
+        "|x| in TFLite's integer arithmetic", "TFLite kernels/elementwise.cc (AbsEval)"),
+    "hard_swish": Kernel(_lower_hard_swish, _run_hard_swish,
+        "x * relu6(x + 3) / 6, in TFLite's 16-bit integer arithmetic (docs/tflite.md), made into a table",
+        "TFLite kernels/activations.cc (HardSwishPrepare) and internal/reference/hard_swish.h"),
+}  # fmt: skip

@@ -12,9 +12,6 @@ int32 output the sum of x * y as it is, zero points ignored. int16 with int16 or
 multiplier is f32(sx sy) / so, the quotient in float64. Of weights with several scales TFLite reads the one scale that
 older files have instead, 0 here: every result is the output's zero point.
 
-BATCH_MATMUL: BATCH_MATMUL in TFLite's integer arithmetic (docs/tflite.md). Source: TFLite kernels/batch_matmul.cc,
-internal/reference/batch_matmul.h.
-
 Source: TFLite kernels/batch_matmul.cc (EvalHybrid), internal/reference/batch_matmul.h.
 """
 
@@ -183,5 +180,7 @@ def _run_batch_matmul(params: BatchMatmul | HybridBatchMatmul, x: Array, y: Arra
 
 
 KERNELS = {
-    "batch_matmul": Kernel(_lower_batch_matmul, _run_batch_matmul),
-}
+    "batch_matmul": Kernel(_lower_batch_matmul, _run_batch_matmul,
+        "BATCH_MATMUL in TFLite's integer arithmetic (docs/tflite.md)",
+        "TFLite kernels/batch_matmul.cc, internal/reference/batch_matmul.h"),
+}  # fmt: skip

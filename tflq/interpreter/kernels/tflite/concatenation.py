@@ -3,8 +3,6 @@
 uint8: y = clamp(int32(round_half_away(f32(f32(x * r) + b))) + z_o) with r = f32(s_i * f32(1 / s_o)), b = f32(-z_i *
 r), for inputs whose scale or zero point is not the output's: a table. int8 must share scale and zero point; int16 must
 have zero points 0, and its scales are not looked at.
-
-Source: TFLite kernels/concatenation.cc and internal/reference/concatenation.h (ConcatenationWithScaling).
 """
 
 from __future__ import annotations
@@ -20,6 +18,7 @@ from tflq.interpreter.kernels.move.parts import Concatenation, check_shapes, con
 from tflq.interpreter.numerics.fixed_point import float_to_int32, round_half_away
 from tflq.interpreter.numerics.lookup_tables import Table, look_up, make_table
 from tflq.interpreter.operands.checks import is_quantised, per_tensor, require_same_type, require_symmetric
+from tflq.interpreter.registry import Kernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,3 +82,10 @@ def _table(source: Tensor, output: Tensor) -> Table | None:
 def _words(tensor: Tensor) -> str:
     scale, zero_point = per_tensor(tensor)
     return f"{scale}, {zero_point}"
+
+
+KERNELS = {
+    "concatenation": Kernel(lower, run,
+        "CONCATENATION in TFLite's integer arithmetic: uint8 is rescaled, everything else is moved (docs/tflite.md)",
+        "TFLite kernels/concatenation.cc and internal/reference/concatenation.h (ConcatenationWithScaling)"),
+}  # fmt: skip

@@ -9,11 +9,6 @@ Integers of 8 bits, and int16 with 8-bit weights: groups and dilation included. 
 depthwise convolution reads input channel c; the multiplier follows from the shapes: the reference kernel ignores the
 attribute `depth_multiplier`. Its int16 has int64 accumulators only. The arithmetic is in quantised_convolution.py.
 
-CONV_2D: T[S, N, H, W, C], weights [O, KH, KW, C/groups], bias [O] -> T[S, N, OH, OW, O]. Source: TFLite
-kernels/conv.cc.
-DEPTHWISE_CONV_2D: T[S, N, H, W, C], weights [1, KH, KW, O], bias [O] -> T[S, N, OH, OW, O]. Source: TFLite
-kernels/depthwise_conv.cc.
-
 Source: TFLite kernels/conv.cc (EvalHybrid, EvalHybridPerChannel), depthwise_conv.cc (EvalHybridPerChannel),
 internal/reference/conv.h and integer_ops/depthwise_conv.h.
 """
@@ -206,6 +201,10 @@ def _samples_last(params: object, operands: Operands) -> float | None:
 
 
 KERNELS = {
-    "conv_2d": Kernel(_lower_conv_2d, _run_conv_2d, samples_last=_samples_last),
-    "depthwise_conv_2d": Kernel(_lower_depthwise, _run_depthwise, samples_last=_samples_last),
-}
+    "conv_2d": Kernel(_lower_conv_2d, _run_conv_2d,
+        "T[S, N, H, W, C], weights [O, KH, KW, C/groups], bias [O] -> T[S, N, OH, OW, O]", "TFLite kernels/conv.cc",
+        samples_last=_samples_last),
+    "depthwise_conv_2d": Kernel(_lower_depthwise, _run_depthwise,
+        "T[S, N, H, W, C], weights [1, KH, KW, O], bias [O] -> T[S, N, OH, OW, O]", "TFLite kernels/depthwise_conv.cc",
+        samples_last=_samples_last),
+}  # fmt: skip

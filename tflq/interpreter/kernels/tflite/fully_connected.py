@@ -22,9 +22,6 @@ flipped: as int8 they are what is left of a uint8 once the zero point of 128 is 
 its own zero point says. One or four rows of input. The sum of products and bias goes through MBQ, si * sw a float32;
 the output's zero point bounds the fused activation, but is not added. The second output is the input as the kernel
 rearranges it.
-
-Source: TFLite kernels/fully_connected.cc (CheckTypes, PrepareImpl, EvalQuantized, EvalShuffledQuantized),
-internal/reference/fully_connected.h, internal/reference/integer_ops/fully_connected.h.
 """
 
 from __future__ import annotations
@@ -64,6 +61,7 @@ from tflq.interpreter.operands.products import (
     require_clipping,
     require_default_layout,
 )
+from tflq.interpreter.registry import Kernel
 
 _LAYOUT = "shuffled4x16int8"
 _ROWS, _COLUMNS, _BATCHES = 4, 16, (1, 4)
@@ -286,3 +284,11 @@ def _lower_shuffled(node: Node, operands: Operands) -> ShuffledFullyConnected:
     weights = None if stored is None else unshuffled(stored)
     layer = with_constants(FullyConnected(0, 0, rule, None, DType.INT8, keep), weights, operands.input(2))
     return ShuffledFullyConnected(layer, workspace)
+
+
+KERNELS = {
+    "fully_connected": Kernel(lower, run,
+        "FULLY_CONNECTED in TFLite's integer arithmetic: int8, uint8, int16 (docs/tflite.md)",
+        "TFLite kernels/fully_connected.cc (CheckTypes, PrepareImpl, EvalQuantized, EvalShuffledQuantized), "
+        "internal/reference/fully_connected.h, internal/reference/integer_ops/fully_connected.h"),
+}  # fmt: skip

@@ -3,9 +3,6 @@
 v = x - z_i; (r, k) = 1 / sqrt(sum of v^2) (integer_functions.py), the sum an int32 that wraps. int8:
 y = clamp(MBQ(v, r, k + 7)); uint8: y = clamp(RDBP(SRDHM(128 v, r), -k) + 128). The output has scale 1/128 and zero
 point 0 or 128.
-
-Source: TFLite kernels/l2norm.cc, internal/reference/integer_ops/l2normalization.h, internal/reference/
-l2normalization.h.
 """
 
 from __future__ import annotations
@@ -24,6 +21,7 @@ from tflq.interpreter.numerics.fixed_point import (
 from tflq.interpreter.numerics.fixed_point import saturating_rounding_doubling_high_mul as srdhm
 from tflq.interpreter.numerics.integer_functions import inverse_square_root
 from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor
+from tflq.interpreter.registry import Kernel
 
 
 @dataclass(frozen=True)
@@ -78,3 +76,11 @@ def require_normalizable(node: Node, operands: Operands) -> None:
     activation = node.attributes.text("fused_activation_function", "none")
     if activation != "none":
         raise UnsupportedError(f"fused activation '{activation}'; l2_normalization takes none")
+
+
+KERNELS = {
+    "l2_normalization": Kernel(lower, run,
+        "L2_NORMALIZATION over the last axis: x / |x|, in TFLite's integer arithmetic. int8, uint8",
+        "TFLite kernels/l2norm.cc, internal/reference/integer_ops/l2normalization.h, internal/reference/ "
+        "l2normalization.h"),
+}  # fmt: skip

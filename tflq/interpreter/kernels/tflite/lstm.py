@@ -10,13 +10,6 @@ g), 4) + SRDHM(f, state)), y = 128 + sat8(RDBP(SRDHM(o, tanh(sat16(2 state))), 8
 The arithmetic is in integer_lstm.py and integer_lstm_step.py (int8 with int16 cells), eight_bit_lstm.py (the same with
 gates of 8 bits, twelve intermediates) and hybrid_lstm.py (float32 with int8 or uint8 weights).
 
-LSTM: one step of a full cell, int8 or float32 with int8 weights, or of a basic one of uint8. Source: TFLite
-kernels/lstm.cc.
-UNIDIRECTIONAL_SEQUENCE_LSTM: int8 with int16 cells, and float32 with int8 weights. Source: TFLite
-kernels/unidirectional_sequence_lstm.cc.
-BIDIRECTIONAL_SEQUENCE_LSTM: one LSTM forward, one backward, with float32 activations and int8 or uint8 weights. Source:
-TFLite kernels/bidirectional_sequence_lstm.cc.
-
 Source: TFLite kernels/lstm.cc (namespace basic), internal/reference/lstm_cell.h; ruy/apply_multiplier.h.
 """
 
@@ -164,7 +157,12 @@ def _lower_both_ways(node: Node, operands: Operands) -> TwoLstms:
 
 
 KERNELS = {
-    "lstm": Kernel(_lower_step, _run),
-    "unidirectional_sequence_lstm": Kernel(_lower_sequence, _run),
-    "bidirectional_sequence_lstm": Kernel(_lower_both_ways, run_two),
-}
+    "lstm": Kernel(_lower_step, _run,
+        "one step of a full cell, int8 or float32 with int8 weights, or of a basic one of uint8",
+        "TFLite kernels/lstm.cc"),
+    "unidirectional_sequence_lstm": Kernel(_lower_sequence, _run,
+        "int8 with int16 cells, and float32 with int8 weights", "TFLite kernels/unidirectional_sequence_lstm.cc"),
+    "bidirectional_sequence_lstm": Kernel(_lower_both_ways, run_two,
+        "one LSTM forward, one backward, with float32 activations and int8 or uint8 weights",
+        "TFLite kernels/bidirectional_sequence_lstm.cc"),
+}  # fmt: skip

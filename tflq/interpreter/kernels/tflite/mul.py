@@ -10,11 +10,6 @@ f32(s_2 s_o)). The exponent reaches beyond 31, where C++ leaves RDBP undefined: 
 (undefined_shifts.py), and it saturates tiny quotients. int32 without quantisation: the quotient toward zero.
 
 A divisor of 0 is refused at run time, as in LiteRT (TensorFlow 2.21 refuses the code 0 instead).
-
-MUL: x_1 * x_2, elementwise with broadcasting and a fused activation, in integers as TFLite (docs/tflite.md). Source:
-TFLite kernels/mul.cc and internal/reference/integer_ops/mul.h, internal/reference/mul.h.
-DIV: x_1 / x_2, elementwise with broadcasting and a fused activation, in TFLite's integers (docs/tflite.md). Source:
-TFLite kernels/div.cc, internal/reference/div.h (DivElementwise).
 """
 
 from __future__ import annotations
@@ -202,6 +197,10 @@ def _divide_plain(params: PlainBinary, x: Array, y: Array) -> Array:
 
 
 KERNELS = {
-    "mul": Kernel(_lower_mul, _run_mul),
-    "div": Kernel(_lower_div, _run_div),
-}
+    "mul": Kernel(_lower_mul, _run_mul,
+        "x_1 * x_2, elementwise with broadcasting and a fused activation, in integers as TFLite (docs/tflite.md)",
+        "TFLite kernels/mul.cc and internal/reference/integer_ops/mul.h, internal/reference/mul.h"),
+    "div": Kernel(_lower_div, _run_div,
+        "x_1 / x_2, elementwise with broadcasting and a fused activation, in TFLite's integers (docs/tflite.md)",
+        "TFLite kernels/div.cc, internal/reference/div.h (DivElementwise)"),
+}  # fmt: skip

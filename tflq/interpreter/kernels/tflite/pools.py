@@ -81,11 +81,7 @@ def _clamp(node: Node, operands: Operands) -> tuple[int, int, DType]:
 
 _SOURCE = "TFLite kernels/pooling.cc, internal/reference/integer_ops/pooling.h"
 KERNELS = {
-    "average_pool_2d": average_pool_kernel(
-        _find_average,
-        "the sum over the n taps inside the image by n, halves away from zero",
-        _SOURCE,
-        _find_window,
-    ),
+    "average_pool_2d": average_pool_kernel(_find_average,
+        "the sum over the n taps inside the image by n, halves away from zero", _SOURCE, _find_window),
     "max_pool_2d": Kernel(_lower_max, run_max_pool, "the largest of the taps inside the image", _SOURCE),
-}
+}  # fmt: skip

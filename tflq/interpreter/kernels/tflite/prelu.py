@@ -6,11 +6,6 @@ negative multiplier on, which differs in exact ties only). int8, uint8, int16 wi
 
 PRELU: v = x - z_i; y = clamp(z_o + MBQ(v, of f32(s_i / s_o))) for v >= 0, else clamp(z_o + MBQ(v * (a - z_a), of
 f32(f32(s_i s_a) / s_o))). int8 and uint8 with an alpha of the same type, int16 with an int8 alpha.
-
-LEAKY_RELU: x where x >= 0, else alpha x, in TFLite's integer arithmetic (docs/tflite.md). Source: TFLite
-kernels/activations.cc (LeakyReluPrepare) and internal/reference/leaky_relu.h.
-PRELU: x where x >= 0, else alpha * x with one alpha per element of a shape that broadcasts, in TFLite's integers.
-Source: TFLite kernels/activations.cc (PreluPrepare), internal/reference/prelu.h.
 """
 
 from __future__ import annotations
@@ -155,6 +150,10 @@ def _compute(params: Prelu, x: Integers, alpha: Integers) -> Integers:
 
 
 KERNELS = {
-    "leaky_relu": Kernel(_lower_leaky_relu, _run_leaky_relu),
-    "prelu": Kernel(_lower_prelu, _run_prelu),
-}
+    "leaky_relu": Kernel(_lower_leaky_relu, _run_leaky_relu,
+        "x where x >= 0, else alpha x, in TFLite's integer arithmetic (docs/tflite.md)",
+        "TFLite kernels/activations.cc (LeakyReluPrepare) and internal/reference/leaky_relu.h"),
+    "prelu": Kernel(_lower_prelu, _run_prelu,
+        "x where x >= 0, else alpha * x with one alpha per element of a shape that broadcasts, in TFLite's integers",
+        "TFLite kernels/activations.cc (PreluPrepare), internal/reference/prelu.h"),
+}  # fmt: skip

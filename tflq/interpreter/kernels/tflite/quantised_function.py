@@ -7,17 +7,6 @@ SQRT: y = clamp(int(f32(sqrt(f32(s_i (x - z_i))) / s_o)) + z_o); the quotient is
 RSQRT, 1 / sqrt(x). int8: v = x - z_i; 127 for v = 0, else (r, k) = 1 / sqrt(v) (integer_functions.py) and
 y = clamp(MBQ(MBQ(1, r, k + 20), m, e - 20) + z_o), (m, e) of 1 / f32(f32(sqrt(s_i)) s_o) in float64.
 int16: a table of 513 points in float32 (as the others), where numbers up to 0 count as f32(32767 s_o).
-
-EXP: e^x, as a table. Source: TFLite kernels/exp.cc.
-ELU: x where x >= 0, else e^x - 1, as a table. Source: TFLite kernels/activations.cc (EluPrepare); the optimised kernel,
-there is no reference one.
-GELU: x Phi(x), or its approximation by tanh, as a table. Source: TFLite kernels/activations.cc (GeluPrepare),
-internal/reference/gelu.h.
-LOG: ln(x), as a table; where x <= 0 the smallest real value of the output, f32(s_o (lowest - z_o)). Source: TFLite
-kernels/elementwise.cc (LogLUTPrepare).
-SQRT: sqrt(x), the quotient by the output's scale cut toward zero, as a table. Source: TFLite kernels/elementwise.cc
-(SqrtEvalQuantized).
-RSQRT: 1 / sqrt(x), as a table. Source: TFLite kernels/elementwise.cc (RsqrtEvalQuantizedInt8, RsqrtEvalQuantizedInt16).
 """
 
 from __future__ import annotations
@@ -213,10 +202,20 @@ def _real(output_scale: np.float32) -> FloatFunction:
 
 
 KERNELS = {
-    "exp": Kernel(lambda _, operands: lower_function(operands, (DType.INT8, DType.INT16), transcendental.exp), _run),
-    "elu": Kernel(lambda _, operands: lower_function(operands, (DType.INT8,), _elu), _run),
-    "gelu": Kernel(_lower_gelu, _run),
-    "log": Kernel(_lower_log, _run),
-    "sqrt": Kernel(_lower_sqrt, _run_root),
-    "rsqrt": Kernel(_lower_rsqrt, _run_root),
-}
+    "exp": Kernel(lambda _, operands: lower_function(operands, (DType.INT8, DType.INT16), transcendental.exp), _run,
+        "e^x, as a table", "TFLite kernels/exp.cc"),
+    "elu": Kernel(lambda _, operands: lower_function(operands, (DType.INT8,), _elu), _run,
+        "x where x >= 0, else e^x - 1, as a table",
+        "TFLite kernels/activations.cc (EluPrepare); the optimised kernel, there is no reference one"),
+    "gelu": Kernel(_lower_gelu, _run,
+        "x Phi(x), or its approximation by tanh, as a table",
+        "TFLite kernels/activations.cc (GeluPrepare), internal/reference/gelu.h"),
+    "log": Kernel(_lower_log, _run,
+        "ln(x), as a table; where x <= 0 the smallest real value of the output, f32(s_o (lowest - z_o))",
+        "TFLite kernels/elementwise.cc (LogLUTPrepare)"),
+    "sqrt": Kernel(_lower_sqrt, _run_root,
+        "sqrt(x), the quotient by the output's scale cut toward zero, as a table",
+        "TFLite kernels/elementwise.cc (SqrtEvalQuantized)"),
+    "rsqrt": Kernel(_lower_rsqrt, _run_root,
+        "1 / sqrt(x), as a table", "TFLite kernels/elementwise.cc (RsqrtEvalQuantizedInt8, RsqrtEvalQuantizedInt16)"),
+}  # fmt: skip

@@ -6,11 +6,6 @@ z_o), (m, s) of s_i / s_o in float64. From 8 and 16 bits that is a table.
 
 DEQUANTIZE: Per tensor: y = f32(f64(s) * (x - z)), one rounding. Per channel: y = f32(s_c * f32(x - z_c)), a product of
 float32. From 8 bits per tensor that is a table. int2, int4, uint4, int8, uint8, int16.
-
-QUANTIZE: real numbers to integers, or integers of one quantisation to another (docs/tflite.md). Source: TFLite
-kernels/quantize.cc, internal/reference/quantize.h and requantize.h.
-DEQUANTIZE: integers to float32 (docs/tflite.md). Source: TFLite kernels/dequantize.h, internal/reference/dequantize.h
-and integer_ops/dequantize.h.
 """
 
 from __future__ import annotations
@@ -229,6 +224,10 @@ def _per_channel(source: Tensor) -> Dequantize:
 
 
 KERNELS = {
-    "quantize": Kernel(_lower_quantize, _run_quantize),
-    "dequantize": Kernel(_lower_dequantize, _run_dequantize),
-}
+    "quantize": Kernel(_lower_quantize, _run_quantize,
+        "real numbers to integers, or integers of one quantisation to another (docs/tflite.md)",
+        "TFLite kernels/quantize.cc, internal/reference/quantize.h and requantize.h"),
+    "dequantize": Kernel(_lower_dequantize, _run_dequantize,
+        "integers to float32 (docs/tflite.md)",
+        "TFLite kernels/dequantize.h, internal/reference/dequantize.h and integer_ops/dequantize.h"),
+}  # fmt: skip

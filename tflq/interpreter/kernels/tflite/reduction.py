@@ -11,13 +11,6 @@ accumulator is an int32 that wraps. int32, int64 without quantisation: int64 sum
 REDUCE_PROD of int8, int16: p = x_0 - z_i; for each further element p = MBQ64(p (x - z_i)); y = clamp(MBQ64(p) + z_o),
 all with the multiplier of s_i / s_o^(1/n) in float64: each step rescales, so that p stays an int32 (cut, not clamped).
 Integers without quantisation: the product in the tensor's type, which wraps.
-
-SUM: y = clamp(MBQ(sum - z_i n) + z_o). Source: TFLite kernels/reduce.cc (EvalSum), internal/reference/reduce.h
-(QuantizedMeanOrSum).
-MEAN: y = clamp(MBQ(sum - z_i n) + z_o), the division by n in the multiplier. Source: TFLite kernels/reduce.cc
-(EvalMean), internal/reference/reduce.h (QuantizedMeanOrSum, Mean).
-REDUCE_PROD: p = MBQ64(p (x - z_i)) element by element; y = clamp(MBQ64(p) + z_o). Source: TFLite kernels/reduce.cc
-(PrepareProd, EvalProd), internal/reference/reduce.h (QuantizedReduceProd).
 """
 
 from __future__ import annotations
@@ -187,7 +180,13 @@ def _rescale(params: QuantisedReduction, value: Array) -> Array:
 
 
 KERNELS = {
-    "sum": Kernel(_lower_sum, _run_sum),
-    "mean": Kernel(_lower_mean, _run_mean),
-    "reduce_prod": Kernel(_lower_product, _run_product),
-}
+    "sum": Kernel(_lower_sum, _run_sum,
+        "y = clamp(MBQ(sum - z_i n) + z_o)",
+        "TFLite kernels/reduce.cc (EvalSum), internal/reference/reduce.h (QuantizedMeanOrSum)"),
+    "mean": Kernel(_lower_mean, _run_mean,
+        "y = clamp(MBQ(sum - z_i n) + z_o), the division by n in the multiplier",
+        "TFLite kernels/reduce.cc (EvalMean), internal/reference/reduce.h (QuantizedMeanOrSum, Mean)"),
+    "reduce_prod": Kernel(_lower_product, _run_product,
+        "p = MBQ64(p (x - z_i)) element by element; y = clamp(MBQ64(p) + z_o)",
+        "TFLite kernels/reduce.cc (PrepareProd, EvalProd), internal/reference/reduce.h (QuantizedReduceProd)"),
+}  # fmt: skip

@@ -5,8 +5,6 @@ with align_corners; position = i * scale (+ scale / 2 - 512 with half_pixel_cent
 high = min((position + 1023) / 1024, in - 1), each division toward zero. The sum of the four corners, weighted by
 products of 1024ths, is divided by 2^20, rounded half away from zero: |accumulator| < 2^37 for int16.
 uint8: the float32 blend of tflq.interpreter.numerics.bilinear, plus 0.5, truncated.
-
-Source: TFLite kernels/resize_bilinear.cc and internal/reference/resize_bilinear.h (ResizeBilinearInteger).
 """
 
 from __future__ import annotations
@@ -18,6 +16,7 @@ from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.float import resize_bilinear as plain
 from tflq.interpreter.numerics.bilinear import Positions, ResizeBilinear, blend_float, lower_float, options
 from tflq.interpreter.operands.movable import require_movable, resized_shape
+from tflq.interpreter.registry import Kernel
 
 ONE = 1 << 10
 HALF = 1 << 19
@@ -66,3 +65,10 @@ def _positions(size: int, wanted: int, align: bool, centers: bool) -> Positions:
 
 def _toward_zero(position: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(np.sign(position) * (np.abs(position) // ONE))
+
+
+KERNELS = {
+    "resize_bilinear": Kernel(lower, run,
+        "RESIZE_BILINEAR of quantised integers; scale and zero point are not looked at",
+        "TFLite kernels/resize_bilinear.cc and internal/reference/resize_bilinear.h (ResizeBilinearInteger)"),
+}  # fmt: skip

@@ -13,10 +13,6 @@ int16: x' as for int16 above, output scale 1/32768. LOGISTIC interpolates the ma
 from point 255 on 0x7FFF << 10; y = (r + 2^9) >> 10 for x' >= 0, else (2^25 - r + 2^9 - 1) >> 10. TANH is
 2 sigmoid(2x) - 1: 8 fraction bits, from point 255 on 0xFFFF << 8; y = (r - 2^23 + 2^7) >> 8 for x' >= 0, else
 (-r + 2^23 + 2^7 - 1) >> 8.
-
-LOGISTIC: 1 / (1 + exp(-x)), as a table. Source: TFLite kernels/activations.cc (SigmoidPrepare),
-internal/reference/integer_ops/logistic.h.
-TANH: TANH, as a table. Source: TFLite kernels/activations.cc (TanhPrepare), internal/reference/integer_ops/tanh.h.
 """
 
 from __future__ import annotations
@@ -174,6 +170,9 @@ def _tanh_int16(x: Integers) -> Integers:
 
 
 KERNELS = {
-    "logistic": Kernel(_lower_logistic, _run),
-    "tanh": Kernel(_lower_tanh, _run),
-}
+    "logistic": Kernel(_lower_logistic, _run,
+        "1 / (1 + exp(-x)), as a table",
+        "TFLite kernels/activations.cc (SigmoidPrepare), internal/reference/integer_ops/logistic.h"),
+    "tanh": Kernel(_lower_tanh, _run,
+        "TANH, as a table", "TFLite kernels/activations.cc (TanhPrepare), internal/reference/integer_ops/tanh.h"),
+}  # fmt: skip

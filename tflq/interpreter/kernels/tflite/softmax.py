@@ -14,12 +14,6 @@ LOG_SOFTMAX: d = x - max of the row; t = SRDHM(d << s, m) with 5 integer bits, (
 float64; the sum of RDBP(exp(t), 12) over d >= -floor(31 * 2^26 / 2^s) has 12 integer bits; l = ln(sum)
 (integer_functions.py); y = clamp(RDBP(t - l, 22) + highest quantized value). Where d is at or below max(-floor(...) -
 1, MBQ(l - 2^31, of 2^(31-s) / m)) y is the lowest quantized value. The output has scale 1/16 and zero point 127 or 255.
-
-SOFTMAX: SOFTMAX over the last axis, in TFLite's integer arithmetic (docs/tflite.md). Source: TFLite
-kernels/activations.cc (SoftmaxPrepare) and internal/reference/softmax.h (SoftmaxInt16).
-LOG_SOFTMAX: LOG_SOFTMAX over the last axis, in TFLite's integer arithmetic (docs/tflite.md). int8, uint8. Source:
-TFLite kernels/activations.cc (LogSoftmaxPrepare), internal/reference/integer_ops/log_softmax.h,
-internal/reference/log_softmax.h.
 """
 
 from __future__ import annotations
@@ -303,6 +297,11 @@ def _run_log_softmax(params: LogSoftmax, x: Array) -> tuple[Array, ...]:
 
 
 KERNELS = {
-    "softmax": Kernel(_lower_softmax, _run_softmax),
-    "log_softmax": Kernel(_lower_log_softmax, _run_log_softmax),
-}
+    "softmax": Kernel(_lower_softmax, _run_softmax,
+        "SOFTMAX over the last axis, in TFLite's integer arithmetic (docs/tflite.md)",
+        "TFLite kernels/activations.cc (SoftmaxPrepare) and internal/reference/softmax.h (SoftmaxInt16)"),
+    "log_softmax": Kernel(_lower_log_softmax, _run_log_softmax,
+        "LOG_SOFTMAX over the last axis, in TFLite's integer arithmetic (docs/tflite.md). int8, uint8",
+        "TFLite kernels/activations.cc (LogSoftmaxPrepare), internal/reference/integer_ops/log_softmax.h, "
+        "internal/reference/log_softmax.h"),
+}  # fmt: skip

@@ -12,11 +12,6 @@ Integers without quantisation: plain/binary.py.
 SQUARED_DIFFERENCE: int8: v_k = MBQ((x_k - z_k) << 7, of s_k / t), t = f32(2 max(s_1, s_2)); y = clamp(MBQ((v_1 -
 v_2)^2, of t^2 / f32(2^14 s_o)) + z_o), quotients in float64; the square stays below 2^31. int32 without quantisation
 wraps.
-
-ADD: x_1 + x_2 and a fused activation. Source: TFLite kernels/add.cc.
-SUB: x_1 - x_2 and a fused activation. Source: TFLite kernels/sub.cc.
-SQUARED_DIFFERENCE: (x_1 - x_2)^2, elementwise with broadcasting, in TFLite's integers (docs/tflite.md). Source: TFLite
-kernels/squared_difference.cc.
 """
 
 from __future__ import annotations
@@ -216,7 +211,11 @@ def _run_squared_difference(params: SquaredDifference | Elementwise, first: Arra
 
 
 KERNELS = {
-    "add": Kernel(partial(_lower, sign=1, plain_types=(DType.FLOAT16, DType.INT16, DType.INT32, DType.INT64)), _run),
-    "sub": Kernel(partial(_lower, sign=-1, plain_types=(DType.INT32, DType.INT64)), _run),
-    "squared_difference": Kernel(_lower_squared_difference, _run_squared_difference),
-}
+    "add": Kernel(partial(_lower, sign=1, plain_types=(DType.FLOAT16, DType.INT16, DType.INT32, DType.INT64)), _run,
+        "x_1 + x_2 and a fused activation", "TFLite kernels/add.cc"),
+    "sub": Kernel(partial(_lower, sign=-1, plain_types=(DType.INT32, DType.INT64)), _run,
+        "x_1 - x_2 and a fused activation", "TFLite kernels/sub.cc"),
+    "squared_difference": Kernel(_lower_squared_difference, _run_squared_difference,
+        "(x_1 - x_2)^2, elementwise with broadcasting, in TFLite's integers (docs/tflite.md)",
+        "TFLite kernels/squared_difference.cc"),
+}  # fmt: skip

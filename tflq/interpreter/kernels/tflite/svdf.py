@@ -7,8 +7,6 @@ than the clamp to int8.
 
 Hybrid, with int8 or uint8 weights: the feature product is that of hybrid.py; time weights become f32(w * scale)
 and the rest is the float kernel.
-
-Source: TFLite kernels/svdf.cc, internal/reference/svdf.h (EvalIntegerSVDF, EvalHybridSVDF).
 """
 
 from __future__ import annotations
@@ -41,6 +39,7 @@ from tflq.interpreter.numerics.fixed_point import (
 )
 from tflq.interpreter.operands.checks import meets_integer_weights, per_tensor, require_same_type, require_type
 from tflq.interpreter.operands.products import SvdfShapes, require_state, shift_state, svdf_shapes
+from tflq.interpreter.registry import Kernel
 from tflq.interpreter.samples import run_each
 
 
@@ -169,3 +168,10 @@ def run(
     scaled = multiply_by_quantized_multiplier(wrap_int32(sums), *params.time)
     result = saturate(scaled + params.output_zero_point, 8).astype(np.int8)
     return result, moved.reshape(*moved.shape[:2], -1)
+
+
+KERNELS = {
+    "svdf": Kernel(lower, run,
+        "SVDF in TFLite's integer arithmetic, and hybrid: float32 activations with integer weights (docs/tflite.md)",
+        "TFLite kernels/svdf.cc, internal/reference/svdf.h (EvalIntegerSVDF, EvalHybridSVDF)"),
+}  # fmt: skip

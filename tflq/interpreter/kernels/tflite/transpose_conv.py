@@ -8,9 +8,6 @@ internal/reference/transpose_conv.h.
 TRANSPOSE_CONV: total = sum of (w - zw) * (x - zi) over the taps that meet, + bias; then as CONV_2D
 (quantised_convolution.py): MBQ with the multiplier of each channel; int16 has int64 accumulators and MBQ64 unless
 quantized_bias_type is int32. zw counts for uint8 only.
-
-TRANSPOSE_CONV: TRANSPOSE_CONV in TFLite's integer arithmetic: int8, uint8, int16 with int8 weights (docs/tflite.md).
-Source: TFLite kernels/transpose_conv.cc, internal/reference/integer_ops/transpose_conv.h.
 """
 
 from __future__ import annotations
@@ -178,5 +175,7 @@ def _run_transpose_conv(
 
 
 KERNELS = {
-    "transpose_conv": Kernel(_lower_transpose_conv, _run_transpose_conv),
-}
+    "transpose_conv": Kernel(_lower_transpose_conv, _run_transpose_conv,
+        "TRANSPOSE_CONV in TFLite's integer arithmetic: int8, uint8, int16 with int8 weights (docs/tflite.md)",
+        "TFLite kernels/transpose_conv.cc, internal/reference/integer_ops/transpose_conv.h"),
+}  # fmt: skip

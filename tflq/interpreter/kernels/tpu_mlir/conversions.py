@@ -7,9 +7,6 @@ does not round is not rounded in front of the product either.
 8 bits: 8-bit m, s >= 0 about Sx / Sy; up(q * m, s) where both zero points are 0, else away((q - Zx) * m, s) + Zy.
 Out of integers, and between the two widths of reals:
 8 bits -> float32: f32(q - Z) * f32(S). 8 bits -> float16: f16((q - Z) * f16(S)). Reals: one rounding.
-
-QUANTIZE: sat(rha(f32(x * f32(1 / S))) + Z). Source: docs/tpu_mlir.md, 2 and 5.
-DEQUANTIZE: f32(q - Z) * f32(S). Source: docs/tpu_mlir.md, 2.
 """
 
 from __future__ import annotations
@@ -153,6 +150,6 @@ def run_dequantize(params: DequantizeParams, x: Array) -> tuple[Array, ...]:
 
 
 KERNELS = {
-    "quantize": Kernel(lower_quantize, run_quantize),
-    "dequantize": Kernel(lower_dequantize, run_dequantize),
+    "quantize": Kernel(lower_quantize, run_quantize, "sat(rha(f32(x * f32(1 / S))) + Z)", "docs/tpu_mlir.md, 2 and 5"),
+    "dequantize": Kernel(lower_dequantize, run_dequantize, "f32(q - Z) * f32(S)", "docs/tpu_mlir.md, 2"),
 }

@@ -6,8 +6,6 @@ it.
 BATCH_MATMUL: Integers, in the symmetric mode: y = sat(up(sum of qa * qb * m, s)), 32-bit m; m and s stand for Sa * Sb /
 Sy. Reals: each sum in the order of k by fused multiply-add in float32, as TPU-MLIR's simulator has it
 (docs/tpu_mlir.md, 5).
-
-BATCH_MATMUL: BATCH_MATMUL of two activations. Source: docs/tpu_mlir.md, 5.
 """
 
 from __future__ import annotations
@@ -213,5 +211,7 @@ def _run_batch_matmul(params: MatmulParams, x: Array, y: Array) -> tuple[Array, 
 
 KERNELS = linear_kernels(lower_filter, _RULE, _SOURCE) | {
     "transpose_conv": Kernel(lower_transposed, run_transposed, _RULE, _SOURCE),
-    "batch_matmul": Kernel(_lower_batch_matmul, _run_batch_matmul),
+    "batch_matmul": Kernel(
+        _lower_batch_matmul, _run_batch_matmul, "BATCH_MATMUL of two activations", "docs/tpu_mlir.md, 5"
+    ),
 }

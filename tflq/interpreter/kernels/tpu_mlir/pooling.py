@@ -7,9 +7,6 @@ k taps of the full window; with n < k taps inside the image sum * k / n stands f
 symmetric mode; beside a zero point of the input sum + (k - n) * Zx: the padding counts as 0 there. The manual
 subtracts the asymmetric offset, which is a sign error; its variant keeps it. MEAN is an average pool over the whole
 image. MAX_POOL_2D takes the largest raw quantized value inside the image; its input and output share one type.
-
-MAX_POOL_2D: the largest value inside the image. Source: docs/tpu_mlir.md, 3.
-REDUCE_MAX: the largest value. Source: docs/tpu_mlir.md, 3.
 """
 
 from __future__ import annotations
@@ -156,7 +153,7 @@ def run_maximum(params: MaximumParams, x: Array, *_axes: Array) -> tuple[Array, 
 _RULE, _SOURCE = "y = sat(up(sum * m, s)), asymmetric y = sat(rha(sum * f + c))", "docs/tpu_mlir.md, 6"
 KERNELS = {
     "average_pool_2d": average_pool_kernel(lower_average, f"{_RULE}; the padding is not counted", _SOURCE),
-    "max_pool_2d": Kernel(lower_max_pool, run_max_pool),
-    "reduce_max": Kernel(lower_maximum, run_maximum),
+    "max_pool_2d": Kernel(lower_max_pool, run_max_pool, "the largest value inside the image", "docs/tpu_mlir.md, 3"),
+    "reduce_max": Kernel(lower_maximum, run_maximum, "the largest value", "docs/tpu_mlir.md, 3"),
     "mean": mean_kernel(find_mean, f"{_RULE}, over height and width", _SOURCE),
 }

@@ -98,8 +98,7 @@ def _between(x: NDArray[np.float32], steps: Positions, axis: int) -> NDArray[np.
 
 _RULE, _SOURCE = "float16 or float32 in, float32 inside, its result not rounded", "docs/tpu_mlir.md, 5"
 KERNELS = {
-    "layer_normalization": Kernel(
-        _lower_layer_normalization, _run_layer_normalization, f"over the last axis: {_RULE}", _SOURCE
-    ),
+    "layer_normalization": Kernel(_lower_layer_normalization, _run_layer_normalization, f"over the last axis: {_RULE}",
+        _SOURCE),
     "resize_bilinear": Kernel(_lower_resize, _run_resize, _RULE, _SOURCE),
-}
+}  # fmt: skip

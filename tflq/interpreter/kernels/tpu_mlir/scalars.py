@@ -5,10 +5,6 @@ x * c, x / c, -x: y = sat(up((q - Zx) * m, s) + Zy): the range is multiplied, so
 where a negative number makes signed integers of unsigned ones.
 max, min: y = sat(max(q - Zx, rha(c / S))), without Zy: a flaw of TPU-MLIR where Z is not 0 (MaxConst, MinConst).
 c / x, x ^ c: tables of real functions; c / 0 is 0.
-
-DIV: x / c: q; c / x: a table. Source: docs/tpu_mlir.md, 5 and 7.
-NEG: sat(Zy - (q - Zx)). Source: docs/tpu_mlir.md, 5.
-POW: x ^ c as a table. Source: docs/tpu_mlir.md, 7.
 """
 
 from __future__ import annotations
@@ -167,7 +163,7 @@ def _operand(operands: Operands) -> tuple[int, float]:
 
 
 KERNELS = {
-    "div": Kernel(lower_quotient, run_scalar),
-    "neg": Kernel(lower_negation, run_negation),
-    "pow": Kernel(lower_power, run_scalar),
+    "div": Kernel(lower_quotient, run_scalar, "x / c: q; c / x: a table", "docs/tpu_mlir.md, 5 and 7"),
+    "neg": Kernel(lower_negation, run_negation, "sat(Zy - (q - Zx))", "docs/tpu_mlir.md, 5"),
+    "pow": Kernel(lower_power, run_scalar, "x ^ c as a table", "docs/tpu_mlir.md, 7"),
 }

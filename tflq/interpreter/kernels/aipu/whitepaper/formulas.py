@@ -368,25 +368,20 @@ KERNELS = {
         ("cosine", "sine", "square"),
         Kernel(lower_mirrored, run_activation, "half a table, mirrored", _PAPER.format("3.3.2.2")),
     ),
-    "activation": Kernel(
-        lower_activation, run_activation, "M / 2^N first, then the limits or the slope", _PAPER.format("4.11, 4.39")
-    ),
-    "bias_add": replace(
-        unweighted.KERNELS["bias_add"], summary="RNE((q + b) * M * 2^-N) - zp_y", source=_PAPER.format("4.8")
-    ),
+    "activation": Kernel(lower_activation, run_activation,
+        "M / 2^N first, then the limits or the slope", _PAPER.format("4.11, 4.39")),
+    "bias_add": Kernel(unweighted.lower_bias_add, unweighted.run_bias_add,
+        "RNE((q + b) * M * 2^-N) - zp_y", _PAPER.format("4.8")),
     "cast": Kernel(lower_cast, run_cast, "a table of each value cast", _PAPER.format("4.10")),
     "count": Kernel(lower_count, count.run, "bins between limits as values of the input", _PAPER.format("4.37")),
     "div": Kernel(lower_div, run_div, "a whole division, rounded by its remainder", _PAPER.format("4.23")),
-    "eltwise": Kernel(
-        lower_extreme, eltwise.run_eltwise, "MAX, MIN with one multiplier for each input", _PAPER.format("4.25, 4.26")
-    ),
-    "logical": Kernel(
-        lower_comparison, eltwise.run_logical, "(a + zp_a) * 2^N against (b + zp_b) * M", _PAPER.format("4.41")
-    ),
-    "moments": Kernel(
-        lower_moments, run_moments, "variance as mean of squares less squared mean", _PAPER.format("4.46")
-    ),
+    "eltwise": Kernel(lower_extreme, eltwise.run_eltwise,
+        "MAX, MIN with one multiplier for each input", _PAPER.format("4.25, 4.26")),
+    "logical": Kernel(lower_comparison, eltwise.run_logical,
+        "(a + zp_a) * 2^N against (b + zp_b) * M", _PAPER.format("4.41")),
+    "moments": Kernel(lower_moments, run_moments,
+        "variance as mean of squares less squared mean", _PAPER.format("4.46")),
     "negative": Kernel(lower_negative, run_activation, "-(x + zp_x) - zp_y, zp_y = -zp_x", _PAPER.format("4.47")),
     "reduce": Kernel(lower_mean, run_mean, "RNE(mean of values)", _PAPER.format("4.53")),
     "softmax": Kernel(lower_softmax, run_softmax, "RNE(round(e * M / sum e) * 2^-N)", _PAPER.format("4.66")),
-}
+}  # fmt: skip

@@ -1,7 +1,4 @@
-"""EXPRESSION: y = clip((operators in 32-bit integers) * M 2^-N + Z_y).
-
-Source: docs/gap9.md, 22.
-"""
+"""Kernel of EXPRESSION."""
 
 from __future__ import annotations
 
@@ -19,6 +16,7 @@ from tflq.interpreter.kernels.gap9.expressions.steps import Step, run_steps, ste
 from tflq.interpreter.kernels.gap9.expressions.tree import CONSTANT, INPUT, Symbol, Tree
 from tflq.interpreter.numerics.lookup_tables import make_pairs, run_pairs
 from tflq.interpreter.operands.checks import EIGHT_BITS
+from tflq.interpreter.registry import Kernel
 from tflq.interpreter.samples import align, with_rank
 
 _FRACTION_BITS = {(8, True): 7, (8, False): 8, (16, True): 15, (16, False): 16}
@@ -158,3 +156,8 @@ def _table(params: ExpressionParams, inputs: Sequence[Tensor], outputs: Sequence
     if len(inputs) == 2:
         return make_pairs(params.exact, inputs[0].dtype, inputs[1].dtype, outputs[0].dtype)
     return None
+
+
+KERNELS = {
+    "expression": Kernel(lower, run, "y = clip((operators in 32-bit integers) * M 2^-N + Z_y)", "docs/gap9.md, 22"),
+}

@@ -1,0 +1,68 @@
+"""Table of arithmetic `aipu`."""
+
+from __future__ import annotations
+
+from tflq.interpreter.kernels.aipu import (
+    activation,
+    basic_lstm,
+    bounding_box,
+    branches,
+    casts,
+    count,
+    curve,
+    detections,
+    eltwise,
+    grid_sample,
+    gru,
+    indices,
+    layout,
+    linear,
+    nms,
+    normalization,
+    norms,
+    pairs_by_table,
+    pooling,
+    pyramid_roi_align,
+    reductions,
+    resize,
+    roi,
+    rows,
+    scatter_nd,
+    softmax,
+    unweighted,
+    volumes,
+)
+from tflq.interpreter.registry import Arithmetic
+
+KERNELS = {
+    **activation.KERNELS,
+    **basic_lstm.KERNELS,
+    **bounding_box.KERNELS,
+    **branches.KERNELS,
+    **casts.KERNELS,
+    **count.KERNELS,
+    **curve.KERNELS,
+    **detections.KERNELS,
+    **eltwise.KERNELS,
+    **grid_sample.KERNELS,
+    **gru.KERNELS,
+    **indices.KERNELS,
+    **layout.KERNELS,
+    **linear.KERNELS,
+    **nms.KERNELS,
+    **normalization.KERNELS,
+    **norms.KERNELS,
+    **pairs_by_table.KERNELS,
+    **pooling.KERNELS,
+    **pyramid_roi_align.KERNELS,
+    **reductions.KERNELS,
+    **resize.KERNELS,
+    **roi.KERNELS,
+    **rows.KERNELS,
+    **scatter_nd.KERNELS,
+    **softmax.KERNELS,
+    **unweighted.KERNELS,
+    **volumes.KERNELS,
+}
+
+ARITHMETIC = Arithmetic("aipu", KERNELS, floating="float")
