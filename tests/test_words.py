@@ -16,7 +16,8 @@ LIMITS = {"headless": 1.0, "no_noun": 5.0, "adjective": 2.0, "found": 0.0, "repl
 """Limits of a part that the table does not name: a new package is held to them at once."""
 
 PARTS = sorted(
-    [f"tflq/{p.name}" for p in (ROOT / "tflq").iterdir() if any(p.glob("**/*.py"))] + ["docs", "scripts", "tflq/graph/rewriting"]
+    [f"tflq/{p.name}" for p in (ROOT / "tflq").iterdir() if any(p.glob("**/*.py"))]
+    + ["docs", "scripts", "tflq/graph/rewriting"]
 )
 
 

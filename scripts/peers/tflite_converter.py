@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from peers.ai_edge_quantizer import Comparison
 from peers.campaign import Row, Verdict, parser, report
+from peers.graph_comparison import Comparison
 from peers.keras_networks import FAMILIES, draw, keras, large, wide
 from tflq.converters.settings import parse_settings
 from tflq.converters.settled import settled_graph

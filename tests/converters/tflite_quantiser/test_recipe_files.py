@@ -1,17 +1,19 @@
-"""Recipe files: which of several rules counts, and what is refused."""
+"""Recipe files: which of several rules applies, and what is refused."""
 
 from __future__ import annotations
 
 import json
+import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from tests.converters.tflite_quantiser.test_recipes import weight_types, written
-from tflq.converters.tflite_quantiser.recipes.files import NAMED, parse_recipe, recipe_of
-from tflq.converters.tflite_quantiser.recipes.plan import choose
-from tflq.converters.tflite_quantiser.recipes.rules import NO_QUANTIZE, OCTAV, scope_of
-from tflq.errors import InputError, OptionError
+from tests.converters.tflite_quantiser.recipe_helpers import needs_package, network, weight_types, written
+from tflq.converters.settings import parse_settings
+from tflq.converters.tflite_quantiser import TFLITE
+from tflq.converters.tflite_quantiser.recipes.rules import NAMED, parse_recipe, read_recipe
+from tflq.errors import InputError, MissingExtraError, OptionError
 from tflq.graph import DType
 
 
@@ -26,43 +28,70 @@ def read(*rules: object) -> bytes:
     return json.dumps(rules).encode()
 
 
-def test_the_last_rule_that_has_a_kernel_counts() -> None:
-    rules = parse_recipe(read(rule(bits=8), rule("dense", bits=4), rule("dense", algorithm_key=OCTAV, bits=2)), "f")
-    (kept,) = [r for r in rules if r.regex == "dense"]  # "*" replaces all of its expression
-    assert kept.algorithm == OCTAV
-    assert choose(rules, "FULLY_CONNECTED", ["dense/MatMul"]).rule is kept
-    depthwise = choose(rules, "DEPTHWISE_CONV_2D", ["dense/depthwise"])  # int2 has no kernel: the rule before counts
-    assert depthwise.rule.config.weights is not None
-    assert depthwise.rule.config.weights.bits == 8
-    assert choose(rules, "RELU", ["dense/relu"]).rule.algorithm == NO_QUANTIZE
-
-
-def test_an_operator_is_left_out() -> None:
-    left = {"regex": ".*", "operation": "CONV_2D", "algorithm_key": NO_QUANTIZE}
-    rules = parse_recipe(read(rule(), left), "f")
-    assert choose(rules, "CONV_2D", ["y"]).kind == "float"
-    assert choose(rules, "FULLY_CONNECTED", ["y"]).kind == "hybrid"
-
-
-def test_expressions_are_searched_in_the_names_that_a_node_writes() -> None:
-    assert scope_of(["a", "", "b"]) == "a;b;"
-    rules = parse_recipe(read(rule("^out;$")), "f")
-    assert choose(rules, "CONV_2D", ["out"]).kind == "hybrid"
-    assert choose(rules, "CONV_2D", ["out2"]).kind == "float"
-
-
-def test_old_files_state_the_size_of_blocks() -> None:
-    widths = {"num_bits": 4, "block_size": 64}
-    config = {"weight_tensor_config": widths, "compute_precision": "INTEGER"}
-    (found,) = parse_recipe(read({"operation": "FULLY_CONNECTED", "op_config": config}), "f")
-    assert found.config == NAMED["dynamic_wi4b64_afp32"].config
-
-
-def test_a_file_quantises(tmp_path: Path) -> None:
+def types(tmp_path: Path, *rules: object) -> tuple[DType, ...]:
+    """Return the types of weights of a convolution, a depthwise one and a product."""
     path = tmp_path / "recipe.json"
-    path.write_bytes(read(rule(bits=4), rule(operation="DEPTHWISE_CONV_2D")))
+    path.write_bytes(read(*rules))
     _, graph = written(f"recipe={path}")
-    assert tuple(weight_types(graph).values()) == (DType.INT4, DType.INT8, DType.INT4)
+    return tuple(weight_types(graph).values())
+
+
+@needs_package
+def test_a_file_quantises(tmp_path: Path) -> None:
+    assert types(tmp_path, rule(bits=4), rule(operation="DEPTHWISE_CONV_2D")) == (DType.INT4, DType.INT8, DType.INT4)
+
+
+@needs_package
+def test_the_last_rule_that_has_a_kernel_applies(tmp_path: Path) -> None:
+    last = rule("[0-9]", algorithm_key="OCTAV", bits=4)  # int4 has no kernel of the depthwise convolution
+    assert types(tmp_path, rule(bits=8), last) == (DType.INT4, DType.INT8, DType.INT4)
+
+
+@needs_package
+def test_an_operator_is_left_out(tmp_path: Path) -> None:
+    left = {"operation": "CONV_2D", "algorithm_key": "no_quantize"}
+    assert types(tmp_path, rule(), left) == (DType.FLOAT32, DType.INT8, DType.INT8)
+
+
+@needs_package
+def test_expressions_are_searched_in_the_names_that_a_node_writes(tmp_path: Path) -> None:
+    graph = network()
+    name = graph.tensors[graph.nodes[1].outputs[0]].name
+    assert types(tmp_path, rule(f"^{name};$")) == (DType.FLOAT32, DType.INT8, DType.FLOAT32)
+    assert types(tmp_path, rule(f"^{name}$")) == (DType.FLOAT32,) * 3
+
+
+@needs_package
+def test_old_files_state_the_size_of_blocks(tmp_path: Path) -> None:
+    config = {"weight_tensor_config": {"num_bits": 4, "block_size": 64}, "compute_precision": "INTEGER"}
+    path = tmp_path / "recipe.json"
+    path.write_bytes(read({"operation": "FULLY_CONNECTED", "op_config": config}))
+    assert written(f"recipe={path}")[0] == written("recipe=dynamic_wi4b64_afp32")[0]
+
+
+@needs_package
+@pytest.mark.parametrize("name", NAMED)
+def test_names_are_those_of_the_package(name: str) -> None:
+    recipes, manager = (import_module(f"ai_edge_quantizer.{module}") for module in ("recipe", "recipe_manager"))
+    words = name.split("_")
+    if hasattr(recipes, name):
+        theirs = getattr(recipes, name)()
+    elif words[2:] and words[2] in ("mse", "octav", "gptq", "oscar"):  # a function with the algorithm as its argument
+        theirs = getattr(recipes, f"dynamic_{words[1]}_afp32")(algorithm_key=words[2].upper())
+    else:
+        pytest.skip("the package has no function for this recipe")
+    managers = manager.RecipeManager(), manager.RecipeManager()
+    for kept, rules in zip(managers, (theirs, [NAMED[name]]), strict=True):
+        kept.load_quantization_recipe(rules)
+    assert managers[0].get_quantization_recipe() == managers[1].get_quantization_recipe()
+
+
+def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ai_edge_quantizer", None)
+    for name in [name for name in sys.modules if name.startswith("ai_edge_quantizer.")]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(MissingExtraError, match=r"recipes need ai-edge-quantizer: pip install 'tflq\[recipes\]'"):
+        TFLITE.quantise(network(), parse_settings(TFLITE.settings, ["recipe=dynamic_wi8_afp32"]))
 
 
 @pytest.mark.parametrize(
@@ -70,15 +99,13 @@ def test_a_file_quantises(tmp_path: Path) -> None:
     [
         (b"{", "f: no JSON"),
         (b"\xff", "f: no JSON"),
-        (b"{}", "f: found dict; a recipe is a list"),
+        (b"[" * 100000, "f: no JSON"),
+        (b"{}", "f: dict; a recipe is a list"),
         (b"[]", "a list of one rule or more"),
-        (b"[1]", "rule 0: found int; allowed is an object"),
-        (read(rule(operation="CONV")), "found operation 'CONV'; allowed is"),
-        (read(rule(algorithm_key="AWQ")), "found algorithm_key 'AWQ'; allowed is"),
-        (read(rule(op_config={"skip_checks": True})), "found skip_checks=true; allowed is false"),
-        (read(rule(op_config={"compute_precision": "INTEGER", "explicit_dequantize": True})), "explicit_dequantize"),
-        (read(rule(op_config={"compute_precision": "INTEGER", "min_weight_elements": -1})), "min_weight_elements -1"),
-        (read(rule(bits=8.5)), "num_bits 8.5; allowed is a whole number"),  # type: ignore[arg-type]
+        (b"[1]", "rule 0: int; allowed is an object"),
+        (read(rule(operation=1)), "operation 1; allowed is a word"),  # type: ignore[arg-type]
+        (read(rule(op_config=[])), "op_config is list; allowed is an object"),
+        (read(rule(op_config={"skip_checks": True})), "skip_checks=true; allowed is false"),
     ],
 )
 def test_refused_files(content: bytes, message: str) -> None:
@@ -86,10 +113,28 @@ def test_refused_files(content: bytes, message: str) -> None:
         parse_recipe(content, "f")
 
 
-def test_refused_rules() -> None:
-    with pytest.raises(OptionError, match=r"rule 0: no hybrid kernel of DEPTHWISE_CONV_2D with weights of 4 bits"):
-        parse_recipe(read(rule(operation="DEPTHWISE_CONV_2D", bits=4)), "f")
-    with pytest.raises(OptionError, match=r"'\(' is no regular expression"):
+def test_refused_expressions_and_names() -> None:
+    with pytest.raises(OptionError, match=r"f, rule 0: '\(' is no regular expression"):
         parse_recipe(read(rule("(")), "f")
     with pytest.raises(OptionError, match=r"recipe=dynamic_wi3: allowed is a file that ends in .json, or"):
-        recipe_of("dynamic_wi3")
+        read_recipe("dynamic_wi3")
+
+
+@needs_package
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        (rule(operation="CONV"), "ai-edge-quantizer: .*CONV"),
+        (rule(algorithm_key="AWQ"), "Unsupported algorithm key: AWQ"),
+        (rule(op_config={"compute_precision": "INTEGER"}), "missing 'weight_tensor_config'"),
+        (rule(operation="DEPTHWISE_CONV_2D", bits=4), "ai-edge-quantizer: .*DEPTHWISE_CONV_2D"),
+        (rule(op_config={"weight_tensor_config": {"num_bits": 8}, "words": 1}), "unexpected keyword argument 'words'"),
+        (rule(op_config={"weight_tensor_config": 8}), "ai-edge-quantizer: "),
+    ],
+)
+def test_rules_that_the_package_refuses(entry: dict[str, object], message: str, tmp_path: Path) -> None:
+    path = tmp_path / "recipe.json"
+    path.write_bytes(read(entry))
+    with pytest.raises(OptionError, match=message) as refused:
+        TFLITE.quantise(network(), parse_settings(TFLITE.settings, [f"recipe={path}"]))
+    assert "\n" not in str(refused.value)

@@ -14,8 +14,8 @@ _TYPE = (
 )
 
 _RECIPE = (
-    "a recipe of ai-edge-quantizer by its name, such as dynamic_wi8_afp32, or its file (.json); `type` or "
-    "`weight_bits` of a layer win"
+    "name of a recipe of ai-edge-quantizer, such as dynamic_wi8_afp32, or its file (.json); `type` and "
+    "`weight_bits` of a layer override it; needs tflq[recipes]"
 )
 
 

@@ -1,1 +1,1 @@
-"""Recipes of ai-edge-quantizer: which layer is quantised how, with the numbers that package writes."""
+"""Recipes: quantization by the package ai-edge-quantizer (extra `recipes`)."""
