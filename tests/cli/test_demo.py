@@ -13,6 +13,7 @@ import pytest
 
 from tests.support.command import Outcome, tflq
 from tests.support.tracked import ROOT
+from tflq.api.demo import Demo, demo
 from tflq.cli import main
 from tflq.converters.targets import target_names
 
@@ -20,9 +21,17 @@ DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
 
 
 @pytest.fixture(scope="module")
-def done(oracle: object) -> Outcome:
-    """The demo as it prints."""
-    return tflq("demo")
+def result(oracle: object) -> Demo:
+    """The demo as Python returns it."""
+    return demo()
+
+
+@pytest.fixture(scope="module")
+def done(result: Demo) -> Outcome:
+    """The demo as the command prints it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tflq.cli.demo.demo", lambda: result)
+        return tflq("demo")
 
 
 def test_story(done: Outcome) -> None:
@@ -44,8 +53,9 @@ def test_commands_of_the_story_run(done: Outcome, quick: bool) -> None:
 
 @pytest.mark.parametrize("path", ["", "here"])
 def test_the_story_calls_the_program_as_the_shell_finds_it(
-    oracle: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], path: str
+    result: Demo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], path: str
 ) -> None:
+    monkeypatch.setattr("tflq.cli.demo.demo", lambda: result)
     program = tmp_path / "tflq"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
@@ -56,7 +66,8 @@ def test_the_story_calls_the_program_as_the_shell_finds_it(
     assert f"\n  {called} targets\n" in capsys.readouterr().out
 
 
-def test_json(oracle: object) -> None:
+def test_json(result: Demo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tflq.cli.demo.demo", lambda: result)
     report = tflq("demo", "--json").json
     assert report["tflite"]["differing"] == 0
     assert [row["name"] for row in report["rows"]] == ["as is", "float", *target_names()]

@@ -105,7 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             (unpacked,) = (folder / "sdist").iterdir()
             own = venv(folder / "sdist_venv", pythons[0])
             call(own, "-m", "pip", "install", "--quiet", "--editable", f"{unpacked}[test]")
-            call(own, "-m", "pytest", "-q", *options.sdist, cwd=unpacked)
+            call(own, "-m", "pytest", "--all", "-q", *options.sdist, cwd=unpacked)
     print("\n\n".join(wrong))
     return 1 if wrong else 0
 

@@ -31,14 +31,22 @@ from tflq.precision.recover.journal import JournalFile
 from tflq.precision.recover.network import Journal
 
 FITTED, ASIDE, OTHERS = slice(0, 150), slice(150, 180), slice(180, 360)
+FEW = slice(0, 40)
+"""Fitted to where only equality counts, not the gain."""
 
 
 def recovered(
-    target: str, settings: Sequence[str], *, bias_only: bool = False, jobs: int = 1, journal: Journal | None = None
+    target: str,
+    settings: Sequence[str],
+    *,
+    images: slice = FITTED,
+    bias_only: bool = False,
+    jobs: int = 1,
+    journal: Journal | None = None,
 ) -> Recovery:
     found = find_target(target)
-    (images,) = demo_samples(model().main).samples.take(0, 360)
-    parts = (GivenSamples([images[FITTED]]), GivenSamples([images[ASIDE]]))
+    (taken,) = demo_samples(model().main).samples.take(0, 360)
+    parts = (GivenSamples([taken[images]]), GivenSamples([taken[ASIDE]]))
     chosen = parse_settings(found.settings, settings, ())
     prepared = prepare(model(), dequantized(model()), parts, RecoverySettings(bias_only=bias_only, jobs=jobs))
     return recover_network(prepared, found, chosen, journal=journal)
@@ -46,7 +54,7 @@ def recovered(
 
 @cache
 def three_bits() -> Recovery:
-    return recovered("gap9-ne16", ("weight_bits=3",))
+    return recovered("gap9-ne16", ("weight_bits=3",), images=FEW)
 
 
 def sqnr(found: Recovery) -> tuple[float, float]:
@@ -77,7 +85,7 @@ def test_few_bits_come_nearer_to_float(target: str, settings: tuple[str, ...], g
 def test_the_result_depends_neither_on_chunks_nor_on_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = three_bits()
     monkeypatch.setattr(reference, "_CHUNK_BYTES", 20_000)
-    parts = recovered("gap9-ne16", ("weight_bits=3",), jobs=3)
+    parts = recovered("gap9-ne16", ("weight_bits=3",), images=FEW, jobs=3)
     assert parts.network.main.tensors == whole.network.main.tensors
     assert parts.layers == whole.layers
 
@@ -85,13 +93,13 @@ def test_the_result_depends_neither_on_chunks_nor_on_jobs(monkeypatch: pytest.Mo
 def test_interrupted_work_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = three_bits()
     file = tmp_path / "kept"
-    recovered("gap9-ne16", ("weight_bits=3",), journal=JournalFile(file, "this"))
+    recovered("gap9-ne16", ("weight_bits=3",), images=FEW, journal=JournalFile(file, "this"))
     lines = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(b"".join(lines[:3]) + lines[3][:50])
     found = []
     begin = network.recover_layer
     monkeypatch.setattr(network, "recover_layer", lambda *a: (found.append(a[2].index), begin(*a))[1])
-    again = recovered("gap9-ne16", ("weight_bits=3",), journal=JournalFile(file, "this"))
+    again = recovered("gap9-ne16", ("weight_bits=3",), images=FEW, journal=JournalFile(file, "this"))
     assert len(found) == len(lines) - 3
     assert again.network.main.tensors == whole.network.main.tensors
     assert repr(again.layers) == repr(whole.layers)  # some figures are NaN
