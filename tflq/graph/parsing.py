@@ -119,7 +119,7 @@ class _Parser:
         return self._graph
 
     def _statement(self) -> None:
-        words = {"input": self._input, "const": self._const, "variable": self._tensor, "tensor": self._tensor}
+        words = {"input": self._input, "const": self._const, "tensor": self._tensor}
         if self._peek() == "output":
             self._place += 1
             self._graph.outputs += (self._reference(),)
@@ -164,7 +164,7 @@ class _Parser:
                 self._expect("=")
                 break
         if self._kind() != "word":
-            self._fail("a tensor, an operator, input, const, variable, tensor or output")
+            self._fail("a tensor, an operator, input, const, tensor or output")
         operator = self._next()
         inputs = self._in_brackets(self._reference)
         attributes = self._attributes()

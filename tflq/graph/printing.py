@@ -105,9 +105,7 @@ class TensorPrinter:
                 if constants is not None and t not in constants:
                     continue
                 yield f"const {self.typed(t)} = {self._value(tensor.data, tensor.dtype)}"
-            elif tensor.is_variable and t not in inputs:
-                yield f"variable {self.typed(t)}"
-            elif t in read and t not in written and t not in inputs:
+            elif t not in inputs and (tensor.is_variable or (t in read and t not in written)):
                 yield f"tensor {self.typed(t)}"
 
     def node(self, node: Node) -> str:
@@ -191,8 +189,10 @@ def array_text(data: Array, expected: np.dtype[np.generic] | type[np.generic]) -
 
 
 def _nested(data: Array) -> str:
+    if data.ndim and not data.size:
+        return f"empty{data.shape!r}".replace(" ", "")
     if data.ndim:
-        return f"[{', '.join(_nested(row) for row in data)}]" if data.size else f"empty{data.shape!r}".replace(" ", "")
+        return f"[{', '.join(_nested(data[i, ...]) for i in range(len(data)))}]"
     item = data[()]
     if isinstance(item, (np.floating, np.complexfloating)):
         return str(item)
