@@ -53,7 +53,7 @@ def translate(source: Graph, name: str, faults: bool = False) -> Graph:
             work.places[t] = work.layer_of_constant(work.name_of(t), known[t])
     layers = work.layers
     layers.faults = faults
-    layers.outputs = [work.operand(t) for t in source.outputs]
+    layers.set_outputs([work.operand(t) for t in source.outputs])
     left_out = () if faults else without_unreached_limits(layers)
     run_parser(layers)
     order = layers.order()
@@ -67,7 +67,7 @@ def translate(source: Graph, name: str, faults: bool = False) -> Graph:
         {graph.tensors[t].name: graph.tensors[t].name.removesuffix("_0") for t in graph.inputs},
         tuple(order),
         {tensor: t for tensor, t in sources.items() if tensor in present},
-        {layer: node for layer, node in layers.settings.items() if layer in layers.nodes and node},
+        {layer: node for layer, node in layers.settings.items() if layer in layers and node},
         left_out=left_out,
     )
     validate(graph, "Compass layers")

@@ -75,6 +75,6 @@ PARSER = (
 
 def run_parser(layers: Layers) -> None:
     """Rewrite layers as the Parser does, and take away what no output needs."""
-    layers.prune()
+    layers.remove_dead()
     for step in PARSER:
         step.run(layers)
