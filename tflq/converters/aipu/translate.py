@@ -9,13 +9,14 @@ import numpy as np
 from tflq.converters.aipu.faults import with_faults, without_unreached_limits
 from tflq.converters.aipu.operators import SOURCES
 from tflq.converters.aipu.origin import Origin
-from tflq.converters.aipu.passes import run_parser
+from tflq.converters.aipu.passes import PARSER
 from tflq.converters.aipu.translation import Translation
 from tflq.converters.calibration.ranges import range_of
 from tflq.converters.passes.patterns import fused_activation
 from tflq.converters.passes.rewrite import with_attributes
 from tflq.errors import TflqError
 from tflq.graph import Array, Graph, Node, pruned, validate
+from tflq.graph.rewriting import run_passes
 from tflq.interpreter.execution.settle import settle
 from tflq.quoting import compass_word
 
@@ -55,7 +56,7 @@ def translate(source: Graph, name: str, faults: bool = False) -> Graph:
     layers.faults = faults
     layers.set_outputs([work.operand(t) for t in source.outputs])
     left_out = () if faults else without_unreached_limits(layers)
-    run_parser(layers)
+    run_passes(layers, PARSER, owner="aipu")
     order = layers.order()
     inputs = [work.places[t] for t in source.inputs]
     graph = layers.to_graph(name, inputs)

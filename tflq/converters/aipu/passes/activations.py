@@ -74,7 +74,7 @@ _FORMS: Sequence[tuple[Op, Keys]] = (
 """What is written, and the keys of the Activation that it becomes, in the Parser's order."""
 
 
-def recognise(layers: Layers) -> None:
+def recognize_activations(layers: Layers) -> None:
     """Let written-out activations become Activation layers, named as their last one."""
     for pattern, keys_of in _FORMS:
         for place in find_matches(layers, pattern):
@@ -90,7 +90,7 @@ def length_keys(place: Match, length: Node) -> dict[str, Attribute]:
     return {"axis": length.attributes["axis"], "method": "L2", "epsilon": epsilon}
 
 
-def normalise(layers: Layers) -> None:
+def recognize_l2_products(layers: Layers) -> None:
     """X * rsqrt(max(sum(x^2), epsilon)): Normalization L2."""
     pattern = op("mul", X, _ROOT)
     for place in find_matches(layers, pattern):
@@ -164,7 +164,7 @@ def _fused(host: Node, activation: Node) -> Attributes:
     return Attributes(keys)
 
 
-def fuse(layers: Layers) -> None:
+def fuse_rectifiers(layers: Layers) -> None:
     """RELU, RELU6 and LEAKYRELU go into the layer that nothing else reads, through a Transpose too.
 
     Add, Sub and Mul of unequal shapes take RELU only. Behind a function whose layer has no place for them the Parser

@@ -14,7 +14,7 @@ X = Value("x")
 _PLAIN = {"add": "ADD", "sub": "SUB", "mul": "MUL", "maximum": "MAX", "minimum": "MIN"}
 
 
-def squares(layers: Layers) -> None:
+def recognize_squares(layers: Layers) -> None:
     """X * x and x^2 are one; x^0.5 is a root."""
     for node in layers.nodes:
         if node.operator == "mul" and node.inputs[0] == node.inputs[1]:
@@ -27,7 +27,7 @@ def squares(layers: Layers) -> None:
     layers.remove_dead()
 
 
-def squared_differences(layers: Layers) -> None:
+def recognize_squared_differences(layers: Layers) -> None:
     """The square of a difference that nothing else reads: SquaredDifference, named as the square."""
     pattern = op("square", op("sub", Value("a"), Value("b")))
     for place in find_matches(layers, pattern):
@@ -35,7 +35,7 @@ def squared_differences(layers: Layers) -> None:
     layers.remove_dead()
 
 
-def scale_and_shift(layers: Layers) -> None:
+def recognize_batch_norms(layers: Layers) -> None:
     """A product and a sum with constants of one number or one a channel: BatchNorm, named as the product."""
     product = op("mul", X, Constant("scale", single=False), name="product", shared=True)
     for operator in ("add", "sub"):
@@ -66,7 +66,7 @@ def batch_norm(layers: Layers, node: Node, x: int, weights: Array, biases: Array
     layers.become(node, "batch_norm", (x,), keys, {"weights": weights, "biases": biases}, node.outputs)
 
 
-def neutral(layers: Layers) -> None:
+def remove_neutral_arithmetic(layers: Layers) -> None:
     """Products with ones, sums and differences with zeros of no more elements go."""
     for node in layers.nodes:
         if node.operator not in ("add", "sub", "mul"):
@@ -83,7 +83,7 @@ def neutral(layers: Layers) -> None:
     layers.remove_dead()
 
 
-def by_reciprocal(layers: Layers) -> None:
+def replace_divisions(layers: Layers) -> None:
     """A quotient by constants is a product with their reciprocals, in a new constant `<name>_new_const`."""
     for node in layers.nodes:
         divisor = layers.constant(node.inputs[1]) if node.operator == "div" else None
@@ -93,7 +93,7 @@ def by_reciprocal(layers: Layers) -> None:
     layers.remove_dead()
 
 
-def joined(layers: Layers) -> None:
+def merge_constant_operands(layers: Layers) -> None:
     """Two products, or two sums, with constants one behind the other are one, with a new constant."""
     for operator in ("add", "mul"):
         inner = op(operator, X, Constant("a", single=False), name="first")
@@ -156,7 +156,7 @@ def _tile(layers: Layers, node: Node, position: int, shape: tuple[int, ...], rep
     layers.set_input(node, position, top)
 
 
-def of_equal_shapes(layers: Layers) -> None:
+def choose_eltwise(layers: Layers) -> None:
     """Sums, products, maxima and minima of equal shapes are Eltwise; others Add, Sub, Mul."""
     for node in layers.nodes:
         if node.operator not in _PLAIN:
@@ -169,7 +169,7 @@ def of_equal_shapes(layers: Layers) -> None:
             layers.become(node, node.operator, node.inputs, {"with_activation": "NONE"})
 
 
-def merge_equal(layers: Layers) -> None:
+def merge_equal_layers(layers: Layers) -> None:
     """Layers that say the same of the same values are one: the first in the order of the file."""
     seen: dict[object, Node] = {}
     for name in layers.order():

@@ -53,7 +53,7 @@ def _into_weights(layers: Layers, node: Node, is_bias: bool) -> None:
         layers.change(before, outputs=node.outputs)
 
 
-def into_weights(layers: Layers) -> None:
+def fold_arithmetic(layers: Layers) -> None:
     """A product, sum or BatchNorm with constants behind a linear layer, through a Reshape too, goes into its weights.
 
     Of a linear layer that nothing else reads; w * scale and (b * scale) + shift are float32, as the Parser has them.
@@ -125,7 +125,7 @@ def between_reshapes(layers: Layers, node: Node) -> None:
         layers.insert_layer_after(node, "reshape", "_post_reshape", (rows, features[0]), shape=wanted)
 
 
-def dilated_filters(layers: Layers) -> None:
+def dilate_convolutions(layers: Layers) -> None:
     """A convolution of the pixels that lie a block apart, between SpaceToBatch and BatchToSpace, is a dilated one.
 
     Its padding is its own and SpaceToBatch's, without what BatchToSpace crops.
@@ -150,7 +150,7 @@ def dilated_filters(layers: Layers) -> None:
     layers.remove_dead()
 
 
-def pads_into_filters(layers: Layers) -> None:
+def fold_pads(layers: Layers) -> None:
     """Zeros around height and width go into the convolution that alone reads them."""
     for node in layers.nodes:
         before = layers.writer(node.inputs[0]) if node.operator in ("convolution", "depthwise_conv") else None

@@ -78,7 +78,7 @@ _QUOTIENT = op(
 )
 
 
-def lengths(layers: Layers) -> None:
+def recognize_lengths(layers: Layers) -> None:
     """A sum of sizes is L1; the root of a sum of squares L2, and its reciprocal, too, where that is written as one.
 
     Squares that two roots read go into the first.
@@ -104,7 +104,7 @@ def lengths(layers: Layers) -> None:
     layers.remove_dead()
 
 
-def normalise_by_length(layers: Layers) -> None:
+def recognize_l2_quotients(layers: Layers) -> None:
     """X / (L2 of x + epsilon): Normalization L2, named as the length."""
     for place in find_matches(layers, _QUOTIENT):
         length, keys = place.nodes["length"], length_keys(place, place.nodes["length"])
@@ -154,7 +154,7 @@ def _scaled(root: Op) -> Op:
 _NORMS = (_scaled(_ROOT), _scaled(op("mul", _ROOT, Constant("gamma", single=False), shared=True)))
 
 
-def layer_norms(layers: Layers) -> None:
+def recognize_layer_norms(layers: Layers) -> None:
     """(x - mean) / sqrt(variance + epsilon) * gamma + beta, written as a product and a sum: LayerNorm."""
     for pattern in _NORMS:
         for place in find_matches(layers, pattern):
@@ -178,7 +178,7 @@ def _become_layer_norm(layers: Layers, place: Match) -> None:
     layers.become(place.root, "layer_norm", (x,), {"axis": axes, "epsilon": epsilon}, constants)
 
 
-def variances(layers: Layers) -> None:
+def recognize_variances(layers: Layers) -> None:
     """The mean of squared differences from the mean over the same axes: Reduce VARIANCE."""
     for place in find_matches(layers, _VARIANCE):
         if axes_of(place.nodes["mean"]) == axes_of(place.root):
@@ -186,7 +186,7 @@ def variances(layers: Layers) -> None:
     layers.remove_dead()
 
 
-def moments(layers: Layers) -> None:
+def recognize_moments(layers: Layers) -> None:
     """Mean and variance of the same values over the same axes: Moments, named as the mean."""
     for node in layers.nodes:
         if node.operator != "reduce" or node.attributes["method"] != "MEAN" or node not in layers:
@@ -206,7 +206,7 @@ def _is_variance(reader: Node, mean: Node) -> bool:
     return same_axes and reader.attributes["keepdims"] == mean.attributes["keepdims"]
 
 
-def softmaxes(layers: Layers) -> None:
+def recognize_softmaxes(layers: Layers) -> None:
     """exp(x) / sum(exp(x)): Softmax, named as the quotient."""
     pattern = op(
         "div",
@@ -220,7 +220,7 @@ def softmaxes(layers: Layers) -> None:
     layers.remove_dead()
 
 
-def same_differences(layers: Layers) -> None:
+def merge_equal_differences(layers: Layers) -> None:
     """Two differences of a value and its mean are one: the one that is squared, else the first."""
     seen: dict[tuple[int, ...], list[Node]] = {}
     for node in layers.nodes:

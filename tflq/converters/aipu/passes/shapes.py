@@ -23,7 +23,7 @@ _OF_ONE = ("SUM", "MEAN", "MIN", "MAX", "PROD")
 """Methods that leave one number what it is."""
 
 
-def channel_shuffles(layers: Layers) -> None:
+def recognize_channel_shuffles(layers: Layers) -> None:
     """Reshape to groups, Transpose of the last two axes, Reshape back: ChannelShuffle, named as the last."""
     pattern = op("reshape", op("transpose", op("reshape", X, name="apart"), name="turn"))
     for place in find_matches(layers, pattern):
@@ -102,7 +102,7 @@ def _spreads(small: tuple[int, ...], shape: tuple[int, ...]) -> bool:
     return len(small) <= len(shape) and all(one in (1, many) for one, many in pairs)
 
 
-def rectify_before_reshape(layers: Layers) -> None:
+def lift_rectifiers(layers: Layers) -> None:
     """RELU and LEAKYRELU behind the Reshape of a linear layer go in front of it."""
     linear = ("fully_connected", "convolution", "depthwise_conv", "conv_transpose")
     for node in layers.nodes:
@@ -175,7 +175,7 @@ def _sink_pair(layers: Layers, node: Node, place: int, before: Node) -> None:
     _exchange(layers, before, node, inputs, top)
 
 
-def remove_unneeded(layers: Layers) -> None:
+def remove_identities(layers: Layers) -> None:
     """Layers that change nothing go."""
     for node in layers.nodes:
         if len(layers.operands(node)) != 1 or len(node.outputs) != 1 or not _changes_nothing(layers, node):

@@ -48,7 +48,7 @@ def _moves_ones(shape: Sequence[int], perm: Sequence[int]) -> bool:
     return all(a < b for a, b in pairwise(axis for axis in perm if shape[axis] != 1))
 
 
-def reshape_for_transpose(layers: Layers) -> None:
+def convert_transposes(layers: Layers) -> None:
     """A Transpose that only moves axes of size 1 is a Reshape."""
     for node in layers.nodes:
         if node.operator == "transpose" and 1 in layers.shape(node.inputs[0]):
@@ -57,7 +57,7 @@ def reshape_for_transpose(layers: Layers) -> None:
                 layers.become(node, "reshape", node.inputs, {"shape": layers.shape(node.outputs[0])})
 
 
-def transpose_for_reshape(layers: Layers) -> None:
+def convert_reshapes(layers: Layers) -> None:
     """A Reshape beside a Transpose that exchanges an axis with one of size 1 is a Transpose."""
     for node in layers.nodes:
         reader = layers.only_reader(node.outputs[0]) if node.operator == "reshape" else None
@@ -147,7 +147,7 @@ def _sunk(
     return (tuple(sizes), order) if tuple(sizes[a] for a in order) == new else None
 
 
-def transposes_into_products(layers: Layers) -> None:
+def fold_transposes(layers: Layers) -> None:
     """A Transpose of the last two axes in front of MatMul is its key trans_a or trans_b."""
     for node in layers.nodes:
         if node.operator != "mat_mul":
