@@ -19,6 +19,7 @@ from tflq.converters.aipu.translate import translate
 from tflq.converters.calibration import StatisticsOptions, calibrate
 from tflq.converters.settings import parse_settings
 from tflq.graph import Graph, Range
+from tflq.graph.rewriting import trace_passes
 from tflq.interpreter import lower
 from tflq.schemas.aipu import Layer
 
@@ -211,3 +212,17 @@ def test_a_rectifier_that_changes_nothing_goes(operator: str, rectifier: str, wa
     """HARDSWISH and GELU keep it in the Parser, too."""
     make = row(step(operator), step(rectifier), step("softmax", beta=1.0))
     assert made(make) == made(make, faults=True) == wanted
+
+
+def test_a_trace_names_the_pass_of_each_change() -> None:
+    def make(b: Network) -> int:
+        x = b.do("tanh", b.real("x"))
+        return b.do("mul", x, b.do("logistic", x), **NONE)
+
+    with trace_passes() as changes:
+        assert made(make) == ["TANH", "SILU"]
+    assert [(change.owner, change.name) for change in changes] == [("aipu", "recognize_activations")]
+    (change,) = changes
+    assert change.source == "docs/aipu.md, 6"
+    assert [line.count("SIGMOID") for line in change.before] == [1, 0]
+    assert [line.count("SILU") for line in change.after] == [1]

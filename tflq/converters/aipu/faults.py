@@ -60,7 +60,7 @@ def with_faults(source: Graph) -> tuple[Graph, dict[int, tuple[str, float]]]:
 def without_unreached_limits(layers: Layers) -> tuple[str, ...]:
     """Take away minima and maxima by constants beyond 32 bits, and return the names of those that something read."""
     gone: list[str] = []
-    for node in list(layers.nodes.values()):
+    for node in layers.nodes:
         sides = [layers.constant(t) for t in node.inputs] if node.operator in LIMITS else []
         for place, side in enumerate(sides):
             other = node.inputs[1 - place]
@@ -70,7 +70,7 @@ def without_unreached_limits(layers: Layers) -> tuple[str, ...]:
             if (limits > DType.INT32.maximum).all() and layers.uses(node.outputs[0]):
                 layers.redirect(node.outputs[0], other)
                 gone.append(node.name)
-    layers.prune()
+    layers.remove_dead()
     return tuple(gone)
 
 

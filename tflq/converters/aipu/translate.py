@@ -9,13 +9,14 @@ import numpy as np
 from tflq.converters.aipu.faults import with_faults, without_unreached_limits
 from tflq.converters.aipu.operators import SOURCES
 from tflq.converters.aipu.origin import Origin
-from tflq.converters.aipu.passes import run_parser
+from tflq.converters.aipu.passes import PARSER
 from tflq.converters.aipu.translation import Translation
 from tflq.converters.calibration.ranges import range_of
 from tflq.converters.passes.patterns import fused_activation
 from tflq.converters.passes.rewrite import with_attributes
 from tflq.errors import TflqError
 from tflq.graph import Array, Graph, Node, pruned, validate
+from tflq.graph.rewriting import run_passes
 from tflq.interpreter.execution.settle import settle
 from tflq.quoting import compass_word
 
@@ -53,9 +54,9 @@ def translate(source: Graph, name: str, faults: bool = False) -> Graph:
             work.places[t] = work.layer_of_constant(work.name_of(t), known[t])
     layers = work.layers
     layers.faults = faults
-    layers.outputs = [work.operand(t) for t in source.outputs]
+    layers.set_outputs([work.operand(t) for t in source.outputs])
     left_out = () if faults else without_unreached_limits(layers)
-    run_parser(layers)
+    run_passes(layers, PARSER, owner="aipu")
     order = layers.order()
     inputs = [work.places[t] for t in source.inputs]
     graph = layers.to_graph(name, inputs)
@@ -67,7 +68,7 @@ def translate(source: Graph, name: str, faults: bool = False) -> Graph:
         {graph.tensors[t].name: graph.tensors[t].name.removesuffix("_0") for t in graph.inputs},
         tuple(order),
         {tensor: t for tensor, t in sources.items() if tensor in present},
-        {layer: node for layer, node in layers.settings.items() if layer in layers.nodes and node},
+        {layer: node for layer, node in layers.settings.items() if layer in layers and node},
         left_out=left_out,
     )
     validate(graph, "Compass layers")

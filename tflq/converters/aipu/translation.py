@@ -73,7 +73,7 @@ class Translation:
     def input(self, t: int) -> None:
         """Add an input of the graph."""
         self.places[t] = self.layers.add_tensor(self.top(t))
-        self.layers.put(Node(INPUT, (), (self.places[t],), name=self.layers.name(self.name_of(t))))
+        self.layers.add(Node(INPUT, (), (self.places[t],), name=self.name_of(t)))
 
     def layer_of_constant(self, name: str, data: Array) -> int:
         """Add a Constant layer and return what it writes."""
@@ -107,11 +107,11 @@ class Translation:
             keys: of the layer.
             constants: of the layer, by key.
         """
-        layer = self.layers.name(name)
+        layer = self.layers.unique_name(name)
         self.layers.settings[layer] = node.name
         own = tuple(self.layers.add_constant(layer, k, v) for k, v in (constants or {}).items())
         written = tuple(map(self.layers.add_tensor, tops))
-        self.layers.put(Node(operator, (*inputs, *own), written, Attributes(keys or {}), layer))
+        self.layers.add(Node(operator, (*inputs, *own), written, Attributes(keys or {}), layer))
         return written
 
     def add(
@@ -142,7 +142,7 @@ class Translation:
         assert writer is not None
         data = self.layers.constant(value)
         if data is not None:
-            self.layers.remove(writer.name)
+            self.layers.remove(writer)
             return self.layer_of_constant(f"{writer.name}_post_transpose", np.ascontiguousarray(data.transpose(perm)))
         top = replace(old, shape=tuple(old.shape[axis] for axis in perm), data=None)
         return self.layer(node, f"{writer.name}_post_transpose", "transpose", (value,), (top,), {"perm": perm})[0]
@@ -164,7 +164,7 @@ class Translation:
         for name, pair in limits.items():
             known = None if pair is None else Range(*(np.array([v], np.float32) for v in pair))
             internal.append(self.layers.add_tensor(Tensor(f"{node.name}/{name}", (), DType.FLOAT32, range=known)))
-        self.layers.put(replace(node, intermediates=tuple(internal)))
+        self.layers.replace(node, replace(node, intermediates=tuple(internal)))
 
     def difference(self, node: Node) -> Range | None:
         """Return the range that the difference of a node's first two operands may have; None where nothing says."""

@@ -109,6 +109,10 @@ class GraphEditor:
         """Return True if the graph returns the tensor."""
         return t in self._output_counts
 
+    def is_dead(self, node: Node) -> bool:
+        """Return True if the node has results, none of which is used."""
+        return bool(node.outputs) and not any(self.uses(t) for t in node.outputs)
+
     def only_reader(self, t: int) -> Node | None:
         """Return the single node that reads a tensor, once; None if there are several uses or it is an output."""
         if self.uses(t) != 1 or t in self._output_counts:
@@ -256,7 +260,7 @@ class GraphEditor:
         """Remove those of the nodes without a used result, and then their producers among them."""
         waiting = {node.name for node in nodes}
         while True:
-            unread = [name for name in waiting if name in self._nodes and self._is_dead(self._nodes[name])]
+            unread = [name for name in waiting if name in self._nodes and self.is_dead(self._nodes[name])]
             if not unread:
                 return
             for name in unread:
@@ -264,7 +268,7 @@ class GraphEditor:
 
     def remove_dead(self) -> None:
         """Remove the nodes that no output of the graph needs; nodes without results stay with all that they read."""
-        waiting = [node for node in self._nodes.values() if self._is_dead(node)]
+        waiting = [node for node in self._nodes.values() if self.is_dead(node)]
         while waiting:
             node = waiting.pop()
             if node.name not in self._nodes:
@@ -272,11 +276,8 @@ class GraphEditor:
             self.remove(node)
             for t in node.inputs:
                 writer = self.writer(t)
-                if writer is not None and self._is_dead(writer):
+                if writer is not None and self.is_dead(writer):
                     waiting.append(writer)
-
-    def _is_dead(self, node: Node) -> bool:
-        return bool(node.outputs) and not any(self.uses(t) for t in node.outputs)
 
     # ---- results
 

@@ -7,58 +7,50 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.converters.aipu.passes.layers import INPUT, Layers
-from tflq.converters.aipu.passes.pattern import Number, Value, match, near, op
-from tflq.converters.passes.rewrite import with_input
-from tflq.graph import Array, Attributes, Node
+from tflq.graph import Array, Node
+from tflq.graph.rewriting import Constant, Value, find_matches, is_near, op
 
 X = Value("x")
 _PLAIN = {"add": "ADD", "sub": "SUB", "mul": "MUL", "maximum": "MAX", "minimum": "MIN"}
 
 
-def squares(layers: Layers) -> None:
+def recognize_squares(layers: Layers) -> None:
     """X * x and x^2 are one; x^0.5 is a root."""
-    for node in list(layers.nodes.values()):
+    for node in layers.nodes:
         if node.operator == "mul" and node.inputs[0] == node.inputs[1]:
             layers.become(node, "square", node.inputs[:1])
         elif node.operator == "pow" and (power := layers.constant(node.inputs[1])) is not None:
-            if near(power, 2.0):
+            if is_near(power, 2.0):
                 layers.become(node, "square", node.inputs[:1])
-            elif near(power, 0.5):
+            elif is_near(power, 0.5):
                 layers.become(node, "sqrt", node.inputs[:1])
-    layers.prune()
+    layers.remove_dead()
 
 
-def squared_differences(layers: Layers) -> None:
+def recognize_squared_differences(layers: Layers) -> None:
     """The square of a difference that nothing else reads: SquaredDifference, named as the square."""
     pattern = op("square", op("sub", Value("a"), Value("b")))
-    for node in list(layers.nodes.values()):
-        found = match(layers, node, pattern)
-        if found:
-            layers.become(node, "squared_difference", (found.values["a"], found.values["b"]))
-    layers.prune()
+    for place in find_matches(layers, pattern):
+        layers.become(place.root, "squared_difference", (place.values["a"], place.values["b"]))
+    layers.remove_dead()
 
 
-def scale_and_shift(layers: Layers) -> None:
+def recognize_batch_norms(layers: Layers) -> None:
     """A product and a sum with constants of one number or one a channel: BatchNorm, named as the product."""
-    product = op("mul", X, Number("scale", single=False), name="product", shared=True)
+    product = op("mul", X, Constant("scale", single=False), name="product", shared=True)
     for operator in ("add", "sub"):
-        for node in list(layers.nodes.values()):
-            if node.name not in layers.nodes:
-                continue
-            found = match(layers, node, op(operator, product, Number("shift", single=False)))
-            if found is None:
-                continue
-            product_node, x = found.nodes["product"], found.values["x"]
-            scale, shift = (np.asarray(found.numbers[key], np.float32) for key in ("scale", "shift"))
+        for place in find_matches(layers, op(operator, product, Constant("shift", single=False))):
+            node, product_node, x = place.root, place.nodes["product"], place.values["x"]
+            scale, shift = (np.asarray(place.constants[key], np.float32) for key in ("scale", "shift"))
             is_second = layers.constant(node.inputs[1]) is not None
             if layers.uses(product_node.outputs[0]) != 1 or not is_second or not _by_channel(layers, x, scale, shift):
                 continue
             channels = layers.shape(x)[-1]
             weights, biases = (np.broadcast_to(v.reshape(-1), (channels,)) for v in (scale, shift))
-            layers.remove(node.name)
+            layers.remove(node)
             biases = (np.float32(-1 if operator == "sub" else 1) * biases).astype(np.float32)
             batch_norm(layers, replace(product_node, outputs=node.outputs), x, weights, biases)
-    layers.prune()
+    layers.remove_dead()
 
 
 def _by_channel(layers: Layers, x: int, *constants: Array) -> bool:
@@ -74,9 +66,9 @@ def batch_norm(layers: Layers, node: Node, x: int, weights: Array, biases: Array
     layers.become(node, "batch_norm", (x,), keys, {"weights": weights, "biases": biases}, node.outputs)
 
 
-def neutral(layers: Layers) -> None:
+def remove_neutral_arithmetic(layers: Layers) -> None:
     """Products with ones, sums and differences with zeros of no more elements go."""
-    for node in list(layers.nodes.values()):
+    for node in layers.nodes:
         if node.operator not in ("add", "sub", "mul"):
             continue
         x = next((t for t in node.inputs if layers.constant(t) is None), None)
@@ -87,39 +79,36 @@ def neutral(layers: Layers) -> None:
         is_last = node.inputs[0] == x or node.operator != "sub"
         writer = layers.writer(x)
         if is_last and bool(np.all(constant == neutral_value)) and writer is not None:
-            layers.remove(node.name)
-            layers.redirect(node.outputs[0], x)
-    layers.prune()
+            layers.bypass(node, node.inputs.index(x))
+    layers.remove_dead()
 
 
-def by_reciprocal(layers: Layers) -> None:
+def replace_divisions(layers: Layers) -> None:
     """A quotient by constants is a product with their reciprocals, in a new constant `<name>_new_const`."""
-    for node in list(layers.nodes.values()):
+    for node in layers.nodes:
         divisor = layers.constant(node.inputs[1]) if node.operator == "div" else None
         if divisor is not None and not np.issubdtype(divisor.dtype, np.integer):
             constant = layers.add_constant_layer(f"{node.name}_new_const", np.reciprocal(divisor))
             layers.become(node, "mul", (node.inputs[0], constant))
-    layers.prune()
+    layers.remove_dead()
 
 
-def joined(layers: Layers) -> None:
+def merge_constant_operands(layers: Layers) -> None:
     """Two products, or two sums, with constants one behind the other are one, with a new constant."""
     for operator in ("add", "mul"):
-        inner = op(operator, X, Number("a", single=False), name="first")
-        for node in list(layers.nodes.values()):
-            found = match(layers, node, op(operator, inner, Number("b", single=False)))
-            if found is None or layers.constant(found.values["x"]) is not None:
+        inner = op(operator, X, Constant("a", single=False), name="first")
+        for place in find_matches(layers, op(operator, inner, Constant("b", single=False))):
+            x, first = place.values["x"], place.nodes["first"]
+            if layers.constant(x) is not None:
                 continue
-            shape = layers.shape(found.nodes["first"].outputs[0])
-            a, b = (np.asarray(found.numbers[key], np.float32) for key in ("a", "b"))
-            a = np.broadcast_to(a, shape)
+            a, b = (np.asarray(place.constants[key], np.float32) for key in ("a", "b"))
+            a = np.broadcast_to(a, layers.shape(first.outputs[0]))
             constant = layers.add_constant_layer(
-                f"{found.nodes['first'].name}_new_const", np.asarray(a * b if operator == "mul" else a + b)
+                f"{first.name}_new_const", np.asarray(a * b if operator == "mul" else a + b)
             )
-            place = next(p for p, t in enumerate(node.inputs) if layers.constant(t) is not None)
-            inputs = (constant, found.values["x"]) if place == 0 else (found.values["x"], constant)
-            layers.become(node, operator, inputs)
-    layers.prune()
+            is_first = layers.constant(place.root.inputs[0]) is not None
+            layers.become(place.root, operator, (constant, x) if is_first else (x, constant))
+    layers.remove_dead()
 
 
 _REPEATED = ("maximum", "minimum", "pow", "squared_difference", "logical", "where")
@@ -130,12 +119,12 @@ def repeat_operands(layers: Layers) -> None:
 
     A constant of one number for one value keeps its name.
     """
-    for node in list(layers.nodes.values()):
+    for node in layers.nodes:
         if node.operator not in _REPEATED:
             continue
         shape = np.broadcast_shapes(*(layers.shape(t) for t in layers.operands(node)))
         for position, t in enumerate(node.inputs):
-            current = layers.nodes[node.name]
+            current = layers.node(node.name)
             if layers.shape(t) == shape or layers.writer(t) is None:
                 continue
             constant = layers.constant(t)
@@ -145,29 +134,31 @@ def repeat_operands(layers: Layers) -> None:
                 name, writer = f"{node.name}_pre_tile", layers.writer(t)
                 if writer is not None and constant.size == wanted.size and layers.uses(t) == 1:
                     name = writer.name
-                    layers.remove(name)
+                    layers.remove(writer)
                 top = layers.add_constant_layer(name, wanted, own)
-                layers.put(with_input(current, position, top))
+                layers.set_input(current, position, top)
                 continue
             single = (1,) * (len(shape) - len(layers.shape(t))) + layers.shape(t)
             if single != layers.shape(t):
-                current = layers.insert_before(current, position, "reshape", "_post_reshape", single, shape=single)
+                current = layers.insert_layer_before(
+                    current, position, "reshape", "_post_reshape", single, shape=single
+                )
             if single != shape:
                 repeats = tuple(n // s for n, s in zip(shape, single, strict=True))
                 _tile(layers, current, position, shape, repeats)
-    layers.prune()
+    layers.remove_dead()
 
 
 def _tile(layers: Layers, node: Node, position: int, shape: tuple[int, ...], repeats: tuple[int, ...]) -> None:
     source = node.inputs[position]
     top = layers.reshaped(source, shape)
-    layers.add(node, f"{node.name}_pre_tile", "tile", (source,), top, repeats=repeats)
-    layers.put(with_input(node, position, top))
+    layers.add_layer(node, f"{node.name}_pre_tile", "tile", (source,), top, repeats=repeats)
+    layers.set_input(node, position, top)
 
 
-def of_equal_shapes(layers: Layers) -> None:
+def choose_eltwise(layers: Layers) -> None:
     """Sums, products, maxima and minima of equal shapes are Eltwise; others Add, Sub, Mul."""
-    for node in list(layers.nodes.values()):
+    for node in layers.nodes:
         if node.operator not in _PLAIN:
             continue
         shapes = {layers.shape(t) for t in node.inputs}
@@ -175,14 +166,14 @@ def of_equal_shapes(layers: Layers) -> None:
             keys = {"with_activation": "NONE", "method": _PLAIN[node.operator]}
             layers.become(node, "eltwise", node.inputs, keys)
         else:
-            layers.put(replace(node, attributes=Attributes({"with_activation": "NONE"})))
+            layers.become(node, node.operator, node.inputs, {"with_activation": "NONE"})
 
 
-def merge_equal(layers: Layers) -> None:
+def merge_equal_layers(layers: Layers) -> None:
     """Layers that say the same of the same values are one: the first in the order of the file."""
     seen: dict[object, Node] = {}
     for name in layers.order():
-        node = layers.nodes[name]
+        node = layers.node(name)
         if node.operator == INPUT:
             continue
         own = [layers.tensors[t] for t in node.inputs if layers.writer(t) is None]
@@ -193,5 +184,5 @@ def merge_equal(layers: Layers) -> None:
         if first is not node and node.intermediates is None:
             for old, new in zip(node.outputs, first.outputs, strict=True):
                 layers.redirect(old, new)
-            layers.remove(name)
-    layers.prune()
+            layers.remove(node)
+    layers.remove_dead()

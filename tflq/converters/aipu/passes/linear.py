@@ -45,15 +45,15 @@ def _into_weights(layers: Layers, node: Node, is_bias: bool) -> None:
         biases = biases * scale + np.float32(0)  # the tool adds a shift of 0, which leaves no -0
     if shift is not None:
         biases = biases + shift
-    layers.remove(node.name)
+    layers.remove(node)
     constants = {"weights": weights, "biases": biases}
     outputs = node.outputs if host is before else host.outputs
     layers.become(host, host.operator, layers.operands(host), host.attributes, constants, outputs)
     if host is not before:
-        layers.put(replace(before, outputs=node.outputs))
+        layers.change(before, outputs=node.outputs)
 
 
-def into_weights(layers: Layers) -> None:
+def fold_arithmetic(layers: Layers) -> None:
     """A product, sum or BatchNorm with constants behind a linear layer, through a Reshape too, goes into its weights.
 
     Of a linear layer that nothing else reads; w * scale and (b * scale) + shift are float32, as the Parser has them.
@@ -61,10 +61,10 @@ def into_weights(layers: Layers) -> None:
     Source: Compass Parser, middle_passes.py, fuse_bias, rename_single_mul_or_add_or_sub, fuse_linear_bn.
     """
     for is_bias in (True, False):
-        next_ones = [node.name for node in layers.nodes.values() if node.operator in _TAKEN and _host(layers, node)]
+        next_ones = [node.name for node in layers.nodes if node.operator in _TAKEN and _host(layers, node)]
         for name in next_ones:
-            _into_weights(layers, layers.nodes[name], is_bias)
-    layers.prune()
+            _into_weights(layers, layers.node(name), is_bias)
+    layers.remove_dead()
 
 
 def _factors(layers: Layers, node: Node, x: int, is_bias: bool) -> tuple[Singles | None, Singles | None] | None:
@@ -95,7 +95,7 @@ def _factors(layers: Layers, node: Node, x: int, is_bias: bool) -> tuple[Singles
 
 def connect_constants(layers: Layers) -> None:
     """MatMul by a constant of two axes is FullyConnected, of more axes between two Reshapes."""
-    for node in list(layers.nodes.values()):
+    for node in layers.nodes:
         data = layers.constant(node.inputs[1]) if node.operator == "mat_mul" else None
         if data is None or data.ndim != 2 or layers.constant(node.inputs[0]) is not None:
             continue
@@ -110,7 +110,7 @@ def connect_constants(layers: Layers) -> None:
             {"weights": weights, "biases": np.zeros(weights.shape[0], np.float32)},
         )
         between_reshapes(layers, node)
-    layers.prune()
+    layers.remove_dead()
 
 
 def between_reshapes(layers: Layers, node: Node) -> None:
@@ -120,17 +120,17 @@ def between_reshapes(layers: Layers, node: Node) -> None:
     rows = int(np.prod(shape)) // features[1]
     if len(shape) > 2:
         flat = (rows, features[1])
-        node = layers.insert_before(node, 0, "reshape", "_post_reshape", flat, shape=flat)
+        node = layers.insert_layer_before(node, 0, "reshape", "_post_reshape", flat, shape=flat)
     if len(wanted) > 2:
-        layers.insert_after(node, "reshape", "_post_reshape", (rows, features[0]), shape=wanted)
+        layers.insert_layer_after(node, "reshape", "_post_reshape", (rows, features[0]), shape=wanted)
 
 
-def dilated_filters(layers: Layers) -> None:
+def dilate_convolutions(layers: Layers) -> None:
     """A convolution of the pixels that lie a block apart, between SpaceToBatch and BatchToSpace, is a dilated one.
 
     Its padding is its own and SpaceToBatch's, without what BatchToSpace crops.
     """
-    for node in list(layers.nodes.values()):
+    for node in layers.nodes:
         apart = layers.writer(node.inputs[0]) if node.operator in ("convolution", "depthwise_conv") else None
         back = None if apart is None else layers.only_reader(node.outputs[0])
         if apart is None or back is None or (apart.operator, back.operator) != ("space_to_batch", "batch_to_space"):
@@ -143,14 +143,16 @@ def dilated_filters(layers: Layers) -> None:
             added = apart.attributes.integer(f"pad_{side}") - back.attributes.integer(f"crop_{side}")
             keys[f"pad_{side}"] = node.attributes.integer(f"pad_{side}") + added
         inputs = (apart.inputs[0], *node.inputs[1:])
-        layers.remove(back.name)
-        layers.put(replace(node, inputs=inputs, outputs=back.outputs, attributes=node.attributes.updated(**keys)))
-    layers.prune()
+        layers.remove(back)
+        layers.replace(
+            node, replace(node, inputs=inputs, outputs=back.outputs, attributes=node.attributes.updated(**keys))
+        )
+    layers.remove_dead()
 
 
-def pads_into_filters(layers: Layers) -> None:
+def fold_pads(layers: Layers) -> None:
     """Zeros around height and width go into the convolution that alone reads them."""
-    for node in list(layers.nodes.values()):
+    for node in layers.nodes:
         before = layers.writer(node.inputs[0]) if node.operator in ("convolution", "depthwise_conv") else None
         if before is None or before.operator != "pad" or layers.uses(before.outputs[0]) != 1:
             continue
@@ -161,6 +163,6 @@ def pads_into_filters(layers: Layers) -> None:
             continue
         sides = {"pad_left": pads[2, 0], "pad_right": pads[2, 1], "pad_top": pads[1, 0], "pad_bottom": pads[1, 1]}
         sums = {key: node.attributes.integer(key) + int(value) for key, value in sides.items()}
-        changed = replace(node, inputs=(before.inputs[0], *node.inputs[1:]), attributes=node.attributes.updated(**sums))
-        layers.put(changed)
-    layers.prune()
+        layers.replace(node, replace(node, attributes=node.attributes.updated(**sums)))
+        layers.set_input(node, 0, before.inputs[0])
+    layers.remove_dead()

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from tflq.converters.aipu.passes.activations import length_keys
 from tflq.converters.aipu.passes.layers import Layers
-from tflq.converters.aipu.passes.pattern import Match, Number, Op, Value, match, op
 from tflq.graph import Attributes, DType, Node, Range, Tensor
 from tflq.graph.attributes import Attribute
+from tflq.graph.rewriting import Constant, Match, Op, Value, find_matches, op
 
 X = Value("x")
 _ROOTS = ("sqrt", "rsqrt")
@@ -28,7 +29,7 @@ def pool_means(layers: Layers) -> None:
 
     Over all but the first two, the channels go last for it and come back. Values of three axes are images of one row.
     """
-    for node in list(layers.nodes.values()):
+    for node in layers.nodes:
         if node.operator != "reduce" or node.attributes["method"] != "MEAN":
             continue
         shape, axes = layers.shape(node.inputs[0]), axes_of(node)
@@ -40,22 +41,21 @@ def pool_means(layers: Layers) -> None:
         if is_last:
             perm = (0, *range(2, rank), 1)
             moved = tuple(shape[a] for a in perm)
-            node = layers.insert_before(node, 0, "transpose", "_post_transpose", moved, perm=perm)
+            node = layers.insert_layer_before(node, 0, "transpose", "_post_transpose", moved, perm=perm)
             back = tuple(int(a) for a in np.argsort(perm))
             inner = tuple(kept[a] for a in perm)
             if layers.shape(node.outputs[0]) == kept:
-                node = layers.insert_after(node, "transpose", "_post_transpose", inner, perm=back)
+                node = layers.insert_layer_after(node, "transpose", "_post_transpose", inner, perm=back)
             else:
                 after = f"{node.name}_post_transpose_post_reshape"
                 top = node.outputs[0]
                 values = layers.reshaped(top, inner), layers.reshaped(top, kept)
-                node = replace(node, outputs=(values[0],))
-                layers.put(node)
-                layers.add(node, f"{node.name}_post_transpose", "transpose", values[:1], values[1], perm=back)
-                layers.add(node, after, "reshape", values[1:], top, shape=layers.shape(top))
+                node = layers.change(node, outputs=values[:1])
+                layers.add_layer(node, f"{node.name}_post_transpose", "transpose", values[:1], values[1], perm=back)
+                layers.add_layer(node, after, "reshape", values[1:], top, shape=layers.shape(top))
             shape, kept = moved, inner
-        elif layers.shape(node.outputs[0]) != kept:
-            node = layers.insert_after(node, "reshape", "_post_reshape", kept, shape=layers.shape(node.outputs[0]))
+        else:
+            node = _keep_axes(layers, node, kept)
         _pool(layers, node, shape, kept)
 
 
@@ -63,8 +63,8 @@ def _pool(layers: Layers, node: Node, shape: tuple[int, ...], kept: tuple[int, .
     """Let a mean become a pool, of three axes between two Reshapes."""
     if len(shape) == 3:
         image = (shape[0], 1, *shape[1:])
-        node = layers.insert_before(node, 0, "reshape", "_post_reshape", image, shape=image)
-        node = layers.insert_after(node, "reshape", "_post_reshape", (kept[0], 1, *kept[1:]), shape=kept)
+        node = layers.insert_layer_before(node, 0, "reshape", "_post_reshape", image, shape=image)
+        node = layers.insert_layer_after(node, "reshape", "_post_reshape", (kept[0], 1, *kept[1:]), shape=kept)
         shape = image
     layers.become(node, "pooling", node.inputs, window(shape[1], shape[2]))
 
@@ -74,53 +74,43 @@ _SUM_OF_SQUARES = op("reduce", op("square", X, name="square", shared=True), name
 _QUOTIENT = op(
     "div",
     X,
-    op("add", op("reduce", X, name="length", method="L2", keepdims=True), Number("epsilon")),
+    op("add", op("reduce", X, name="length", method="L2", keepdims=True), Constant("epsilon")),
 )
 
 
-def lengths(layers: Layers) -> None:
+def recognize_lengths(layers: Layers) -> None:
     """A sum of sizes is L1; the root of a sum of squares L2, and its reciprocal, too, where that is written as one.
 
     Squares that two roots read go into the first.
     """
     taken = set[str]()
-    for node in list(layers.nodes.values()):
-        found = match(layers, node, _SUM_OF_SIZES)
-        if found:
-            layers.become(node, "reduce", (found.values["x"],), {**node.attributes, "method": "L1"})
-    for node in list(layers.nodes.values()):
-        found = match(layers, node, op(node.operator, _SUM_OF_SQUARES)) if node.operator in _ROOTS else None
-        if found is None or found.nodes["square"].name in taken:
+    for place in find_matches(layers, _SUM_OF_SIZES):
+        layers.change(place.root, inputs=(place.values["x"],), method="L1")
+    for place in find_matches(layers, op(_ROOTS, _SUM_OF_SQUARES)):
+        node, square, sums = place.root, place.nodes["square"], place.nodes["sum"]
+        if square.name in taken:
             continue
-        taken.add(found.nodes["square"].name)
-        sums = found.nodes["sum"]
+        taken.add(square.name)
         keys, limits = {**sums.attributes, "method": "L2"}, layers.tensors[sums.outputs[0]].range
         if node.operator == "rsqrt":
             known = None if limits is None else Range(np.sqrt(limits.minimum), np.sqrt(limits.maximum))
             top = layers.add_tensor(replace(layers.tensors[node.outputs[0]], range=known))
-            layers.add(node, node.name.removesuffix("_sqrt"), "reciprocal", (top,), node.outputs[0])
-            node = layers.become(node, "reduce", (found.values["x"],), keys, outputs=(top,))
+            layers.add_layer(node, node.name.removesuffix("_sqrt"), "reciprocal", (top,), node.outputs[0])
+            node = layers.become(node, "reduce", (place.values["x"],), keys, outputs=(top,))
         else:
-            node = layers.become(node, "reduce", (found.values["x"],), keys)
+            node = layers.become(node, "reduce", (place.values["x"],), keys)
         squares = layers.add_tensor(Tensor(f"{node.name}/power2_sum", (), DType.FLOAT32, range=limits))
-        layers.put(replace(node, intermediates=(squares,)))
-    layers.prune()
+        layers.replace(node, replace(node, intermediates=(squares,)))
+    layers.remove_dead()
 
 
-def normalise_by_length(layers: Layers) -> None:
+def recognize_l2_quotients(layers: Layers) -> None:
     """X / (L2 of x + epsilon): Normalization L2, named as the length."""
-    for node in list(layers.nodes.values()):
-        found = match(layers, node, _QUOTIENT)
-        if found:
-            length = found.nodes["length"]
-            keys: dict[str, Attribute] = {
-                "axis": length.attributes["axis"],
-                "method": "L2",
-                "epsilon": float(f"{found.number('epsilon'):.8e}"),
-            }
-            layers.remove(node.name)
-            layers.become(length, "normalization", (found.values["x"],), keys, outputs=node.outputs)
-    layers.prune()
+    for place in find_matches(layers, _QUOTIENT):
+        length, keys = place.nodes["length"], length_keys(place, place.nodes["length"])
+        layers.remove(place.root)
+        layers.become(length, "normalization", (place.values["x"],), keys, outputs=place.root.outputs)
+    layers.remove_dead()
 
 
 def axes_of(node: Node) -> tuple[int, ...]:
@@ -128,16 +118,21 @@ def axes_of(node: Node) -> tuple[int, ...]:
     return tuple(int(a) for a in np.asarray(node.attributes["axis"]).reshape(-1))
 
 
+def _keep_axes(layers: Layers, node: Node, kept: tuple[int, ...]) -> Node:
+    """Let a layer write a shape that keeps its axes, with a Reshape after it if it wrote another one."""
+    shape = layers.shape(node.outputs[0])
+    return node if shape == kept else layers.insert_layer_after(node, "reshape", "_post_reshape", kept, shape=shape)
+
+
 def keep_axes(layers: Layers) -> None:
     """Reduce and ArgMinMax keep their axes; a Reshape behind them takes those off."""
-    for node in list(layers.nodes.values()):
+    for node in layers.nodes:
         if "keepdims" not in node.attributes or node.operator == "moments":
             continue
         keys = {key: value for key, value in node.attributes.items() if key != "keepdims"}
         kept = tuple(1 if a in axes_of(node) else n for a, n in enumerate(layers.shape(node.inputs[0])))
-        if layers.shape(node.outputs[0]) != kept:
-            node = layers.insert_after(node, "reshape", "_post_reshape", kept, shape=layers.shape(node.outputs[0]))
-        layers.put(replace(node, attributes=Attributes(keys)))
+        node = _keep_axes(layers, node, kept)
+        layers.replace(node, replace(node, attributes=Attributes(keys)))
 
 
 def _mean(x: Op | Value, name: str) -> Op:
@@ -147,66 +142,62 @@ def _mean(x: Op | Value, name: str) -> Op:
 _MEAN = _mean(X, "mean")
 _DIFFERENCE = op("sub", X, _MEAN, shared=True)
 _VARIANCE = _mean(op("square", _DIFFERENCE, shared=True), "variance")
-_ROOT = op("rsqrt", op("add", _VARIANCE, Number("epsilon"), shared=True), shared=True)
+_ROOT = op("rsqrt", op("add", _VARIANCE, Constant("epsilon"), shared=True), shared=True)
 
 
 def _scaled(root: Op) -> Op:
     """X * root + (beta - mean * root)."""
-    shift = op("sub", Number("beta", single=False), op("mul", _MEAN, root))
+    shift = op("sub", Constant("beta", single=False), op("mul", _MEAN, root))
     return op("add", op("mul", X, root), shift)
 
 
-_NORMS = (_scaled(_ROOT), _scaled(op("mul", _ROOT, Number("gamma", single=False), shared=True)))
+_NORMS = (_scaled(_ROOT), _scaled(op("mul", _ROOT, Constant("gamma", single=False), shared=True)))
 
 
-def layer_norms(layers: Layers) -> None:
+def recognize_layer_norms(layers: Layers) -> None:
     """(x - mean) / sqrt(variance + epsilon) * gamma + beta, written as a product and a sum: LayerNorm."""
     for pattern in _NORMS:
-        for node in list(layers.nodes.values()):
-            found = match(layers, node, pattern) if node.name in layers.nodes else None
-            if found is not None:
-                _normalised(layers, node, found)
-        layers.prune()
+        for place in find_matches(layers, pattern):
+            _become_layer_norm(layers, place)
+        layers.remove_dead()
 
 
-def _normalised(layers: Layers, node: Node, found: Match) -> None:
-    x, axes = found.values["x"], axes_of(found.nodes["mean"])
+def _become_layer_norm(layers: Layers, place: Match) -> None:
+    x, axes = place.values["x"], axes_of(place.nodes["mean"])
     shape = layers.shape(x)
     sizes = tuple(shape[a] for a in axes)
-    own = {"weights": found.numbers.get("gamma", np.ones(1, np.float32)), "biases": found.numbers["beta"]}
-    if axes_of(found.nodes["variance"]) != axes or axes != tuple(range(len(shape) - len(axes), len(shape))):
+    own = {"weights": place.constants.get("gamma", np.ones(1, np.float32)), "biases": place.constants["beta"]}
+    if axes_of(place.nodes["variance"]) != axes or axes != tuple(range(len(shape) - len(axes), len(shape))):
         return
     if any(data.size not in (1, int(np.prod(sizes))) for data in own.values()):
         return
     constants = {
         key: np.broadcast_to(data.reshape(-1), (int(np.prod(sizes)),)).reshape(sizes) for key, data in own.items()
     }
-    epsilon = float(f"{np.float32(found.number('epsilon')):.12f}")
-    layers.become(node, "layer_norm", (x,), {"axis": axes, "epsilon": epsilon}, constants)
+    epsilon = float(f"{np.float32(place.number('epsilon')):.12f}")
+    layers.become(place.root, "layer_norm", (x,), {"axis": axes, "epsilon": epsilon}, constants)
 
 
-def variances(layers: Layers) -> None:
+def recognize_variances(layers: Layers) -> None:
     """The mean of squared differences from the mean over the same axes: Reduce VARIANCE."""
-    for node in list(layers.nodes.values()):
-        found = match(layers, node, _VARIANCE)
-        if found and axes_of(found.nodes["mean"]) == axes_of(node):
-            keys = dict(node.attributes.items()) | {"method": "VARIANCE"}
-            layers.become(node, "reduce", (found.values["x"],), keys)
-    layers.prune()
+    for place in find_matches(layers, _VARIANCE):
+        if axes_of(place.nodes["mean"]) == axes_of(place.root):
+            layers.change(place.root, inputs=(place.values["x"],), method="VARIANCE")
+    layers.remove_dead()
 
 
-def moments(layers: Layers) -> None:
+def recognize_moments(layers: Layers) -> None:
     """Mean and variance of the same values over the same axes: Moments, named as the mean."""
-    for node in list(layers.nodes.values()):
-        if node.operator != "reduce" or node.attributes["method"] != "MEAN" or node.name not in layers.nodes:
+    for node in layers.nodes:
+        if node.operator != "reduce" or node.attributes["method"] != "MEAN" or node not in layers:
             continue
         twin = next((r for r in layers.readers(node.inputs[0]) if _is_variance(r, node)), None)
         if twin is None:
             continue
-        layers.remove(twin.name)
+        layers.remove(twin)
         keys: dict[str, Attribute] = {"axis": axes_of(node), "keepdims": node.attributes.boolean("keepdims")}
         layers.become(node, "moments", node.inputs, keys, outputs=(*node.outputs, *twin.outputs))
-    layers.prune()
+    layers.remove_dead()
 
 
 def _is_variance(reader: Node, mean: Node) -> bool:
@@ -215,24 +206,24 @@ def _is_variance(reader: Node, mean: Node) -> bool:
     return same_axes and reader.attributes["keepdims"] == mean.attributes["keepdims"]
 
 
-def softmaxes(layers: Layers) -> None:
+def recognize_softmaxes(layers: Layers) -> None:
     """exp(x) / sum(exp(x)): Softmax, named as the quotient."""
     pattern = op(
         "div",
         op("exp", X, name="exp", shared=True),
         op("reduce", op("exp", X, shared=True), name="sum", method="SUM", keepdims=True),
     )
-    for node in list(layers.nodes.values()):
-        found = match(layers, node, pattern)
-        if found and len(axes := axes_of(found.nodes["sum"])) == 1:
-            layers.become(node, "softmax", (found.values["x"],), {"axis": axes[0]})
-    layers.prune()
+    for place in find_matches(layers, pattern):
+        axes = axes_of(place.nodes["sum"])
+        if len(axes) == 1:
+            layers.become(place.root, "softmax", (place.values["x"],), {"axis": axes[0]})
+    layers.remove_dead()
 
 
-def same_differences(layers: Layers) -> None:
+def merge_equal_differences(layers: Layers) -> None:
     """Two differences of a value and its mean are one: the one that is squared, else the first."""
     seen: dict[tuple[int, ...], list[Node]] = {}
-    for node in layers.nodes.values():
+    for node in layers.nodes:
         mean = layers.writer(node.inputs[1]) if node.operator == "sub" else None
         if mean is not None and mean.operator == "reduce" and mean.inputs[0] == node.inputs[0]:
             seen.setdefault(node.inputs, []).append(node)
@@ -241,6 +232,6 @@ def same_differences(layers: Layers) -> None:
         kept = (*squared, *twins)[0]
         for node in twins:
             if node is not kept:
-                layers.remove(node.name)
+                layers.remove(node)
                 layers.redirect(node.outputs[0], kept.outputs[0])
-    layers.prune()
+    layers.remove_dead()

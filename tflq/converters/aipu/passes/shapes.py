@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable
 
 import numpy as np
 
 from tflq.converters.aipu.passes.layers import Layers
-from tflq.converters.aipu.passes.pattern import Value, match, op
 from tflq.converters.aipu.passes.transposes import perm_of
 from tflq.graph import Node
 from tflq.graph.attributes import Attribute
+from tflq.graph.rewriting import Value, find_matches, op
 
 X = Value("x")
 _ARITHMETIC = ("add", "sub", "mul", "div")
@@ -23,26 +23,23 @@ _OF_ONE = ("SUM", "MEAN", "MIN", "MAX", "PROD")
 """Methods that leave one number what it is."""
 
 
-def channel_shuffles(layers: Layers) -> None:
+def recognize_channel_shuffles(layers: Layers) -> None:
     """Reshape to groups, Transpose of the last two axes, Reshape back: ChannelShuffle, named as the last."""
     pattern = op("reshape", op("transpose", op("reshape", X, name="apart"), name="turn"))
-    for node in list(layers.nodes.values()):
-        found = match(layers, node, pattern) if node.name in layers.nodes else None
-        if found is None:
-            continue
-        x = found.values["x"]
-        shape, apart = layers.shape(x), layers.shape(found.nodes["apart"].outputs[0])
-        perm, rank = perm_of(found.nodes["turn"]), len(apart)
+    for place in find_matches(layers, pattern):
+        node, x = place.root, place.values["x"]
+        shape, apart = layers.shape(x), layers.shape(place.nodes["apart"].outputs[0])
+        perm, rank = perm_of(place.nodes["turn"]), len(apart)
         turned = (*range(rank - 2), rank - 1, rank - 2)
         is_alike = layers.shape(node.outputs[0]) == shape and len(shape) in (rank, rank - 1)
         if rank > 2 and perm == turned and is_alike and apart[-1] * apart[-2] == shape[-1]:
             layers.become(node, "channel_shuffle", (x,), {"group": apart[-2], "splits": 1})
-    layers.prune()
+    layers.remove_dead()
 
 
 def slice_single_indices(layers: Layers) -> None:
     """Gather of one index is Slice; where the axis goes, a Reshape follows."""
-    for node in list(layers.nodes.values()):
+    for node in layers.nodes:
         index = layers.constant(node.inputs[1]) if node.operator == "gather" else None
         if index is None or index.ndim > 1 or index.size != 1 or layers.constant(node.inputs[0]) is not None:
             continue
@@ -52,20 +49,22 @@ def slice_single_indices(layers: Layers) -> None:
         end = tuple(place + 1 if a == axis else n for a, n in enumerate(shape))
         if index.ndim == 0:
             single = tuple(1 if a == axis else n for a, n in enumerate(shape))
-            node = layers.insert_after(node, "reshape", "_post_reshape", single, shape=layers.shape(node.outputs[0]))
+            node = layers.insert_layer_after(
+                node, "reshape", "_post_reshape", single, shape=layers.shape(node.outputs[0])
+            )
         keys: dict[str, Attribute] = {"begin": begin, "end": end, "strides": (1,) * len(shape)}
         layers.become(node, "slice", node.inputs[:1], keys)
-    layers.prune()
+    layers.remove_dead()
 
 
 def lift_arithmetic(layers: Layers) -> None:
     """Sums and products with constants go in front of a Reshape or Transpose that nothing else reads."""
-    while sum(_lifted(layers, node) for node in list(layers.nodes.values()) if node.name in layers.nodes):
-        layers.prune()
+    while sum(_lifted(layers, node) for node in layers.nodes if node in layers):
+        layers.remove_dead()
 
 
 def _lifted(layers: Layers, name_of: Node) -> bool:
-    node = layers.nodes[name_of.name]
+    node = layers.node(name_of.name)
     if node.operator not in _ARITHMETIC:
         return False
     for place in (0, 1):
@@ -92,8 +91,7 @@ def _lifted(layers: Layers, name_of: Node) -> bool:
             assert writer is not None
             inputs[1 - place] = layers.add_constant_layer(f"{writer.name}_new_const", np.asarray(new))
         top = layers.reshaped(node.outputs[0], shape)
-        layers.put(replace(node, inputs=tuple(inputs), outputs=(top,)))
-        layers.put(replace(before, inputs=(top,), outputs=node.outputs))
+        _exchange(layers, before, node, inputs, top)
         return True
     return False
 
@@ -104,10 +102,10 @@ def _spreads(small: tuple[int, ...], shape: tuple[int, ...]) -> bool:
     return len(small) <= len(shape) and all(one in (1, many) for one, many in pairs)
 
 
-def rectify_before_reshape(layers: Layers) -> None:
+def lift_rectifiers(layers: Layers) -> None:
     """RELU and LEAKYRELU behind the Reshape of a linear layer go in front of it."""
     linear = ("fully_connected", "convolution", "depthwise_conv", "conv_transpose")
-    for node in list(layers.nodes.values()):
+    for node in layers.nodes:
         before = layers.writer(node.inputs[0]) if node.operator == "activation" else None
         if before is None or before.operator != "reshape" or node.attributes["method"] not in ("RELU", "LEAKYRELU"):
             continue
@@ -120,8 +118,13 @@ def _swap(layers: Layers, before: Node, node: Node) -> None:
     """Let a layer of one input, which keeps its shape, stand in front of the Reshape that it stood behind."""
     source = before.inputs[0]
     top = layers.reshaped(node.outputs[0], layers.shape(source))
-    layers.put(replace(node, inputs=(source, *node.inputs[1:]), outputs=(top,)))
-    layers.put(replace(before, inputs=(top,), outputs=node.outputs))
+    _exchange(layers, before, node, (source, *node.inputs[1:]), top)
+
+
+def _exchange(layers: Layers, before: Node, node: Node, inputs: Iterable[int], top: int) -> None:
+    """Let a layer read other tensors and write `top`, and the layer before it write the layer's result."""
+    layers.change(node, inputs=inputs, outputs=(top,))
+    layers.change(before, inputs=(top,), outputs=node.outputs)
 
 
 def sink_reshapes(layers: Layers) -> None:
@@ -130,13 +133,11 @@ def sink_reshapes(layers: Layers) -> None:
     Of two operands both must be such Reshapes of one shape, or one a constant. Slopes and limits are operands to the
     Parser's pass, which leaves those layers where they are (back_passes.py, sink_single_reshape).
     """
-    next_ones = [
-        node for node in layers.nodes.values() if any(_is_reshape(layers.writer(t)) for t in layers.operands(node))
-    ]
+    next_ones = [node for node in layers.nodes if any(_is_reshape(layers.writer(t)) for t in layers.operands(node))]
     for node in next_ones:
-        if node.name not in layers.nodes or node.operator not in _SAME_SHAPE or node.outputs[0] in layers.outputs:
+        if node not in layers or node.operator not in _SAME_SHAPE or layers.is_output(node.outputs[0]):
             continue
-        node = layers.nodes[node.name]
+        node = layers.node(node.name)
         method = node.attributes.get("method")
         if method == "PRELU" or (method in ("RELU6", "CLIP") and node.name not in layers.limits_of_pairs):
             continue
@@ -149,7 +150,7 @@ def sink_reshapes(layers: Layers) -> None:
                 elif node.operator == "eltwise":
                     _sink_pair(layers, node, place, before)
                 break
-    layers.prune()
+    layers.remove_dead()
 
 
 def _is_reshape(node: Node | None) -> bool:
@@ -171,19 +172,17 @@ def _sink_pair(layers: Layers, node: Node, place: int, before: Node) -> None:
         return
     inputs = (before.inputs[0], source) if place == 0 else (source, before.inputs[0])
     top = layers.reshaped(node.outputs[0], shape)
-    layers.put(replace(node, inputs=inputs, outputs=(top,)))
-    layers.put(replace(before, inputs=(top,), outputs=node.outputs))
+    _exchange(layers, before, node, inputs, top)
 
 
-def remove_unneeded(layers: Layers) -> None:
+def remove_identities(layers: Layers) -> None:
     """Layers that change nothing go."""
-    for node in list(layers.nodes.values()):
+    for node in layers.nodes:
         if len(layers.operands(node)) != 1 or len(node.outputs) != 1 or not _changes_nothing(layers, node):
             continue
         if layers.writer(node.inputs[0]) is not None:
-            layers.remove(node.name)
-            layers.redirect(node.outputs[0], node.inputs[0])
-    layers.prune()
+            layers.bypass(node)
+    layers.remove_dead()
 
 
 def _changes_nothing(layers: Layers, node: Node) -> bool:
@@ -206,14 +205,13 @@ def _changes_nothing(layers: Layers, node: Node) -> bool:
 
 def remove_single_reductions(layers: Layers) -> None:
     """A Reduce that is no output goes where all its axes have one element; of whatever method has no other result."""
-    for node in list(layers.nodes.values()):
-        if node.operator != "reduce" or node.attributes["method"] not in _OF_ONE or node.outputs[0] in layers.outputs:
+    for node in layers.nodes:
+        if node.operator != "reduce" or node.attributes["method"] not in _OF_ONE or layers.is_output(node.outputs[0]):
             continue
         shape, axes = layers.shape(node.inputs[0]), np.asarray(node.attributes["axis"]).reshape(-1)
         if layers.writer(node.inputs[0]) is not None and all(shape[int(a)] == 1 for a in axes):
-            layers.remove(node.name)
-            layers.redirect(node.outputs[0], node.inputs[0])
-    layers.prune()
+            layers.bypass(node)
+    layers.remove_dead()
 
 
 def merge_reshapes(layers: Layers) -> None:
@@ -221,16 +219,16 @@ def merge_reshapes(layers: Layers) -> None:
     changed = True
     while changed:
         changed = False
-        for node in list(layers.nodes.values()):
-            before = layers.writer(node.inputs[0]) if node.operator == "reshape" and node.name in layers.nodes else None
+        for node in layers.nodes:
+            before = layers.writer(node.inputs[0]) if node.operator == "reshape" and node in layers else None
             if before is None or before.operator != "reshape" or layers.uses(before.outputs[0]) != 1:
                 continue
             source = before.inputs[0]
-            layers.remove(before.name)
+            layers.remove(before)
             if layers.shape(source) == layers.shape(node.outputs[0]):
-                layers.remove(node.name)
+                layers.remove(node)
                 layers.redirect(node.outputs[0], source)
             else:
-                layers.put(replace(node, inputs=(source,)))
+                layers.change(node, inputs=(source,))
             changed = True
-        layers.prune()
+        layers.remove_dead()

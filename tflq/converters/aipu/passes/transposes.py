@@ -22,25 +22,25 @@ def merge_transposes(layers: Layers) -> None:
     changed = True
     while changed:
         changed = False
-        for node in list(layers.nodes.values()):
+        for node in layers.nodes:
             before = layers.writer(node.inputs[0]) if node.operator == "transpose" else None
             if before is not None and before.operator == "transpose":
                 perm = tuple(perm_of(before)[a] for a in perm_of(node))
                 layers.become(node, "transpose", before.inputs, {"perm": perm})
                 changed = True
-        layers.prune()
+        layers.remove_dead()
 
 
 def drop_transposes(layers: Layers) -> None:
     """A Transpose that only moves axes of size 1, in front of a Reshape that alone reads it, goes."""
-    for node in list(layers.nodes.values()):
+    for node in layers.nodes:
         before = layers.writer(node.inputs[0]) if node.operator == "reshape" else None
         if before is None or before.operator != "transpose" or layers.uses(before.outputs[0]) != 1:
             continue
         if _moves_ones(layers.shape(before.inputs[0]), perm_of(before)):
-            layers.remove(before.name)
-            layers.put(replace(node, inputs=before.inputs))
-    layers.prune()
+            layers.remove(before)
+            layers.change(node, inputs=before.inputs)
+    layers.remove_dead()
 
 
 def _moves_ones(shape: Sequence[int], perm: Sequence[int]) -> bool:
@@ -48,18 +48,18 @@ def _moves_ones(shape: Sequence[int], perm: Sequence[int]) -> bool:
     return all(a < b for a, b in pairwise(axis for axis in perm if shape[axis] != 1))
 
 
-def reshape_for_transpose(layers: Layers) -> None:
+def convert_transposes(layers: Layers) -> None:
     """A Transpose that only moves axes of size 1 is a Reshape."""
-    for node in list(layers.nodes.values()):
+    for node in layers.nodes:
         if node.operator == "transpose" and 1 in layers.shape(node.inputs[0]):
             shape = layers.shape(node.inputs[0])
             if _moves_ones(shape, perm_of(node)):
                 layers.become(node, "reshape", node.inputs, {"shape": layers.shape(node.outputs[0])})
 
 
-def transpose_for_reshape(layers: Layers) -> None:
+def convert_reshapes(layers: Layers) -> None:
     """A Reshape beside a Transpose that exchanges an axis with one of size 1 is a Transpose."""
-    for node in list(layers.nodes.values()):
+    for node in layers.nodes:
         reader = layers.only_reader(node.outputs[0]) if node.operator == "reshape" else None
         before = layers.writer(node.inputs[0]) if node.inputs else None
         if reader is None or before is None or "transpose" not in (reader.operator, before.operator):
@@ -79,11 +79,11 @@ def transpose_for_reshape(layers: Layers) -> None:
 
 def sink_transposes(layers: Layers) -> None:
     """A Transpose in front of a Reshape that only splits or joins axes that lay side by side goes behind it."""
-    for node in list(layers.nodes.values()):
+    for node in layers.nodes:
         before = layers.writer(node.inputs[0]) if node.operator == "reshape" else None
         if before is None or before.operator != "transpose" or layers.uses(node.outputs[0]) != 1:
             continue
-        if layers.uses(before.outputs[0]) == 1 and node.outputs[0] in layers.outputs:
+        if layers.uses(before.outputs[0]) == 1 and layers.is_output(node.outputs[0]):
             continue
         found = _sunk(layers.shape(before.inputs[0]), perm_of(before), layers.shape(node.outputs[0]))
         if found is None:
@@ -92,8 +92,8 @@ def sink_transposes(layers: Layers) -> None:
         top = layers.reshaped(before.inputs[0], shape)
         old = node.outputs[0]
         layers.become(node, "reshape", before.inputs, {"shape": shape}, outputs=(top,))
-        layers.add(node, f"{node.name}_post_trans", "transpose", (top,), old, perm=perm)
-    layers.prune()
+        layers.add_layer(node, f"{node.name}_post_trans", "transpose", (top,), old, perm=perm)
+    layers.remove_dead()
 
 
 def _groups(old: Sequence[int], new: Sequence[int]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
@@ -147,18 +147,18 @@ def _sunk(
     return (tuple(sizes), order) if tuple(sizes[a] for a in order) == new else None
 
 
-def transposes_into_products(layers: Layers) -> None:
+def fold_transposes(layers: Layers) -> None:
     """A Transpose of the last two axes in front of MatMul is its key trans_a or trans_b."""
-    for node in list(layers.nodes.values()):
+    for node in layers.nodes:
         if node.operator != "mat_mul":
             continue
         for place, key in enumerate(("trans_a", "trans_b")):
-            current = layers.nodes[node.name]
+            current = layers.node(node.name)
             before = layers.writer(current.inputs[place])
             rank = len(layers.shape(current.inputs[place]))
             turned = (*range(rank - 2), rank - 1, rank - 2)
             if before is not None and before.operator == "transpose" and perm_of(before) == turned:
-                inputs = tuple(before.inputs[0] if p == place else t for p, t in enumerate(current.inputs))
-                flipped = not current.attributes.boolean(key)
-                layers.put(replace(current, inputs=inputs, attributes=current.attributes.updated(**{key: flipped})))
-    layers.prune()
+                flipped = current.attributes.updated(**{key: not current.attributes.boolean(key)})
+                layers.replace(current, replace(current, attributes=flipped))
+                layers.set_input(current, place, before.inputs[0])
+    layers.remove_dead()
