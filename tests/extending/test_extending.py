@@ -120,27 +120,81 @@ def test_its_command(tflq) -> None:
 
 def test_refusals_name_the_page(tflq, tmp_path: Path) -> None:
     assert "docs/extending.md" in tflq("run", MODEL, "--target", "power-of-three", "-n", 1, "-o", "o.npz").refused()
-    assert "docs/extending.md" in tflq("run", with_mish(tmp_path), "-n", 1, "-o", "o.npz").refused()
+    assert "docs/extending.md" in tflq("run", with_custom(tmp_path, "Mish"), "-n", 1, "-o", "o.npz").refused()
 
 
-def with_mish(folder: Path) -> Path:
+def with_custom(folder: Path, code: str) -> Path:
     """Write a model of one custom operator."""
     b = GraphBuilder()
     x = b.input("x", (1, 4), DType.FLOAT32)
     graph = b.build([b.add("custom", [x], (1, 4), DType.FLOAT32)])
-    graph.nodes[0] = replace(graph.nodes[0], custom_code="Mish")
-    path = folder / "mish.tflite"
+    graph.nodes[0] = replace(graph.nodes[0], custom_code=code)
+    path = folder / f"{code}.tflite"
     tflite.write_model(Model([graph]), path)
     return path
 
 
 def test_a_custom_operator_from_a_file(tflq, tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.array([[[-1.0, 0.0, 1.0, 3.0]]], np.float32))
-    done = tflq("run", with_mish(tmp_path), "--kernels", PACKAGE / "mish.py", "--input", "x.npy", "-o", "out.npz")
+    done = tflq(
+        "run", with_custom(tmp_path, "Mish"), "--kernels", PACKAGE / "mish.py", "--input", "x.npy", "-o", "out.npz"
+    )
     assert done.status == 0, done.err
     with np.load(tmp_path / "out.npz") as arrays:
         (y,) = arrays.values()
     assert np.allclose(y, [[[-0.30340147, 0.0, 0.8650984, 2.9865]]], atol=1e-4)
+
+
+SQUARE_INPUT = np.array([[[-1.0, 0.0, 1.0, 3.0]], [[0.5, -2.0, 2.5, -0.25]]], np.float32)
+
+
+def run_on(tflq, model: Path, *arguments: object) -> np.ndarray:
+    """Return the output of a model for SQUARE_INPUT."""
+    np.save(model.parent / "x.npy", SQUARE_INPUT)
+    done = tflq("run", model, *arguments, "--input", "x.npy", "-o", "out.npz", "--force")
+    assert done.status == 0, done.err
+    with np.load(model.parent / "out.npz") as arrays:
+        (y,) = arrays.values()
+    return y
+
+
+def test_a_custom_operator_runs_in_float(tflq, tmp_path: Path) -> None:
+    assert run_on(tflq, with_custom(tmp_path, "Square2x")).tolist() == (2 * SQUARE_INPUT**2).tolist()
+
+
+def test_a_custom_operator_reaches_target_tflite(tflq, tmp_path: Path) -> None:
+    """Scales by hand: x in [-2, 3], y in [0, 18], 255 steps."""
+    model = with_custom(tmp_path, "Square2x")
+    y = run_on(tflq, model, "--target", "tflite", "--calibrate", "x.npy")
+    s_x, s_y = (float(np.float32(high / 255)) for high in (5, 18))
+    z_x, z_y = round(-128 + 2 / s_x), -128
+    codes = np.clip(np.round(SQUARE_INPUT / np.float32(s_x)) + z_x, -128, 127)
+    assert y.dtype == np.int8
+    assert y.tolist() == np.clip(np.rint((codes - z_x) ** 2 * (2 * s_x**2 / s_y)) + z_y, -128, 127).tolist()
+    assert tflq("convert", model, "--target", "tflite", "--calibrate", "x.npy", "-o", "out").status == 0
+    (node,) = tflite.read_model(str(tmp_path / "out" / "model.tflite")).main.nodes
+    assert (node.operator, node.custom_code) == ("custom", "Square2x")
+
+
+def test_a_custom_operator_reaches_target_nnie(tflq, tmp_path: Path) -> None:
+    """The built-in SQUARE quantizes its input in the same way; a factor of 2 is exact in float32."""
+    b = GraphBuilder()
+    x = b.input("x", (1, 4), DType.FLOAT32)
+    tflite.write_model(Model([b.build([b.add("square", [x], (1, 4), DType.FLOAT32)])]), tmp_path / "square.tflite")
+    nnie = ("--target", "nnie", "--calibrate", "x.npy")
+    model = with_custom(tmp_path, "Square2x")
+    y = run_on(tflq, model, *nnie)
+    assert y.tolist() == (2 * run_on(tflq, tmp_path / "square.tflite", *nnie)).tolist()
+    assert y.tolist() != (2 * SQUARE_INPUT**2).tolist()
+    assert tflq("convert", model, *nnie, "-o", "out").status == 0
+    text = (tmp_path / "out" / "Square2x.prototxt").read_text()
+    assert 'type: "Power"' in text
+    assert "scale: 1.4142135381698608" in text
+
+
+def test_a_target_without_a_rule_refuses_a_custom_operator(tflq, tmp_path: Path) -> None:
+    refusal = tflq("convert", with_custom(tmp_path, "Square2x"), "--target", "aipu", "-n", 1, "-o", "out").refused()
+    assert "custom operator 'Square2x' has no mapping" in refusal
 
 
 def test_a_file_that_fails_is_refused_in_a_line(tflq, tmp_path: Path) -> None:

@@ -95,8 +95,8 @@ def compare_emitted(execution: Execution, content: bytes, samples: Samples, orac
     return EmittedDifference(oracle.identity, samples.count, found, tuple(graph.outputs))
 
 
-_OPERATOR_UNKNOWN = "Didn't find op for builtin opcode"
-"""TFLite's words where its reference kernels lack a version of an operator that others have."""
+_OPERATOR_UNKNOWN = ("Didn't find op for builtin opcode", "Encountered unresolved custom op")
+"""Messages of TFLite if its kernels lack a version of an operator, or a custom operator."""
 
 
 def check_emitted(
@@ -116,7 +116,7 @@ def check_emitted(
         with Oracle() as oracle:
             return compare_emitted(execution, content, samples, oracle)
     except OracleRefused as error:
-        if _OPERATOR_UNKNOWN in str(error):
+        if any(words in str(error) for words in _OPERATOR_UNKNOWN):
             return str(error)
         raise UnsupportedError(f"TFLite does not take the .tflite that would be written: {error}") from None
     except (MissingExtraError, OracleError) as error:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tflq.converters.nnie.caffe.network import caffe_network
+from tflq.converters.nnie.caffe.network import caffe_network, rule_of
 from tflq.converters.nnie.rewrites import fold_scales, origin, pad_by_filters, rejoin
 from tflq.converters.passes.patterns import computed_inputs
 from tflq.converters.passes.requirements import float_network
@@ -29,6 +29,12 @@ ASSUMED = (
 """Operators of whose layers no text says how NNIE quantises them; ADD and MUL by a constant are such, too."""
 QUANTISING = tuple(dict.fromkeys((*WEIGHTED, *POOLS, "add", "mul", "concatenation", *ASSUMED)))
 """Operators whose inputs become quantized values, all with one z."""
+
+
+def is_quantizing(node: Node) -> bool:
+    """Whether the inputs of a node become logarithmic quantized values."""
+    rule = rule_of(node)
+    return rule.quantizes if rule else node.operator in QUANTISING
 
 
 def layer_inputs(graph: Graph, node: Node) -> tuple[int, ...]:
@@ -98,7 +104,7 @@ _MOVING = ("max_pool_2d", "reshape", "squeeze", "expand_dims", "resize_nearest_n
 
 def _dimensions(graph: Graph, node: Node) -> str:
     largest = limits().dimension
-    for t in (*node.inputs[: 1 if node.operator in QUANTISING else None], *node.outputs):
+    for t in (*node.inputs[: 1 if is_quantizing(node) else None], *node.outputs):
         shape = graph.tensors[t].shape if t != ABSENT else ()
         if shape and max(shape) > largest:
             return f"tensor '{graph.tensors[t].name}' has shape {shape}; NNIE takes axes up to {largest}: cut it up"

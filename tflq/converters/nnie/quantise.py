@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tflq.converters.nnie.check import (
-    QUANTISING,
     WEIGHTED,
     is_assumed,
+    is_quantizing,
     is_relu_enough,
     layer_inputs,
     prepared,
@@ -64,7 +64,7 @@ def quantise_graph(graph: Graph, settings: Settings) -> Graph:
 
 
 def _require_ranges(graph: Graph) -> None:
-    needed = dict.fromkeys(t for node in graph.nodes if node.operator in QUANTISING for t in layer_inputs(graph, node))
+    needed = dict.fromkeys(t for node in graph.nodes if is_quantizing(node) for t in layer_inputs(graph, node))
     missing = [graph.tensors[t].name for t in needed if graph.tensors[t].range is None]
     way_out = (
         "calibrate the model on samples (--calibrate), give a file of ranges (--ranges), or convert a model that is "
@@ -80,7 +80,7 @@ def _layer(graph: Graph, node: Node, options: LayerOptions, readers: Mapping[int
     if operator == "relu6" and is_relu_enough(graph, node.outputs[0], readers):
         operator = "relu"
     attributes = attributes.updated(**{name: getattr(options, name) for name in MAPPER_KEYS})
-    if node.operator not in QUANTISING:
+    if not is_quantizing(node):
         is_float = any(graph.tensors[t].dtype.is_floating for t in (*node.inputs, *node.outputs) if t != ABSENT)
         return replace(node, operator=operator, arithmetic="float" if is_float else "tflite", attributes=attributes)
     scheme = scheme_of(options.bits)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tflq.converters.passes.patterns import fused_activation
 from tflq.converters.tflite_quantiser.options import LayerOptions
-from tflq.converters.tflite_quantiser.rules import FUSED, HYBRID, INTEGER_KINDS, LEFT_IN_FLOAT, RULES, Rule
+from tflq.converters.tflite_quantiser.rules import FUSED, HYBRID, INTEGER_KINDS, LEFT_IN_FLOAT, Rule, rule_of
 from tflq.graph import ABSENT, DType, Graph, Node, Tensor
 from tflq.graph.operators import LINEAR_OPERATORS
 
@@ -52,7 +52,7 @@ def _choose(graph: Graph, node: Node, options: LayerOptions) -> Choice:
 
 def _why_weights(graph: Graph, node: Node, options: LayerOptions) -> str:
     """Return why weights cannot be int8; empty for operators without weights that do not need any."""
-    rule, kind = RULES.get(node.operator, Rule()), options.kind
+    rule, kind = rule_of(node) or Rule(), options.kind
     if kind == "float16":
         return "" if float_constants(graph, node) else "no constants"
     if rule.filter is None:
@@ -74,7 +74,7 @@ def _why_bits(node: Node, options: LayerOptions) -> str:
     """Return why weights cannot have the bits that are asked for; empty for operators without weights."""
     if options.kind == "float16":
         return ""
-    has_weights = RULES.get(node.operator, Rule()).filter is not None
+    has_weights = (rule_of(node) or Rule()).filter is not None
     if not has_weights or options.weight_bits == 8 or node.operator in NARROW.get(options.kind, ()):
         return ""
     return f"no {options.kind} kernel with weights of {options.weight_bits} bits"
@@ -98,7 +98,7 @@ NARROW = {
 def _why_integer(operands: list[Tensor], node: Node, kind: str) -> str:
     if kind not in INTEGER_KINDS:
         return ""
-    rule = RULES.get(node.operator)
+    rule = rule_of(node)
     if rule is None or kind not in rule.kinds:
         return LEFT_IN_FLOAT.get(node.operator, f"no {kind} kernel")
     fused = fused_activation(node)

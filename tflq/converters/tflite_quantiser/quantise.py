@@ -15,7 +15,7 @@ from tflq.converters.tflite_quantiser.constants import Constants, type_of
 from tflq.converters.tflite_quantiser.options import LayerOptions
 from tflq.converters.tflite_quantiser.prepare import Prepared, prepare
 from tflq.converters.tflite_quantiser.recipes.quantise import quantise_by_recipe
-from tflq.converters.tflite_quantiser.rules import RULES, VERSIONS
+from tflq.converters.tflite_quantiser.rules import VERSIONS, rule_of
 from tflq.converters.tflite_quantiser.scales import (
     Scales,
     activation_inputs,
@@ -109,7 +109,8 @@ class _Writer:
             self.graph.tensors[t] = changed
 
     def _integer(self, node: Node, choice: Choice) -> None:
-        source, rule = self.prepared.graph, RULES[node.operator]
+        source, rule = self.prepared.graph, rule_of(node)
+        assert rule is not None
         outputs = activation_outputs(source, node)
         inputs = list(node.inputs)
         for position, t in activation_inputs(source, node):
@@ -147,10 +148,11 @@ class _Writer:
             halves = {t: self._halved(t) for t in float_constants(self.prepared.graph, node)}
             inputs = [halves.get(t, t) for t in inputs]
         if choice.kind in ("weights", "hybrid"):
-            rule = RULES[node.operator].filter
+            rule = rule_of(node)
             assert rule is not None
-            found = self.constants.weights(node, rule, "int8", self.options.layers[node.name], 0.0)
-            inputs[rule.weights] = self._dequantised(found) if choice.kind == "weights" else found
+            assert rule.filter is not None
+            weights = self.constants.weights(node, rule.filter, "int8", self.options.layers[node.name], 0.0)
+            inputs[rule.filter.weights] = self._dequantised(weights) if choice.kind == "weights" else weights
         self._append(node, inputs, choice)
 
     def _halved(self, t: int) -> int:

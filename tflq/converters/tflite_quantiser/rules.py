@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from tflq.converters.mappings import find_rule
+from tflq.graph import Node
 from tflq.graph.operators import LINEAR_OPERATORS, RESHAPES
 
 INT8 = "int8"
@@ -115,6 +117,12 @@ VERSIONS: dict[str, dict[str, int]] = {
     "dequantize": {INT8: 2, INT16: 3},
 }
 """Lowest version of an operator that takes a kind, as TFLite's tools/versioning/op_version.cc counts; else 1."""
+
+
+def rule_of(node: Node) -> Rule | None:
+    """Return the rule of a node's operator, of tflq or of another package; None if it has no integer kernel."""
+    return RULES.get(node.operator) or find_rule("tflite", node, Rule)
+
 
 SPECIFICATION: dict[str, object] = {
     "activations": {INT8: "int8, any zero point", INT16: "int16, zero point 0"},

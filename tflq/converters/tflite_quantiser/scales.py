@@ -16,7 +16,7 @@ from tflq.converters.passes.requirements import refuse_missing_ranges
 from tflq.converters.passes.rewrite import channel_maxima
 from tflq.converters.tflite_quantiser.choose_kinds import Choice
 from tflq.converters.tflite_quantiser.prepare import Prepared
-from tflq.converters.tflite_quantiser.rules import RULES
+from tflq.converters.tflite_quantiser.rules import Rule, rule_of
 from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Affine, Array, DType, Graph, Node
 from tflq.interpreter.numerics.fixed_point import round_half_away
@@ -171,8 +171,8 @@ Key = tuple[int, str]
 
 def activation_inputs(graph: Graph, node: Node) -> Iterator[tuple[int, int]]:
     """Yield (position, tensor) of the real-valued inputs that are neither weights nor bias."""
-    found = RULES[node.operator].filter if node.operator in RULES else None
-    special = () if found is None else (found.weights, found.bias)
+    rule = rule_of(node)
+    special = (rule.filter.weights, rule.filter.bias) if rule and rule.filter else ()
     for position, t in enumerate(node.inputs):
         if t != ABSENT and position not in special and graph.tensors[t].dtype is DType.FLOAT32:
             yield position, t
@@ -289,13 +289,13 @@ def choose_scales(prepared: Prepared, choices: Sequence[Choice], symmetric: bool
     """
     graph, scales = prepared.graph, Scales(prepared, symmetric)
     chosen = [(node, choice.kind) for node, choice in zip(graph.nodes, choices, strict=True) if choice.is_integer]
-    for node, kind in chosen:
-        for t in activation_outputs(graph, node):
-            if kind in RULES[node.operator].fixed:
-                scales.fix(t, kind, *RULES[node.operator].fixed[kind])
+    rules = [rule_of(node) or Rule() for node, _ in chosen]
+    for (node, kind), rule in zip(chosen, rules, strict=True):
+        for t in activation_outputs(graph, node) if kind in rule.fixed else ():
+            scales.fix(t, kind, *rule.fixed[kind])
     readers = graph.consumers()
-    for node, kind in chosen:
-        if RULES[node.operator].same:
+    for (node, kind), rule in zip(chosen, rules, strict=True):
+        if rule.same:
             _bind(scales, node, kind, readers)
     _require_ranges(scales, chosen)
     return scales

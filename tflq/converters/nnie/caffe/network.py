@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 
+from tflq.converters.mappings import find_rule
 from tflq.converters.nnie.caffe import elementwise, moves, windows
 from tflq.converters.nnie.caffe.layer import RECTIFIERS, CaffeLayer, Site, image_of
 from tflq.converters.onnx.model import plain_name
@@ -53,6 +54,26 @@ _BUILDERS: dict[str, Callable[[Site], list[CaffeLayer]]] = {
     "transpose": moves.transpose,
     "transpose_conv": windows.deconvolution,
 }
+
+
+@dataclass(frozen=True)
+class LayerRule:
+    """How an operator of another package becomes layers.
+
+    Attributes:
+        build: Returns the Caffe layers of a node.
+        quantizes: Whether the inputs become logarithmic quantized values, for a kernel of arithmetic `nnie`.
+    """
+
+    build: Callable[[Site], list[CaffeLayer]]
+    quantizes: bool = False
+
+
+def rule_of(node: Node) -> LayerRule | None:
+    """Return the rule that another package has for a node; None if there is none."""
+    return None if node.operator in _BUILDERS else find_rule("nnie", node, LayerRule)
+
+
 _ON_ROWS = (*RECTIFIERS, "abs", "elu", "exp", "leaky_relu", "logistic", "neg", "pow", "rsqrt", "sqrt", "square", "tanh")
 """Operators whose layers take a blob of 2 axes as they take one of 4."""
 
@@ -133,7 +154,8 @@ class _Walk:
         self.layer_names[node.name] = name + suffix
         for number, t in enumerate(node.outputs):
             self.blobs[t] = name if number == 0 else f"{name}_{number}"
-        if node.operator not in _BUILDERS:
+        rule = rule_of(node)
+        if rule is None and node.operator not in _BUILDERS:
             raise UnsupportedError(no_mapping(node, "no layer of Caffe 1.0 in NNIE's package"))
         computed = tuple(t for t in node.inputs if t != ABSENT and not self.graph.tensors[t].is_constant)
         if not computed:
@@ -146,7 +168,7 @@ class _Walk:
             computed = (self.source[computed[0]], *computed[1:])
         bottoms = tuple(self.blobs[t] for t in computed)
         site = Site(self.graph, node, name + suffix, bottoms, computed, self.blobs[node.outputs[0]], self.batch)
-        made = _BUILDERS[node.operator](site)
+        made = rule.build(site) if rule else _BUILDERS[node.operator](site)
         self.layers += self._with_own_names(made, {site.name, *(self.blobs[t] for t in node.outputs)})
         if made[0].type == "InnerProduct" or all(t in self.rows for t in computed):
             self.rows.update(node.outputs)

@@ -27,7 +27,7 @@ from tflq.interpreter.kernels.nnie.logarithm import (
     true_form,
     z_of,
 )
-from tflq.interpreter.registry import Kernel, kernel
+from tflq.interpreter.registry import Kernel, kernel, kernel_name
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def _inputs(node: Node, where: str) -> InputQuantiser:
 def _lower(node: Node, operands: Operands) -> Quantised:
     """Quantise all computed float inputs; raises as the float kernel."""
     computed = [t is not None and not t.is_constant and t.dtype is DType.FLOAT32 for t in operands.inputs]
-    inner = kernel("float", node.operator).lower(node, operands)
+    inner = kernel("float", kernel_name(node)).lower(node, operands)
     return Quantised(_inputs(node, operands.where), inner, tuple(computed))
 
 
@@ -144,7 +144,9 @@ def _run(operator: str, params: Quantised, arrays: tuple[Array | None, ...]) -> 
     return kernel("float", operator).run(params.inner, *seen)
 
 
-def _row(operator: str) -> Kernel:
+def logarithmic_kernel(operator: str) -> Kernel:
+    """Return a kernel that runs the operator's float kernel on dequantized logarithmic values."""
+
     def run(params: Quantised, *arrays: Array) -> tuple[Array, ...]:
         return _run(operator, params, arrays)
 
@@ -175,6 +177,6 @@ OPERATORS = """
 WEIGHTED = {"conv_2d": 0, "depthwise_conv_2d": 0, "fully_connected": 0, "transpose_conv": 2}
 """Operator -> position of the data."""
 KERNELS = {
-    **{operator: _row(operator) for operator in OPERATORS.split()},
+    **{operator: logarithmic_kernel(operator) for operator in OPERATORS.split()},
     **{operator: _weighted_row(operator, position) for operator, position in WEIGHTED.items()},
 }
