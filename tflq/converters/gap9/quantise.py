@@ -25,7 +25,6 @@ from tflq.converters.gap9.passes.separate_activations import remove_idle_rectifi
 from tflq.converters.gap9.passes.slices import split_slices
 from tflq.converters.gap9.types.plan import choose_types
 from tflq.converters.gap9.units import fuse
-from tflq.converters.passes import Pass, run_passes
 from tflq.converters.passes.conversions import remove_conversions
 from tflq.converters.passes.merge_equal import merge_equal
 from tflq.converters.passes.requirements import refuse
@@ -33,6 +32,7 @@ from tflq.converters.passes.rewrite import with_attributes
 from tflq.converters.passes.take_in import fold_pad
 from tflq.converters.settings import Settings
 from tflq.graph import Graph, Tensor, pruned, validate
+from tflq.graph.rewriting import GraphEditor, Pass, graph_pass, rewrite_graph
 
 ARITHMETIC = "gap9"
 
@@ -46,7 +46,7 @@ def quantise_graph(graph: Graph, settings: Settings) -> Graph:
     """
     options = layer_options(graph, settings)
     refuse(problems_of(graph, options))
-    result = run_passes(graph, _passes(options, _positive_inputs(graph)))
+    result = rewrite_graph(graph, _passes(options, _positive_inputs(graph)), owner="gap9")
     validate(result, "gap9 graph")
     return result
 
@@ -59,44 +59,108 @@ def _positive_inputs(graph: Graph) -> frozenset[int]:
     return known | (samples.positive if samples is not None else frozenset())
 
 
-def _passes(options: dict[str, LayerOptions], positive: frozenset[int]) -> tuple[Pass, ...]:
+def _passes(options: dict[str, LayerOptions], positive: frozenset[int]) -> tuple[Pass[GraphEditor], ...]:
     return (
-        Pass(_without_conversions, "types are chosen anew; nodes come back only where two of them meet"),
-        Pass(state_ranges, "every type follows from a real range"),
-        Pass(lambda graph: find_columns(graph, options, positive), "NNTool's loader searches before anything is fused"),
-        Pass(fold_pad, "NE16 and the cluster's convolutions pad by themselves"),
-        Pass(
+        graph_pass(
+            "remove_conversions",
+            _without_conversions,
+            "types are chosen anew; nodes come back only where two of them meet",
+        ),
+        graph_pass("state_ranges", state_ranges, "every type follows from a real range"),
+        graph_pass(
+            "find_columns",
+            lambda graph: find_columns(graph, options, positive),
+            "NNTool's loader searches before anything is fused",
+        ),
+        graph_pass("fold_pad", fold_pad, "NE16 and the cluster's convolutions pad by themselves"),
+        graph_pass(
+            "merge_equal",
             lambda graph: merge_equal(graph, ("add", "mul", "minimum", "maximum")),
             "several pads of one tensor have become the same convolution input, and NNTool makes equal nodes once",
         ),
-        Pass(remove_undone_reshapes, "nothing may stand between a convolution and its pool"),
-        Pass(lambda graph: separate_activations(graph, options), "NNTool moves and fuses activations as nodes"),
-        Pass(name_global_pools, "a pool over the whole map with stride 1 is a mean or a maximum"),
-        Pass(lambda graph: find_hard_sigmoids(graph, options), "a filter takes it along as one activation"),
-        Pass(
+        graph_pass(
+            "remove_undone_reshapes", remove_undone_reshapes, "nothing may stand between a convolution and its pool"
+        ),
+        graph_pass(
+            "separate_activations",
+            lambda graph: separate_activations(graph, options),
+            "NNTool moves and fuses activations as nodes",
+        ),
+        graph_pass(
+            "name_global_pools", name_global_pools, "a pool over the whole map with stride 1 is a mean or a maximum"
+        ),
+        graph_pass(
+            "find_hard_sigmoids",
+            lambda graph: find_hard_sigmoids(graph, options),
+            "a filter takes it along as one activation",
+        ),
+        graph_pass(
+            "take_in_biases",
             lambda graph: take_in_biases(graph, options),
             "NNTool's importer adds a constant behind a filter to its bias",
         ),
-        Pass(lambda graph: split_slices(graph, options), "the piece that nobody reads decides types, too"),
-        Pass(
+        graph_pass(
+            "split_slices", lambda graph: split_slices(graph, options), "the piece that nobody reads decides types, too"
+        ),
+        graph_pass(
+            "remove_idle_rectifiers",
             lambda graph: _without_idle_rectifiers(graph, options, positive),
             "a ReLU behind what is not negative would break a fusion for nothing",
         ),
-        Pass(raise_activations, "so that a layer takes its activation with it; a pool keeps its own"),
-        Pass(raise_pools, "a convolution takes a pool into its fusion only directly behind it"),
-        Pass(lambda graph: cut_kernels(graph, options), "engines and scales of weights follow the cut kernel"),
-        Pass(lambda graph: fuse(graph, options), "generators take convolution, pool and activation together"),
-        Pass(lambda graph: merge_convolutions(graph, options), "parallel convolutions load their input once"),
-        Pass(lambda graph: match_expressions(graph, options), "element-wise operators are compiled together"),
-        Pass(lambda graph: choose_engines(graph, options), "types depend on who computes"),
-        Pass(lambda graph: _typed(graph, options, positive), "docs/gap9.md, 8"),
-        Pass(lambda graph: refuse_asked_hard_sigmoids(graph, options), "what NNTool fails on is named"),
-        Pass(lambda graph: requantise_constants(graph, options), "weights and biases follow the types"),
-        Pass(lambda graph: _arrange_columns(graph, options), "docs/gap9.md, 17.15"),
-        Pass(lambda graph: requantise_recurrent(graph, options), "docs/gap9.md, 13"),
-        Pass(arrange_layout, "global means read channels first"),
-        Pass(pruned, "constants of the file that were replaced"),
-        Pass(_without_file_facts, "the target's graph knows no .tflite"),
+        graph_pass(
+            "raise_activations", raise_activations, "so that a layer takes its activation with it; a pool keeps its own"
+        ),
+        graph_pass("raise_pools", raise_pools, "a convolution takes a pool into its fusion only directly behind it"),
+        graph_pass(
+            "cut_kernels",
+            lambda graph: cut_kernels(graph, options),
+            "engines and scales of weights follow the cut kernel",
+        ),
+        graph_pass(
+            "fuse", lambda graph: fuse(graph, options), "generators take convolution, pool and activation together"
+        ),
+        graph_pass(
+            "merge_convolutions",
+            lambda graph: merge_convolutions(graph, options),
+            "parallel convolutions load their input once",
+        ),
+        graph_pass(
+            "match_expressions",
+            lambda graph: match_expressions(graph, options),
+            "element-wise operators are compiled together",
+        ),
+        graph_pass("choose_engines", lambda graph: choose_engines(graph, options), "types depend on who computes"),
+        graph_pass(
+            "choose_types",
+            lambda graph: _typed(graph, options, positive),
+            "types follow from ranges and readers",
+            "docs/gap9.md, 8",
+        ),
+        graph_pass(
+            "refuse_asked_hard_sigmoids",
+            lambda graph: refuse_asked_hard_sigmoids(graph, options),
+            "what NNTool fails on is named",
+        ),
+        graph_pass(
+            "requantise_constants",
+            lambda graph: requantise_constants(graph, options),
+            "weights and biases follow the types",
+        ),
+        graph_pass(
+            "arrange_columns",
+            lambda graph: _arrange_columns(graph, options),
+            "NNTool moves its transposes",
+            "docs/gap9.md, 17.15",
+        ),
+        graph_pass(
+            "requantise_recurrent",
+            lambda graph: requantise_recurrent(graph, options),
+            "the tables of a cell follow the types",
+            "docs/gap9.md, 13",
+        ),
+        graph_pass("arrange_layout", arrange_layout, "global means read channels first"),
+        graph_pass("remove_unused", pruned, "constants of the file that were replaced"),
+        graph_pass("remove_file_facts", _without_file_facts, "the target's graph knows no .tflite"),
     )
 
 

@@ -10,13 +10,13 @@ from tflq.converters.openvino.passes import ARITHMETIC, FILTERS, LINEAR, PAIRS, 
 from tflq.converters.openvino.passes.propagate import codes_at_inputs, codes_at_outputs, propagate, split
 from tflq.converters.openvino.passes.ranges import is_on_codes, rules_of
 from tflq.converters.openvino.passes.weights import insert, weight_codes
-from tflq.converters.passes import Pass, run_passes
 from tflq.converters.passes.batch import twice_the_batch
 from tflq.converters.passes.requirements import float_network, refuse
 from tflq.converters.passes.take_in import fuse_activations
 from tflq.converters.settings import Options, Settings
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import ABSENT, Affine, FakeQuantize, Graph, Node, pruned, validate
+from tflq.graph.rewriting import graph_pass, rewrite_graph
 from tflq.interpreter.kernels.openvino.levels import CODES, rule_of
 from tflq.interpreter.registry import has_kernel
 from tflq.schemas.openvino import int8_levels
@@ -67,15 +67,18 @@ def quantise_graph(graph: Graph, settings: Settings) -> Graph:
 def finished(graph: Graph, options: Options[LayerOptions]) -> Graph:
     """Return a graph with FakeQuantize nodes as integers: split, propagated, requantised, described."""
     passes = [
-        Pass(_fused, "FakeQuantize follows the rectifier, not the sum"),
-        Pass(split, "FakeQuantize(x) = Dequantize(Quantize(x))"),
-        Pass(propagate, "the plug-in computes a layer in int8 only if quantized values go in"),
+        graph_pass("fuse_activations", _fused, "FakeQuantize follows the rectifier, not the sum"),
+        graph_pass("split_fake_quantize", split, "FakeQuantize(x) = Dequantize(Quantize(x))"),
+        graph_pass("propagate", propagate, "the plug-in computes a layer in int8 only if quantized values go in"),
     ]
     if options.whole.input == INT8:
-        passes.append(Pass(codes_at_inputs, "input=int8: the network takes quantized values"))
+        passes.append(graph_pass("quantize_inputs", codes_at_inputs, "input=int8: the network takes quantized values"))
     if options.whole.output == INT8:
-        passes.append(Pass(codes_at_outputs, "output=int8: the network returns quantized values"))
-    result = run_passes(graph, (*passes, Pass(pruned, "Quantize and Dequantize that are passed by")))
+        passes.append(
+            graph_pass("quantize_outputs", codes_at_outputs, "output=int8: the network returns quantized values")
+        )
+    passes.append(graph_pass("remove_unused", pruned, "Quantize and Dequantize without a reader"))
+    result = rewrite_graph(graph, passes, owner="openvino")
     result.nodes = [_described(result, _placed(result, node)) for node in result.nodes]
     validate(result, "openvino graph")
     return result
