@@ -14,7 +14,8 @@ from tests.support.tracked import ROOT
 from tflq.converters.aipu.descriptor import Row
 from tflq.converters.aipu.operators import DOCS, OPERATORS
 from tflq.converters.aipu.operators import SOURCES as TRANSLATED
-from tflq.interpreter.kernels.aipu import ARITHMETIC, activation
+from tflq.interpreter.kernels.aipu import activation
+from tflq.interpreter.kernels.aipu.operators import ARITHMETIC
 
 PAGE = (ROOT / "docs" / "aipu.md").read_text(encoding="utf-8")
 SECTION = PAGE.partition("## 5 Operators")[2].partition("\n## 6 ")[0]
