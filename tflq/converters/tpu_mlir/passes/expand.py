@@ -13,9 +13,10 @@ import numpy as np
 
 from tflq.converters.passes.conversions import widen_halves
 from tflq.converters.passes.patterns import constant_operand, fused_activation, only_reader
-from tflq.converters.passes.rewrite import constant, without_nodes
+from tflq.converters.passes.rewrite import constant
 from tflq.converters.tpu_mlir.passes.recognise import recognise_layer_normalization, recognise_prelu
 from tflq.graph import Attributes, DType, Graph, Node, Range
+from tflq.graph.rewriting import GraphEditor, Pass, graph_pass, rewrite_graph
 
 Bounds = tuple[float, float]
 
@@ -62,36 +63,22 @@ class _Expansion:
 
 def expand(graph: Graph) -> Graph:
     """Return the graph with one node for each that TPU-MLIR has; tensors keep their numbers, nodes their names."""
-    graph = recognise_layer_normalization(recognise_prelu(_constants_behind(_read(widen_halves(graph)))))
+    return rewrite_graph(graph, _PASSES, owner="tpu-mlir-expand")
+
+
+def _put_constants_behind(editor: GraphEditor) -> None:
+    """Make constants second operands where the order does not count."""
+    for node in editor.nodes:
+        if node.operator in ("add", "mul", "maximum", "minimum") and constant_operand(editor, node) == 0:
+            editor.change(node, inputs=node.inputs[::-1])
+
+
+def _expand_operators(graph: Graph) -> Graph:
     result = replace(graph.copy(), nodes=[])
     for node in graph.nodes:
         rule = _RULES.get(node.operator)
         if rule is None or not rule(_Expansion(result, graph, node)):
             result.nodes.append(node)
-    return result
-
-
-def _read(graph: Graph) -> Graph:
-    """Return the graph without nodes that nobody reads: TPU-MLIR drops them before it counts readers."""
-    needed, gone = set(graph.outputs), set[int]()
-    for index, node in reversed([*enumerate(graph.nodes)]):
-        if needed.intersection(node.outputs) or not node.outputs:
-            needed.update(node.inputs)
-        else:
-            gone.add(index)
-    return without_nodes(graph, gone)
-
-
-def _constants_behind(graph: Graph) -> Graph:
-    """Return the graph with constants as second operands where the order does not count.
-
-    TPU-MLIR does so itself with sums and products, and lists multipliers in that order. A number in front of a maximum
-    or minimum it takes for a constant of several numbers, which it does not quantise.
-    """
-    result = graph.copy()
-    for index, node in enumerate(graph.nodes):
-        if node.operator in ("add", "mul", "maximum", "minimum") and constant_operand(graph, node) == 0:
-            result.nodes[index] = replace(node, inputs=node.inputs[::-1])
     return result
 
 
@@ -246,3 +233,18 @@ _RULES: dict[str, Callable[[_Expansion], bool]] = {
     "square": _square,
     "squared_difference": _squared_difference,
 }
+
+_PASSES = (
+    graph_pass("widen_halves", widen_halves, "weights of float16 are exact in float32"),
+    Pass("remove_unread", GraphEditor.remove_dead, "TPU-MLIR drops unread nodes before it counts readers"),
+    Pass(
+        "put_constants_behind",
+        _put_constants_behind,
+        "TPU-MLIR does so with sums and products, and does not quantize a number in front of a maximum or minimum",
+    ),
+    Pass("recognise_prelu", recognise_prelu, "TPU-MLIR loses the inner rectifier of a PRELU in parts"),
+    Pass(
+        "recognise_layer_normalization", recognise_layer_normalization, "TPU-MLIR has layer normalization as one node"
+    ),
+    graph_pass("expand_operators", _expand_operators, "each node of TPU-MLIR writes one tensor with a range"),
+)
