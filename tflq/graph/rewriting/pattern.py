@@ -148,7 +148,7 @@ class Match:
         return float(np.asarray(self.constants[name]).item())
 
     def is_closed(self, editor: GraphEditor) -> bool:
-        """Return True if nothing outside the match reads a result of its inner nodes."""
+        """Return True if the results of its inner nodes have no readers outside the match."""
         names = {self.root.name, *(node.name for node in self.inner)}
         inside = {t for node in self.inner for t in node.outputs}
         return not any(editor.is_output(t) or any(r.name not in names for r in editor.readers(t)) for t in inside)

@@ -50,12 +50,12 @@ _BIASED = op("reshape", op("add", _RESHAPED, Constant("c", single=False), name="
 
 
 def fuse_silu(editor: GraphEditor) -> None:
-    """Replace x * logistic(x) by one operator `silu`, where nothing else reads the gate."""
+    """Replace x * logistic(x) by one operator `silu`, if the gate has no other reader."""
     rewrite(editor, _SILU, lambda _, match: replace_root(match, "silu", "x"))
 
 
 def fuse_softsign(editor: GraphEditor) -> None:
-    """Replace x / (1 + |x|) by one operator `softsign`, where nothing else reads the tensors between."""
+    """Replace x / (1 + |x|) by one operator `softsign`, if the inner tensors have no other reader."""
     rewrite(editor, _SOFTSIGN, _softsign)
 
 
@@ -82,7 +82,7 @@ def fold_constants(editor: GraphEditor) -> None:
 
 
 def merge_pointwise(editor: GraphEditor) -> None:
-    """Merge a convolution of 1x1 into the one behind it, w = w2 w1 and b = b2 + w2 b1, in float32.
+    """Merge a convolution of 1x1 into the next one, w = w2 w1 and b = b2 + w2 b1, in float32.
 
     Neither is padded or grouped, no activation between, and nothing else reads what is between; where the merged
     weights are more than 20 times the two, both stay.
@@ -92,10 +92,10 @@ def merge_pointwise(editor: GraphEditor) -> None:
     Raises:
         UnsupportedError: a stride of the first, which TPU-MLIR loses; a window of the second that is not square.
     """
-    rewrite(editor, _PAIR, _merged)
+    rewrite(editor, _PAIR, _merge)
 
 
-def _merged(editor: GraphEditor, match: Match) -> Node | None:
+def _merge(editor: GraphEditor, match: Match) -> Node | None:
     node, host = match.root, match.nodes["first"]
     if not _is_plain(editor, node) or not _is_plain(editor, host):
         return None
@@ -149,7 +149,7 @@ def filter_parameters(editor: GraphEditor, node: Node) -> tuple[Singles, Singles
 
 
 def fold_factors(editor: GraphEditor) -> None:
-    """Fold products with one positive number into the convolution in front, which has a rectifier."""
+    """Fold products with one positive number into their producer, a convolution with a rectifier."""
     for node in editor.nodes:
         factors = _scale_and_offset(editor, node)
         if factors is None or node.operator == "neg" or form_of(editor, node) is not Form.SCALAR:
@@ -181,7 +181,7 @@ def _scale_and_offset(editor: GraphEditor, node: Node) -> tuple[Factors, Singles
 
 
 def _host(editor: GraphEditor, node: Node, *, is_rectified: bool) -> Node | None:
-    """Return the filter in front of a node that nothing else reads and that takes the node's constant."""
+    """Return the filter that writes a node's operand and takes its constant; None if it has another reader."""
     host = editor.writer(node.inputs[0])
     if host is None or editor.only_reader(node.inputs[0]) is None:
         return None
@@ -192,7 +192,7 @@ def _host(editor: GraphEditor, node: Node, *, is_rectified: bool) -> Node | None
 
 
 def _fold(editor: GraphEditor, host: Node, node: Node, scale: Factors, offset: Singles | None, activation: str) -> None:
-    """Replace a node by the convolution in front with w * c and b * c + d in place of w and b."""
+    """Replace a node by its producer, a convolution, with weights w * c and bias b * c + d."""
     weights = editor.tensors[host.inputs[1]]
     assert weights.data is not None
     depthwise = host.operator == "depthwise_conv_2d"
@@ -229,9 +229,9 @@ def _depthwise(editor: GraphEditor, node: Node, scale: Factors, offset: Singles 
 
 
 def fold_crops(editor: GraphEditor) -> None:
-    """Reduce the padding of convolutions of stride 1, whose only reader is a slice of their inside.
+    """Reduce the padding of convolutions of stride 1 if their only reader is a slice of their inside.
 
-    No more may be cut off than the padding has rows and columns. A second slice behind the first stays.
+    No more may be cut off than the padding has rows and columns. A second slice after the first stays.
     """
     for match in list(find_matches(editor, _CROPPED)):
         host, cuts = match.nodes["host"], _cuts(editor, match.root)
@@ -265,7 +265,7 @@ def _cuts(editor: GraphEditor, node: Node) -> tuple[int, int, int, int] | None:
 
 
 def fold_bias(editor: GraphEditor) -> None:
-    """Replace x w, reshaped, + c, reshaped back, by x w + c: what one reader each reads, c a constant.
+    """Replace x w, reshaped, + c, reshaped back, by x w + c, if each result has one reader and c is a constant.
 
     The sum's shape is that of the product behind a leading 1; or c has as many numbers as the sum, and a product or a
     normalisation follows. In the first case TPU-MLIR calls the result as the sum, else as what shapes it back.
