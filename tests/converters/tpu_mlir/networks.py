@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from tflq.converters.settings import parse_settings
 from tflq.converters.tpu_mlir import TPU_MLIR
 from tflq.graph import Array, DType, Graph, GraphBuilder, Range
+from tflq.graph.rewriting import GraphEditor
 from tflq.interpreter import Engine
 
 FLOAT = DType.FLOAT32
@@ -26,6 +27,13 @@ def ranged(graph: Graph, ranges: dict[str, tuple[float, float]]) -> Graph:
             found = Range(np.array([low], np.float32), np.array([high], np.float32))
             result.tensors[t] = replace(tensor, range=found)
     return result
+
+
+def rewritten(graph: Graph, rule: Callable[[GraphEditor], None]) -> Graph:
+    """Return the graph after one rewrite."""
+    editor = GraphEditor(graph)
+    rule(editor)
+    return editor.graph()
 
 
 def binary(operator: str, ranges: dict[str, tuple[float, float]], activation: str = "none") -> Graph:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.converters.tpu_mlir.networks import FLOAT, WINDOW, binary, quantised, unary
+from tests.converters.tpu_mlir.networks import FLOAT, WINDOW, binary, quantised, rewritten, unary
 from tflq.converters.tpu_mlir.check import problems_of
 from tflq.converters.tpu_mlir.passes.constants import _quantised
 from tflq.converters.tpu_mlir.passes.expand import expand
@@ -45,14 +45,16 @@ def softsign(one_first: bool) -> Graph:
 @pytest.mark.parametrize("of_itself", [True, False])
 def test_rows_are_normalised_by_their_own_mean(of_itself: bool) -> None:
     graph = normalised(of_itself)
-    operators = [n.operator for n in recognise_layer_normalization(graph).nodes]
+    operators = [n.operator for n in rewritten(graph, recognise_layer_normalization).nodes]
     assert operators == (["layer_normalization", "relu"] if of_itself else [n.operator for n in graph.nodes])
 
 
 @pytest.mark.parametrize(("mean_over", "variance_over"), [(1, 2), (2, 1), (1, 1)])
 def test_means_of_other_axes_are_no_normalisation_of_rows(mean_over: int, variance_over: int) -> None:
     graph = normalised(True, mean_over, variance_over)
-    assert [n.operator for n in recognise_layer_normalization(graph).nodes] == [n.operator for n in graph.nodes]
+    assert [n.operator for n in rewritten(graph, recognise_layer_normalization).nodes] == [
+        n.operator for n in graph.nodes
+    ]
 
 
 @pytest.mark.parametrize("is_negated", [True, False])
@@ -70,13 +72,13 @@ def test_a_scaled_row_without_beta(is_negated: bool, has_gamma: bool) -> None:
     factor = b.add("neg", [mean], single, FLOAT) if is_negated else mean
     scaled, shift = b.add("mul", [x, s], ROWS, FLOAT), b.add("mul", [factor, s], shape, FLOAT)
     graph = b.build([b.add("add", [scaled, shift], ROWS, FLOAT)])
-    found = [n.operator for n in recognise_layer_normalization(graph).nodes]
+    found = [n.operator for n in rewritten(graph, recognise_layer_normalization).nodes]
     assert (found == ["layer_normalization"]) is is_negated
 
 
 @pytest.mark.parametrize("one_first", [True, False])
 def test_the_one_of_a_softsign_stands_on_either_side(one_first: bool) -> None:
-    assert [n.operator for n in fuse_softsign(expand(softsign(one_first))).nodes] == ["softsign"]
+    assert [n.operator for n in rewritten(expand(softsign(one_first)), fuse_softsign).nodes] == ["softsign"]
 
 
 @pytest.mark.parametrize("graph", [binary("div", {}), unary("pow", {}, np.array(2, np.float32))], ids=["div", "pow"])

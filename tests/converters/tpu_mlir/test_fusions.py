@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from tests.converters.tpu_mlir.networks import rewritten
 from tests.support.nearby_graphs import nearby, outputs_of
 from tflq.converters.tpu_mlir.passes.expand import expand
 from tflq.converters.tpu_mlir.passes.fusions import (
@@ -18,12 +19,13 @@ from tflq.converters.tpu_mlir.passes.fusions import (
 )
 from tflq.errors import UnsupportedError
 from tflq.graph import DType, Graph, GraphBuilder
+from tflq.graph.rewriting import GraphEditor
 
 FLOAT = DType.FLOAT32
 IMAGE = (2, 3, 5, 4)
 NONE = {"fused_activation_function": "none"}
 WINDOW = {"padding": "valid", "stride_h": 1, "stride_w": 1, **NONE}
-Rule = Callable[[Graph], Graph]
+Rule = Callable[[GraphEditor], None]
 
 
 class Written:
@@ -110,7 +112,7 @@ FORMS: dict[str, tuple[Graph, Rule, list[str]]] = {
 @pytest.mark.parametrize("name", FORMS)
 def test_forms(name: str) -> None:
     graph, rule, operators = FORMS[name]
-    found = rule(expand(graph))
+    found = rewritten(expand(graph), rule)
     assert [n.operator for n in found.nodes] == [*operators, "tanh"]
     assert np.allclose(outputs_of(found), outputs_of(graph), rtol=1e-5, atol=1e-6)
 
@@ -132,7 +134,7 @@ def test_filters_that_would_grow_too_much_stay_two(
     side = 5 - window
     y = b.add("conv_2d", [between, b.constant("w2", np.ones((outputs, window, window, middle), np.float32)), -1],
               (1, side, side, outputs), FLOAT, **WINDOW)  # fmt: skip
-    assert len(merge_pointwise(b.build([y])).nodes) == (1 if merged else 2)
+    assert len(rewritten(b.build([y]), merge_pointwise).nodes) == (1 if merged else 2)
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -140,7 +142,7 @@ def test_what_is_nearby_computes_the_same(name: str) -> None:
     graph, rule, _ = FORMS[name]
     for number, other in enumerate(nearby(graph)):
         try:
-            found = rule(expand(other))
+            found = rewritten(expand(other), rule)
         except UnsupportedError:
             continue
         for made, wanted in zip(outputs_of(found), outputs_of(other), strict=True):

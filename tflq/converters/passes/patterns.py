@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from tflq.graph import ABSENT, Graph, Node, Tensor
+from tflq.graph.rewriting import GraphEditor
 
 Readers = Mapping[int, Sequence[int]]
 """Tensor -> the nodes that read it, as `Graph.consumers` gives it."""
@@ -41,7 +42,7 @@ def computed_inputs(graph: Graph, node: Node) -> list[tuple[int, int]]:
     return [(p, t) for p, t in enumerate(node.inputs) if t != ABSENT and not graph.tensors[t].is_constant]
 
 
-def constant_operand(graph: Graph, node: Node) -> int | None:
+def constant_operand(graph: Graph | GraphEditor, node: Node) -> int | None:
     """Return the position of the first constant operand; None where all are computed."""
     return next((p for p, t in enumerate(node.inputs) if t != ABSENT and graph.tensors[t].is_constant), None)
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from tflq.converters.onnx import translate
 from tflq.converters.onnx.options import OnnxOptions
-from tflq.converters.passes import Pass, run_passes
 from tflq.converters.passes.requirements import float_network as with_ranges
 from tflq.converters.passes.requirements import refuse
 from tflq.converters.passes.take_in import fuse_activations, with_padding
@@ -32,20 +31,36 @@ from tflq.converters.tpu_mlir.passes.unify import spans_of
 from tflq.converters.tpu_mlir.tables import CalibrationTable
 from tflq.errors import OptionError
 from tflq.graph import Graph, validate
+from tflq.graph.rewriting import Pass, graph_pass, rewrite_graph
 
+_SOURCE = "docs/tpu_mlir.md, 4"
 _PASSES = (
-    Pass(fuse_silu, "x * logistic(x) is one table"),
-    Pass(fuse_softsign, "x / (1 + |x|) is one table"),
-    Pass(merge_pointwise, "two convolutions of 1x1 in a row are one"),
-    Pass(fold_constants, "one number a channel goes into a convolution, or is one of 1x1"),
-    Pass(
+    Pass("fuse_silu", fuse_silu, "x * logistic(x) is one table", _SOURCE),
+    Pass("fuse_softsign", fuse_softsign, "x / (1 + |x|) is one table", _SOURCE),
+    Pass("merge_pointwise", merge_pointwise, "two convolutions of 1x1 in a row are one", _SOURCE),
+    Pass("fold_constants", fold_constants, "one number a channel goes into a convolution, or is one of 1x1", _SOURCE),
+    graph_pass(
+        "fuse_activations",
         lambda graph: fuse_activations(graph, FUSING, RECTIFIERS),
         "the clamp of a rectifier is the saturation of an unsigned output",
+        _SOURCE,
     ),
-    Pass(fold_bias, "a sum behind a reshaped product is its bias, where what follows shapes it back"),
-    Pass(fold_crops, "what a slice cuts off the padding of a convolution is not computed"),
-    Pass(lambda graph: with_padding(graph, ("max_pool_2d",)), "zeros in front of a pool of maxima are its padding"),
-    Pass(fold_factors, "a positive number goes through the rectifier of a convolution into its weights"),
+    Pass(
+        "fold_bias", fold_bias, "a sum behind a reshaped product is its bias, if its reader reshapes it back", _SOURCE
+    ),
+    Pass("fold_crops", fold_crops, "the padding of a convolution that a slice cuts off is not computed", _SOURCE),
+    graph_pass(
+        "fold_padding",
+        lambda graph: with_padding(graph, ("max_pool_2d",)),
+        "zeros in front of a pool of maxima are its padding",
+        _SOURCE,
+    ),
+    Pass(
+        "fold_factors",
+        fold_factors,
+        "a positive number goes through the rectifier of a convolution into its weights",
+        _SOURCE,
+    ),
 )
 """What TPU-MLIR rewrites before it reads the calibration table (docs/tpu_mlir.md, 4)."""
 
@@ -105,7 +120,7 @@ def quantise_network(network: SeenNetwork, table: CalibrationTable | None, optio
         UnsupportedError, OptionError: as `quantise_graph`.
     """
     _refuse_modes_of_fused(network.graph, options)
-    fused = run_passes(network.graph, _PASSES)
+    fused = rewrite_graph(network.graph, _PASSES, owner="tpu-mlir")
     names, cores = network.names, network.cores
     own = lines_of(fused, names) if table is None else lines_of_table(fused, names, cores, table)
     spans = spans_of(fused, own, options.whole.asymmetric, network.moves)

@@ -147,6 +147,12 @@ class Match:
         """Return the value of a constant with one element."""
         return float(np.asarray(self.constants[name]).item())
 
+    def is_closed(self, editor: GraphEditor) -> bool:
+        """Return True if the results of its inner nodes have no readers outside the match."""
+        names = {self.root.name, *(node.name for node in self.inner)}
+        inside = {t for node in self.inner for t in node.outputs}
+        return not any(editor.is_output(t) or any(r.name not in names for r in editor.readers(t)) for t in inside)
+
     def copy(self) -> Match:
         """Return a copy that a further step of the search can extend."""
         return Match(self.root, dict(self.values), dict(self.constants), dict(self.nodes), self.inner)

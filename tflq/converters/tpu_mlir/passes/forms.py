@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tflq.converters.passes.patterns import axis_first, constant_operand, shape_first
 from tflq.graph import Graph, Node
+from tflq.graph.rewriting import GraphEditor
 
 CHANNELS_LAST = "channels_last"
 """Attribute of a node whose tensors of 4 axes have the model's own order in TPU-MLIR, too, not [N, C, H, W]."""
@@ -26,7 +27,7 @@ class Form(Enum):
     FULL = "any other constant"
 
 
-def form_of(graph: Graph, node: Node) -> Form:
+def form_of(graph: Graph | GraphEditor, node: Node) -> Form:
     """Return what the constant operand of an operator of two tensors is."""
     found = constant_of(graph, node)
     if found is None:
@@ -52,7 +53,7 @@ def seen_axis(node: Node, axis: int, rank: int) -> int:
     return axis % rank if is_channels_last(node) else axis_first(axis, rank)
 
 
-def constant_of(graph: Graph, node: Node) -> tuple[NDArray[np.float32], tuple[int, ...]] | None:
+def constant_of(graph: Graph | GraphEditor, node: Node) -> tuple[NDArray[np.float32], tuple[int, ...]] | None:
     """Return the constant operand, float32, and the shape of the other one; None where both are computed."""
     position = constant_operand(graph, node)
     if position is None:
@@ -62,25 +63,25 @@ def constant_of(graph: Graph, node: Node) -> tuple[NDArray[np.float32], tuple[in
     return value.data.astype(np.float32), other.shape
 
 
-def scalar_of(graph: Graph, node: Node) -> float:
+def scalar_of(graph: Graph | GraphEditor, node: Node) -> float:
     """Return the one number of a scalar operand."""
     found = constant_of(graph, node)
     assert found is not None
     return float(found[0].reshape(-1)[0])
 
 
-def is_constant_first(graph: Graph, node: Node) -> bool:
+def is_constant_first(graph: Graph | GraphEditor, node: Node) -> bool:
     """Whether the constant stands in front: c - x, c / x."""
     return constant_operand(graph, node) == 0
 
 
-def reduced_axes(graph: Graph, node: Node) -> tuple[int, ...]:
+def reduced_axes(graph: Graph | GraphEditor, node: Node) -> tuple[int, ...]:
     """Return the axes that a reduction removes, counted from the front; all of them where they are not known."""
     rank, data = len(graph.tensors[node.inputs[0]].shape), graph.tensors[node.inputs[1]].data
     return tuple(range(rank)) if data is None else tuple(sorted({int(a) % rank for a in data.reshape(-1)}))
 
 
-def is_pool(graph: Graph, node: Node) -> bool:
+def is_pool(graph: Graph | GraphEditor, node: Node) -> bool:
     """Whether a mean or maximum is a pool over the whole image: axes 1 and 2 of [N, H, W, C]."""
     if node.operator not in ("mean", "reduce_max"):
         return False
@@ -88,6 +89,6 @@ def is_pool(graph: Graph, node: Node) -> bool:
     return images and reduced_axes(graph, node) == (1, 2)
 
 
-def is_mean(graph: Graph, node: Node) -> bool:
+def is_mean(graph: Graph | GraphEditor, node: Node) -> bool:
     """Whether a mean is an average pool over the whole image."""
     return node.operator == "mean" and is_pool(graph, node)
