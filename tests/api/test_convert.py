@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import tflq
@@ -11,6 +13,7 @@ from tests.support.command import facts_text
 from tests.support.command import tflq as command
 from tests.support.tracked import ROOT
 from tflq.errors import OptionError
+from tflq.graph import Affine, DType
 
 DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
 FEW = tflq.SampleOptions(count=4)
@@ -49,3 +52,28 @@ def test_every_target() -> None:
     assert {row["target"] for row in found.rows()} >= {"aipu", "gap9-ne16", "nnie", "openvino", "tpu-mlir"}
     with pytest.raises(OptionError, match="no task is called"):
         tflq.convert_all(DIGITS, samples=tflq.SampleOptions(data="kws9=x"))
+
+
+def test_a_large_network_is_not_compared_on_unnamed_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tflq.api.convert.UNREQUESTED_MACS", 10**6)
+    skipped = tflq.convert(DIGITS, "tflite")
+    assert isinstance(skipped.measured, str)
+    assert skipped.compared == skipped.measured
+    assert re.match(r"32 random samples take 0\.00\d+ billion multiply-accumulates; name samples", skipped.measured)
+    assert all(row["similarity"] is None for row in skipped.rows())
+    counted = tflq.convert(DIGITS, "tflite", samples=FEW)
+    assert not isinstance(counted.measured, str)
+    assert counted.artefacts == skipped.artefacts
+    named = tflq.convert(DIGITS, "tflite", samples=np.zeros((1, 8, 8, 1), np.int8))
+    assert not isinstance(named.measured, str)
+
+
+def test_a_sample_that_a_kernel_refuses_does_not_stop_the_conversion() -> None:
+    builder = tflq.GraphBuilder("equal")
+    affine = Affine.per_tensor(1 / 256, -128)
+    x = builder.input("x", (1, 600), DType.INT8, Affine.per_tensor(1e-6, 0))
+    graph = builder.build([builder.add("softmax", [x], (1, 600), DType.INT8, affine, beta=1.0)])
+    found = tflq.convert(tflq.Model([graph]), "tflite", samples=FEW)
+    assert "sum up to 512 or more" in str(found.measured)
+    assert "sum up to 512 or more" in str(found.compared)
+    assert "model.tflite" in found.artefacts

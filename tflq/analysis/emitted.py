@@ -119,7 +119,7 @@ def check_emitted(
         if any(words in str(error) for words in _OPERATOR_UNKNOWN):
             return str(error)
         raise UnsupportedError(f"TFLite does not take the .tflite that would be written: {error}") from None
-    except (MissingExtraError, OracleError) as error:
+    except (MissingExtraError, OracleError, UnsupportedError) as error:  # a sample that a kernel refuses
         return str(error)
 
 

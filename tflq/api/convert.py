@@ -12,7 +12,7 @@ from typing import Literal
 
 from tflq.analysis.emitted import EmittedDifference, check_emitted
 from tflq.analysis.executions import as_is, for_target
-from tflq.analysis.inputs import GivenSamples, Samples
+from tflq.analysis.inputs import GivenSamples, RandomSamples, Samples
 from tflq.analysis.similarity import Similarities, Similarity, measured_similarities
 from tflq.api.calibrate import calibrate
 from tflq.api.estimate import figure
@@ -33,12 +33,15 @@ from tflq.converters.template import template_bytes
 from tflq.errors import OptionError, UsageError
 from tflq.files import output_folder, write_bytes
 from tflq.graph import ABSENT, Affine, Graph, Logarithmic, Model, Node
+from tflq.graph.arena import macs
 from tflq.precision.recover import RealSamples
 from tflq.quoting import Json
 from tflq.report import Page
 from tflq.report.conversion import all_targets_page, conversion_page
 
 DEFAULT_SAMPLES = 32
+UNREQUESTED_MACS = 10**10
+"""Largest number of multiply-accumulates, over all samples, of a comparison on samples that the user did not name."""
 
 
 @dataclass(frozen=True)
@@ -235,7 +238,8 @@ def convert(
     """Quantise a model for a target and write its files: all of them, or none after an error.
 
     Each layer's result is compared with floating point. The .tflite among the files is run by TFLite, too, and compared
-    with the target's own arithmetic; where neither ai-edge-litert nor tensorflow is installed this is omitted.
+    with the target's own arithmetic; where neither ai-edge-litert nor tensorflow is installed this is omitted. Neither
+    is done on unnamed samples if it takes more than `UNREQUESTED_MACS` multiply-accumulates.
 
     Args:
         model: to convert.
@@ -265,11 +269,14 @@ def convert(
     execution = for_target(ranged.main, found, settings)
     with nullcontext() if folder is None else output_folder(folder) as scratch:
         artefacts = _artefacts(found, execution.graph, ranged)
-        compared = check_emitted(execution, artefacts, chosen)
+        skipped = _why_not_compared(execution.graph, chosen, samples)
+        compared = skipped or check_emitted(execution, artefacts, chosen)
         if scratch is not None:
             _write(scratch, artefacts)
-    with progress("compare", chosen.count) as advance:
-        measured = measured_similarities(execution, ranged, chosen, advance)
+    measured: Similarities | str = skipped
+    if not skipped:
+        with progress("compare", chosen.count) as advance:
+            measured = measured_similarities(execution, ranged, chosen, advance)
     where = None if folder is None else Path(folder)
     name, graph = name_of(model), execution.graph
     return ConvertResult(name, original, found, settings, ranged, graph, where, artefacts, compared, measured, engines)
@@ -311,6 +318,20 @@ def convert_all(
                     _write(scratch / row.target, row.artefacts)
     where = None if folder is None else Path(folder)
     return ConvertAllResult(name_of(model), where, tuple(rows), chosen.count, labelled is not None)
+
+
+def _why_not_compared(graph: Graph, chosen: Samples, samples: SampleSource) -> str:
+    """Return why a comparison is omitted: unnamed samples and a large network; empty if it is done."""
+    is_counted = isinstance(samples, SampleOptions) and samples.count is not None
+    if is_counted or not isinstance(chosen, RandomSamples):
+        return ""
+    total = chosen.count * sum(macs(graph, index) for index in range(len(graph.nodes)))
+    if total <= UNREQUESTED_MACS:
+        return ""
+    return (
+        f"{chosen.count} random samples take {total / 1e9:.3g} billion multiply-accumulates; name samples, or their "
+        f"number (--samples 1), to compare on them"
+    )
 
 
 def _artefacts(target: Target, graph: Graph, ranged: Model) -> Artefacts:
