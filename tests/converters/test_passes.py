@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tflq.converters.passes import Pass, run_passes
 from tflq.converters.passes.conversions import Conversions, remove_conversions
 from tflq.converters.passes.merge_equal import merge_equal
 from tflq.converters.passes.patterns import (
@@ -41,13 +40,6 @@ def _chain(*operators: str, fused: str = "none") -> Graph:
 
 def _operators(graph: Graph) -> list[str]:
     return [node.operator for node in graph.nodes]
-
-
-def test_passes_run_in_their_order() -> None:
-    def named(word: str) -> Pass:
-        return Pass(lambda graph: replace(graph, name=graph.name + word), "a word more")
-
-    assert run_passes(replace(_chain("relu"), name="a"), (named("b"), named("c"))).name == "abc"
 
 
 def test_an_activation_goes_into_the_layer_in_front_of_it() -> None:

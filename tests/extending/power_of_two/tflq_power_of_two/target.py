@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.passes import Pass, run_passes
 from tflq.converters.passes.requirements import float_network, refuse, refuse_missing_ranges
 from tflq.converters.passes.rewrite import constant
 from tflq.converters.passes.take_in import fuse_activations
@@ -14,6 +13,7 @@ from tflq.converters.precision import PrecisionPlan, probed_plan
 from tflq.converters.settings import Setting, Settings
 from tflq.converters.targets import Target
 from tflq.graph import ABSENT, Affine, Array, DType, Graph, Node, Tensor, validate
+from tflq.graph.rewriting import graph_pass, rewrite_graph
 from tflq_power_of_two.emitter import files_of
 from tflq_power_of_two.kernels import NAME
 
@@ -23,12 +23,14 @@ KEEPING = ("max_pool_2d", "reshape", "squeeze", "transpose")
 TAKEN = (*FILTERS, *KEEPING, "add", "average_pool_2d", "mean", "softmax")
 WIDTHS = (8, 6, 4, 3, 2)
 SETTINGS = (Setting("weight_bits", 8, "width of the weights", minimum=2, maximum=8),)
-FUSE = Pass(lambda graph: fuse_activations(graph, (*FILTERS, "add"), ("relu",)), "the clamp of a ReLU is free")
+FUSE = graph_pass(
+    "fuse_relu", lambda graph: fuse_activations(graph, (*FILTERS, "add"), ("relu",)), "the clamp of a ReLU is free"
+)
 
 
 def prepared(graph: Graph) -> Graph:
     """Return the float network with ranges, after the target's passes."""
-    return run_passes(float_network(graph), (FUSE,))
+    return rewrite_graph(float_network(graph), (FUSE,), owner=NAME)
 
 
 def check(graph: Graph, settings: Settings) -> tuple[str, ...]:
