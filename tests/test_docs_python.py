@@ -1,4 +1,4 @@
-"""The blocks of docs/python.md run in order, in a folder of their own, and print what stands under them."""
+"""The blocks of docs/python.md and docs/rewriting.md run in order, in a folder, and print the text below them."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ PAGE = ROOT / "docs" / "python.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.parametrize("page", [PAGE, ROOT / "docs" / "rewriting.md"], ids=lambda page: page.name)
 def test_blocks_print_what_stands_under_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    text = PAGE.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
     blocks = list(BLOCK.finditer(text))
     assert len(blocks) == text.count("```python")
     names: dict[str, object] = {}
     for block in blocks:
         line = text[: block.start()].count("\n") + 2
-        exec(compile("\n" * (line - 1) + block[1], str(PAGE), "exec"), names)
-        assert capsys.readouterr().out == (block[2] or ""), f"{PAGE}:{line}"
+        exec(compile("\n" * (line - 1) + block[1], str(page), "exec"), names)
+        assert capsys.readouterr().out == (block[2] or ""), f"{page}:{line}"
 
 
 def test_the_page_has_ten_tasks() -> None:

@@ -308,6 +308,17 @@ _ROWS = (
     Operator("stablehlo_case", Trait.CONTROL),
     Operator("stablehlo_while", Trait.CONTROL),
     Operator("stablehlo_composite", Trait.CONTROL),
+    Operator("stablehlo_add", _SYMMETRIC),
+    Operator("stablehlo_multiply", _SYMMETRIC),
+    Operator("stablehlo_maximum", _SYMMETRIC),
+    Operator("stablehlo_minimum", _SYMMETRIC),
+    Operator("stablehlo_and", _SYMMETRIC | Trait.BITWISE),
+    Operator("stablehlo_shift_left", _PAIR | Trait.BITWISE),
+    Operator("stablehlo_gather", _MOVE | Trait.LOOKUP),
+    Operator("stablehlo_pad", _MOVE),
+    Operator("stablehlo_reduce_window", Trait.WINDOW),
+    Operator("stablehlo_scatter", _NONE),
+    Operator("stablehlo_rng_bit_generator", _NONE),
     Operator("custom", _NONE),
 )
 

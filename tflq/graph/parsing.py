@@ -21,15 +21,15 @@ from tflq.graph.quantisation import Affine, Blockwise, FakeQuantize, Logarithmic
 
 _TOKEN = re.compile(
     r"""(?P<space>[ \t]+|\#\ [^\n]*)|(?P<line>\n)
-    |(?P<tensor>%(?:[A-Za-z_][\w./;-]*|"(?:[^"\\]|\\.)*")(?:\#\d+)?)
-    |(?P<bytes>b'(?:[^'\\]|\\.)*'|b"(?:[^"\\]|\\.)*")|(?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
+    |(?P<tensor>%(?:[A-Za-z_][\w./;-]*|"(?:[^"\\\n]|\\.)*")(?:\#\d+)?)
+    |(?P<bytes>b'(?:[^'\\]|\\.)*'|b"(?:[^"\\]|\\.)*")|(?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
     |(?P<number>[+-]?(?:inf|nan|\d+(?:\.\d*)?(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?)(?![A-Za-z_]))
     |(?P<checksum>\.\.\.(?:[ ]\#[0-9a-f]+)?)|(?P<word>[A-Za-z_][\w./;-]*)|(?P<sign>[\[\](){}:,=?])""",
     re.VERBOSE | re.ASCII,
 )
 _COUNT = re.compile(r"\d+")
 
-Value = Attribute | list["Value"]
+Value = Attribute | complex | list["Value"]
 Item = TypeVar("Item")
 
 
@@ -42,7 +42,11 @@ def parse_graph(text: str) -> Graph:
         FormatError: The text is no graph; the message names the line.
         GraphError: The graph is inconsistent.
     """
-    graph = _Parser(text).parse()
+    parser = _Parser(text)
+    try:
+        graph = parser.parse()
+    except (ValueError, TypeError, OverflowError, SyntaxError) as error:
+        raise FormatError(f"graph text: line {parser.line}: {error}") from None
     validate(graph, "graph text")
     return graph
 
@@ -80,10 +84,14 @@ class _Parser:
         self._place += 1
         return text
 
+    @property
+    def line(self) -> int:
+        """Number of the line of the current token."""
+        return self._tokens[min(self._place, len(self._tokens) - 1)][2]
+
     def _fail(self, allowed: str) -> NoReturn:
-        place = min(self._place, len(self._tokens) - 1)
         shown = "the end of the line" if self._peek() in ("\n", "") else repr(self._peek())
-        raise FormatError(f"graph text: line {self._tokens[place][2]}: found {shown}; allowed is {allowed}")
+        raise FormatError(f"graph text: line {self.line}: found {shown}; allowed is {allowed}")
 
     def _expect(self, text: str) -> None:
         if self._peek() != text:
@@ -149,6 +157,11 @@ class _Parser:
         self._numbers[key] = self._graph.add_tensor(tensor)
         return self._numbers[key]
 
+    def _written(self, declared: tuple[str, Tensor]) -> int:
+        t = self._numbers.get(declared[0])
+        is_same_variable = t is not None and declared[1].is_variable and self._graph.tensors[t] == declared[1]
+        return t if t is not None and is_same_variable else self._declare(declared)
+
     def _reference(self) -> int:
         if self._take("_"):
             return ABSENT
@@ -172,7 +185,7 @@ class _Parser:
         name = str(self._string()) if self._kind() == "string" else f"{operator.upper()}_0_{index}"
         node = Node(operator, tuple(inputs), (), Attributes(attributes), name)
         node = self._facts(node)
-        outputs = tuple(self._declare(result) for result in results)
+        outputs = tuple(self._written(result) for result in results)
         self._graph.nodes.append(replace(node, outputs=outputs))
 
     def _facts(self, node: Node) -> Node:
@@ -208,9 +221,9 @@ class _Parser:
     def _attribute(self) -> Attribute:
         if self._take("array"):
             self._expect("(")
-            dtype = self._next()
+            dtype = np.dtype(self._next())
             self._expect(",")
-            data = np.array(self._nested(), dtype)
+            data = self._array(dtype)
             self._expect(")")
             return data
         if self._take("("):
@@ -364,12 +377,20 @@ class _Parser:
     def _array(self, expected: np.dtype[np.generic] | type[np.generic]) -> Array:
         if self._take("empty"):
             shape = self._in_brackets(lambda: int(self._next()))
-            return np.empty(shape, expected)
+            return np.empty(shape, self._dtype(expected))
         items = self._nested()
-        dtype = np.dtype(self._next()) if self._take(":") else np.dtype(expected)
-        return np.asarray(items, dtype)
+        data = np.asarray(items, self._dtype(expected))
+        if data.dtype.kind in "iu" and np.any(data != np.asarray(items, object)):
+            self._fail(f"integers for {data.dtype.name}; a number before has a fraction")
+        return data
+
+    def _dtype(self, expected: np.dtype[np.generic] | type[np.generic]) -> np.dtype[np.generic]:
+        return np.dtype(self._next()) if self._take(":") else np.dtype(expected)
 
     def _nested(self) -> Value:
+        if self._take("complex"):
+            real, imaginary = self._in_brackets(self._number)
+            return complex(real, imaginary)
         if not self._take("["):
             return self._value()
         items = list[Value]()
@@ -394,7 +415,8 @@ class _Parser:
         return words[self._next()]
 
     def _string(self) -> str:
-        return str(ast.literal_eval(self._next()))
+        text = self._next()
+        return str(json.loads(text) if text.startswith('"') else ast.literal_eval(text))
 
 
 def _reals(data: Array) -> Reals:

@@ -1,4 +1,4 @@
-"""The text form of a graph: one line for each input, constant and node (docs/graph_text.md).
+"""The text form of a graph: one line for each input, constant and node (docs/rewriting.md).
 
     graph tiny {
       input %x: int8[1,4] q(0.5, -3)
@@ -100,7 +100,9 @@ class TensorPrinter:
         read = {t for node in nodes for t in (*node.inputs, *(node.intermediates or ()))}
         for t in inputs:
             yield f"input {self.typed(t)}"
-        for t, tensor in enumerate(self._tensors):
+        scales = {t for tensor in self._tensors for t in _scale_tensors(tensor)}
+        for t in sorted(range(len(self._tensors)), key=lambda t: t not in scales):  # a line names only earlier ones
+            tensor = self._tensors[t]
             if tensor.data is not None:
                 if constants is not None and t not in constants:
                     continue
@@ -161,6 +163,11 @@ class TensorPrinter:
         return f"fake({quantization.levels}, {', '.join(array_text(np.asarray(b), np.float32) for b in bounds)})"
 
 
+def _scale_tensors(tensor: Tensor) -> tuple[int, ...]:
+    quantization = tensor.quantisation
+    return (quantization.scales, quantization.zero_points) if isinstance(quantization, Blockwise) else ()
+
+
 FAKE_BOUNDS = ("input_low", "input_high", "output_low", "output_high")
 """Bounds of FakeQuantize in the order of the text form."""
 assert set(FAKE_BOUNDS) < set(FakeQuantize.__dataclass_fields__)
@@ -194,7 +201,9 @@ def _nested(data: Array) -> str:
     if data.ndim:
         return f"[{', '.join(_nested(data[i, ...]) for i in range(len(data)))}]"
     item = data[()]
-    if isinstance(item, (np.floating, np.complexfloating)):
+    if isinstance(item, np.complexfloating):
+        return f"complex({item.real!s}, {item.imag!s})"
+    if isinstance(item, np.floating):
         return str(item)
     return repr(item.item() if isinstance(item, np.generic) else item)
 

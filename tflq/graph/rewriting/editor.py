@@ -40,6 +40,7 @@ class GraphEditor:
         self._outputs: tuple[int, ...] = ()
         self._output_counts: dict[int, int] = {}
         self._nodes: dict[str, Node] = {}
+        self._numbers: dict[str, int] = {}  # base of a name -> a number up to which all suffixes are taken
         self._next, self._previous = {_END: _END}, {_END: _END}
         self._places: dict[str, float] = {}
         self._writers: dict[int, str] = {}
@@ -111,7 +112,7 @@ class GraphEditor:
 
     def is_dead(self, node: Node) -> bool:
         """Return True if the node has results, none of which is used."""
-        return bool(node.outputs) and not any(self.uses(t) for t in node.outputs)
+        return bool(node.outputs) and not any(self._readers.get(t) or t in self._output_counts for t in node.outputs)
 
     def only_reader(self, t: int) -> Node | None:
         """Return the single node that reads a tensor, once; None if there are several uses or it is an output."""
@@ -151,15 +152,18 @@ class GraphEditor:
         if wanted and wanted not in self._nodes:
             return wanted
         base = wanted or "node"
-        return next(name for i in count(1) if (name := f"{base}_{i}") not in self._nodes)
+        number = next(i for i in count(self._numbers.get(base, 1)) if f"{base}_{i}" not in self._nodes)
+        self._numbers[base] = number
+        return f"{base}_{number}"
 
     def add(self, node: Node, *, before: Node | None = None, after: Node | None = None) -> Node:
         """Add a node at the end, or directly before or after another node, and return it with its unique name."""
+        previous = self._previous[_END if before is None else self.node(before.name).name]
+        previous = previous if after is None else self.node(after.name).name
         name = self.unique_name(node.name)
         node = node if name == node.name else replace(node, name=name)
         self._nodes[name] = node
-        previous = self._previous[_END if before is None else self.node(before.name).name]
-        self._place(name, previous if after is None else self.node(after.name).name)
+        self._place(name, previous)
         self._link(node)
         return node
 
@@ -212,6 +216,9 @@ class GraphEditor:
         before, after = self._previous.pop(old.name), self._next.pop(old.name)
         self._next[before], self._previous[after] = after, before
         del self._nodes[old.name], self._places[old.name]
+        base, _, number = old.name.rpartition("_")
+        if base in self._numbers and number.isdecimal():
+            self._numbers[base] = min(self._numbers[base], int(number))
 
     def redirect(self, old: int, new: int) -> None:
         """Let all readers of a tensor, and the graph's outputs, use another tensor."""

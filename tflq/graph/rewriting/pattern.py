@@ -263,4 +263,4 @@ def _fits(editor: GraphEditor, t: int, pattern: Value | Constant) -> bool:
     data = editor.constant(t)
     if data is None or (pattern.single and data.size != 1):
         return False
-    return not pattern.near or is_near(data, *pattern.near)
+    return not pattern.near or (data.dtype.kind in "biuf" and is_near(data, *pattern.near))
