@@ -128,3 +128,18 @@ def test_similarity_is_measured_on_the_calibration_samples(tmp_path: Path) -> No
     np.save(tmp_path / "y.npy", images[:3])
     options = ("--calibrate", "x.npy", "-i", "y.npy", "--json")
     assert tflq("convert", DIGITS, "-t", "aipu", "-o", "b", *options, cwd=tmp_path).json["similarity"] == {"samples": 3}
+
+
+def test_trace_passes_prints_the_lines_that_a_pass_changes(tmp_path: Path) -> None:
+    asked = ("convert", DIGITS, "-t", "gap9-sq8", "-n", "1", "--trace-passes")
+    done = tflq(*asked, "--pass", "choose_types", "-o", "a", cwd=tmp_path)
+    assert done.status == 0
+    lines = done.out.splitlines()
+    titles = [line for line in lines if line.startswith("pass ")]
+    assert titles == ["pass choose_types of gap9: types follow from ranges and readers (docs/gap9.md, 8)"]
+    assert {line[:4] for line in lines if line.startswith(("  - ", "  + "))} == {"  - ", "  + "}
+    refused = tflq(*asked, "--pass", "absent", "-o", "b", cwd=tmp_path)
+    assert refused.status == 2
+    assert "--pass absent: no pass of this name changed the graph; remove_conversions, " in refused.err
+    report = tflq(*asked, "--json", "-o", "c", cwd=tmp_path).json
+    assert [change["name"] for change in report["passes"]][0] == "remove_conversions"

@@ -34,6 +34,7 @@ from tflq.errors import OptionError, UsageError
 from tflq.files import output_folder, write_bytes
 from tflq.graph import ABSENT, Affine, Graph, Logarithmic, Model, Node
 from tflq.graph.arena import macs
+from tflq.graph.rewriting import Change, trace_passes
 from tflq.precision.recover import RealSamples
 from tflq.quoting import Json
 from tflq.report import Page
@@ -52,11 +53,13 @@ class ConvertOptions:
         calibration: ranges of its tensors.
         engine: "auto" to choose the engine of each layer by the target's estimate of cycles; the settings' unless told.
         recover: first recover the weights with the samples, which must be named; a setting may ask for it, too.
+        trace_passes: True to record the lines of the graph that each pass of the target changes.
     """
 
     calibration: CalibrationOptions = field(default_factory=CalibrationOptions)
     recover: bool = False
     engine: Literal["auto"] | None = None
+    trace_passes: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,7 @@ class ConvertResult(PageResult, TableResult):
         compared: the emitted .tflite in TFLite against the target; None without one, or why it was not compared.
         measured: each layer against floating point, or why that was not measured.
         engines: what the choice of engines by the estimate came to; None where it was not asked for.
+        changes: Effects of the target's passes, in order; empty unless `trace_passes` is set.
     """
 
     model: str
@@ -105,6 +109,7 @@ class ConvertResult(PageResult, TableResult):
     compared: EmittedDifference | str | None
     measured: Similarities | str
     engines: EngineChoices | None = None
+    changes: tuple[Change, ...] = ()
 
     @property
     def files(self) -> dict[str, int]:
@@ -146,6 +151,7 @@ class ConvertResult(PageResult, TableResult):
             "layers": self.rows(),
             "departures": dict(self.departures),
             "engines": None if self.engines is None else _engines(self.engines),
+            "passes": [asdict(change) for change in self.changes],
             "files": self.files,
             "emitted_tflite": compared_report(self.compared),
             "similarity": self.measured if isinstance(self.measured, str) else {"samples": self.measured.samples},
@@ -266,7 +272,8 @@ def convert(
     settings = settings if engines is None else engines.settings
     if options.recover or fits_weights(settings):
         ranged, chosen = _recovered(original, ranged, (found, settings), wanted, samples, options)
-    execution = for_target(ranged.main, found, settings)
+    with trace_passes() if options.trace_passes else nullcontext(list[Change]()) as trace:
+        execution = for_target(ranged.main, found, settings)
     with nullcontext() if folder is None else output_folder(folder) as scratch:
         artefacts = _artefacts(found, execution.graph, ranged)
         skipped = _why_not_compared(execution.graph, chosen, samples)
@@ -279,7 +286,9 @@ def convert(
             measured = measured_similarities(execution, ranged, chosen, advance)
     where = None if folder is None else Path(folder)
     name, graph = name_of(model), execution.graph
-    return ConvertResult(name, original, found, settings, ranged, graph, where, artefacts, compared, measured, engines)
+    return ConvertResult(
+        name, original, found, settings, ranged, graph, where, artefacts, compared, measured, engines, tuple(trace)
+    )
 
 
 @recorded

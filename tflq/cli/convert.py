@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -22,11 +24,13 @@ from tflq.cli.options import (
     target_options,
     with_page,
 )
+from tflq.quoting import shown
 from tflq.report.conversion import closeness, engine_table, gained, sentence
 
 if TYPE_CHECKING:
     from tflq.benchmarks.all_targets import TargetRow
     from tflq.graph import Node
+    from tflq.graph.rewriting import Change
 
 
 @click.command("convert", cls=SectionedCommand)
@@ -56,6 +60,14 @@ if TYPE_CHECKING:
     is_flag=True,
     help="First recover the weights (docs/recover.md) with the samples of --data, --input or else --calibrate.",
 )
+@click.option("--trace-passes", is_flag=True, help="Print the lines of the graph that each pass of the target changes.")
+@click.option(
+    "--pass",
+    "passes",
+    metavar="NAME",
+    multiple=True,
+    help="Pass that --trace-passes prints (default: each one that changes something); may be repeated.",
+)
 @sample_options(DEFAULT_SAMPLES)
 @with_page
 def command(
@@ -68,6 +80,8 @@ def command(
     settings_path: Path | None,
     engine: Literal["auto"] | None,
     recover: bool,
+    trace_passes: bool,
+    passes: tuple[str, ...],
     report: Path | None,
     as_json: bool,
 ) -> int:
@@ -81,14 +95,19 @@ def command(
     --data names labelled samples; the status is 1 if a target refuses the model.
     """
     found: ConvertResult | ConvertAllResult
-    options = ConvertOptions(calibration, recover, engine)
+    options = ConvertOptions(calibration, recover, engine, trace_passes)
+    if passes and not trace_passes:
+        raise click.UsageError("--pass is for --trace-passes")
     if target.name == ALL:
+        if trace_passes:
+            raise click.UsageError("--trace-passes is for one target")
         if recover:
             raise click.UsageError("--recover is for one target; its weights are no better for others")
         _refuse_for_all(target, calibration, template_path or settings_path)
         found = convert_all(model, folder, samples, options, progress=output.progress)
     else:
         found = convert(model, target, folder, samples, options, progress=output.progress)
+        found = replace(found, changes=_select_passes(found.changes, passes))
         if template_path is not None:
             found.write_template(template_path)
         if settings_path is not None:
@@ -97,6 +116,25 @@ def command(
         found, as_json, lambda: _print(found) if isinstance(found, ConvertResult) else _print_all(found), report
     )
     return 1 if isinstance(found, ConvertAllResult) and not found.is_complete else 0
+
+
+def _select_passes(changes: Sequence[Change], names: Sequence[str]) -> tuple[Change, ...]:
+    """Return the changes of the named passes; all without names."""
+    known = list(dict.fromkeys(change.name for change in changes))
+    for name in names:
+        if name not in known:
+            raise click.UsageError(f"--pass {name}: no pass of this name changed the graph; {', '.join(known)} did")
+    return tuple(change for change in changes if not names or change.name in names)
+
+
+def _print_changes(changes: Sequence[Change]) -> None:
+    """Print name and reason of each pass, and the lines before (-) and after (+)."""
+    for change in changes:
+        source = f" ({change.source})" if change.source else ""
+        output.line(f"pass {change.name} of {change.owner}: {change.why}{source}")
+        for sign, lines in (("-", change.before), ("+", change.after)):
+            for line in lines:
+                output.line(f"  {sign} {shown(line)}")
 
 
 def _refuse_for_all(target: TargetOptions, calibration: CalibrationOptions, template_path: Path | None) -> None:
@@ -109,6 +147,7 @@ def _refuse_for_all(target: TargetOptions, calibration: CalibrationOptions, temp
 
 def _print(found: ConvertResult) -> None:
     """Print the table of layers, the files, and how close they are to TFLite and to floating point."""
+    _print_changes(found.changes)
     nodes = found.graph.nodes
     output.line(f"{found.target.name}: {len(nodes)} operators")
     rows = [_layer(found, str(number), node) for number, node in enumerate(nodes)]
