@@ -54,12 +54,14 @@ class ConvertOptions:
         engine: "auto" to choose the engine of each layer by the target's estimate of cycles; the settings' unless told.
         recover: first recover the weights with the samples, which must be named; a setting may ask for it, too.
         trace_passes: True to record the lines of the graph that each pass of the target changes.
+        passes: Names of the passes to record; empty for all.
     """
 
     calibration: CalibrationOptions = field(default_factory=CalibrationOptions)
     recover: bool = False
     engine: Literal["auto"] | None = None
     trace_passes: bool = False
+    passes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -274,6 +276,7 @@ def convert(
         ranged, chosen = _recovered(original, ranged, (found, settings), wanted, samples, options)
     with trace_passes() if options.trace_passes else nullcontext(list[Change]()) as trace:
         execution = for_target(ranged.main, found, settings)
+    selected = _select_passes(trace, options.passes)
     with nullcontext() if folder is None else output_folder(folder) as scratch:
         artefacts = _artefacts(found, execution.graph, ranged)
         skipped = _why_not_compared(execution.graph, chosen, samples)
@@ -287,7 +290,7 @@ def convert(
     where = None if folder is None else Path(folder)
     name, graph = name_of(model), execution.graph
     return ConvertResult(
-        name, original, found, settings, ranged, graph, where, artefacts, compared, measured, engines, tuple(trace)
+        name, original, found, settings, ranged, graph, where, artefacts, compared, measured, engines, selected
     )
 
 
@@ -341,6 +344,15 @@ def _why_not_compared(graph: Graph, chosen: Samples, samples: SampleSource) -> s
         f"{chosen.count} random samples take {total / 1e9:.3g} billion multiply-accumulates; name samples, or their "
         f"number (--samples 1), to compare on them"
     )
+
+
+def _select_passes(changes: Sequence[Change], names: Sequence[str]) -> tuple[Change, ...]:
+    """Return the changes of the named passes; all without names."""
+    known = list(dict.fromkeys(change.name for change in changes))
+    for name in names:
+        if name not in known:
+            raise UsageError(f"no pass '{name}' changed the graph; {', '.join(known)} did")
+    return tuple(change for change in changes if not names or change.name in names)
 
 
 def _artefacts(target: Target, graph: Graph, ranged: Model) -> Artefacts:
