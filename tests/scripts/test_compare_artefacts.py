@@ -11,6 +11,8 @@ import pytest
 
 from tests.support.tracked import ROOT
 
+pytest.importorskip("onnx", reason="onnx is not installed: it comes with tflq[onnx]")
+
 MODEL = ROOT / "tflq" / "data" / "digits.tflite"
 
 
