@@ -22,6 +22,7 @@ MODEL = ROOT / "tflq" / "data" / "digits.tflite"
 def compare(base: Path | str, *arguments: str) -> tuple[int, list[str]]:
     command = [sys.executable, ROOT / "scripts" / "compare_artefacts", base, "--models", MODEL, "--target", "onnx"]
     done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr, done.stderr
     return done.returncode, [line for line in done.stdout.splitlines() if ": onnx" in line or "differ" in line]
 
 
