@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
+from artefacts.comparison import DIED
 from artefacts.conversions import Conversion
 from artefacts.worker import Result
 
@@ -77,7 +78,7 @@ class Checkout:
         if missing:
             answers = worker.convert(model, missing)
             cached.update((keys[conversion], answer) for conversion, answer in zip(missing, answers, strict=True))
-            if file is not None:
+            if file is not None and all(result.get("refused") != DIED for result in cached.values()):
                 _write(file, json.dumps(cached))
         return {conversion: cached[keys[conversion]] for conversion in conversions}
 
@@ -93,7 +94,7 @@ class _Worker:
         answers = self._request(model, conversions)
         if answers is None and len(conversions) > 1:
             return [answer for conversion in conversions for answer in self.convert(model, [conversion])]
-        return [Result(refused="the worker process died", seconds=0.0)] if answers is None else answers
+        return [Result(refused=DIED, seconds=0.0)] if answers is None else answers
 
     def _request(self, model: Path, conversions: Sequence[Conversion]) -> list[Result] | None:
         process = self.process = self.process or self._start()

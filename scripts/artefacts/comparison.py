@@ -6,12 +6,15 @@ from collections.abc import Iterator
 
 from artefacts.worker import Result
 
+DIED = "the worker process died"
+"""Message of a conversion that ended the process. It is no result: two of them count as different."""
+
 
 def list_differences(base: Result, ours: Result) -> Iterator[str]:
     """Yield a line for each different file and message, and one for the tensors."""
     for key in ("refused", "unrun"):
         before, after = base.get(key), ours.get(key)
-        if before != after:
+        if before != after or before == DIED:
             yield f"{key}: {before or 'no'} -> {after or 'no'}"
     if "refused" in base or "refused" in ours:
         return

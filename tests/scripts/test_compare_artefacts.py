@@ -8,8 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from artefacts.checkouts import Checkout
+from artefacts.comparison import DIED, list_differences
+from artefacts.worker import Result
 
 from tests.support.tracked import ROOT
+
+pytest.importorskip("onnx", reason="onnx is not installed: it comes with tflq[onnx]")
 
 MODEL = ROOT / "tflq" / "data" / "digits.tflite"
 
@@ -17,6 +22,7 @@ MODEL = ROOT / "tflq" / "data" / "digits.tflite"
 def compare(base: Path | str, *arguments: str) -> tuple[int, list[str]]:
     command = [sys.executable, ROOT / "scripts" / "compare_artefacts", base, "--models", MODEL, "--target", "onnx"]
     done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr, done.stderr
     return done.returncode, [line for line in done.stdout.splitlines() if ": onnx" in line or "differ" in line]
 
 
@@ -61,6 +67,23 @@ def test_a_process_that_dies_is_a_difference(checkout: Path) -> None:
     change(checkout, "converters/targets.py", "return _unsound_scales(graph) or", "import os; os._exit(3)\n    return")
     status, lines = compare(checkout)
     assert (status, lines[0]) == (1, f"{MODEL}: onnx: refused: the worker process died -> no")
+
+
+def test_the_death_of_a_process_is_not_cached(checkout: Path, tmp_path: Path) -> None:
+    side, conversion = Checkout("copy", checkout, tmp_path), ("onnx", ())
+    assert "files" in side.results([MODEL], [conversion], 1, lambda: None)[MODEL][conversion]
+    (file,) = tmp_path.glob("*.json")
+    file.unlink()
+    change(checkout, "converters/targets.py", "return _unsound_scales(graph) or", "import os; os._exit(3)\n    return")
+    assert side.results([MODEL], [conversion], 1, lambda: None)[MODEL][conversion]["refused"] == DIED
+    assert not [*tmp_path.glob("*.json")]
+
+
+def test_two_processes_that_die_are_not_equal() -> None:
+    died = Result(refused=DIED, seconds=0.0)
+    assert [*list_differences(died, died)] == [f"refused: {DIED} -> {DIED}"]
+    refused = Result(refused="UnsupportedError: no", seconds=0.0)
+    assert not [*list_differences(refused, refused)]
 
 
 def test_a_base_that_does_not_exist_is_incorrect_use(tmp_path: Path) -> None:
