@@ -48,6 +48,12 @@ FULL_ONLY = {
     "tests/extending/test_extending.py::test_bench_counts": _EXTENDING,
     "tests/extending/test_extending.py::test_compare_ranks_its_layers": _EXTENDING,
     "tests/extending/test_extending.py::test_export_writes_vectors": _EXTENDING,
+    "tests/scripts/test_compare_artefacts.py::test_a_checkout_equals_itself": (
+        "tests/scripts/test_compare_artefacts.py::test_tensors_are_compared_and_a_revision_is_cached"
+    ),
+    "tests/scripts/test_compare_artefacts.py::test_a_process_that_dies_is_a_difference": (
+        "tests/scripts/test_compare_artefacts.py::test_the_death_of_a_process_is_not_cached"
+    ),
     "tests/scripts/test_compare_artefacts.py::test_names_of_files_are_compared": _ARTEFACTS,
     "tests/scripts/test_compare_artefacts.py::test_refusals_are_compared": _ARTEFACTS,
 }
