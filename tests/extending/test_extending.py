@@ -101,10 +101,10 @@ def test_explain_ends_in_what_the_engine_stored(tflq, tmp_path: Path, operator: 
     assert "half to even" in done.out
 
 
-def test_sensitivity_and_search_use_its_widths(tflq, digits: Path) -> None:
+def test_sensitivity_and_search_use_its_widths(tflq, digits: Path, quick: bool) -> None:
     fixed = [x for layer in range(1, 5) for x in ("--layer", f"{layer}:weight_bits=8")]
     data = ("--data", digits)
-    found = tflq("sensitivity", MODEL, *TARGET, *fixed, *data, "--jobs", 2, "--json")
+    found = tflq("sensitivity", MODEL, *TARGET, *fixed, *data, "--jobs", 1 if quick else 2, "--json")
     assert found.status == 0, found.err
     bits = {bits for layer in found.json["layers"] for bits in layer["results"]}
     assert bits == {"6", "4", "3", "2"}

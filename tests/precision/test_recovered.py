@@ -47,7 +47,7 @@ def test_the_command_shows_both_fronts(tmp_path: Path, quick: bool) -> None:
     folder = tmp_path / "images"
     folder.mkdir()
     write_labelled(folder, 60)
-    pins = [option for node in (0, 1, 2, 3) for option in ("--layer", f"{node}:weight_bits=8")]
+    pins = [option for node in range(5 if quick else 4) for option in ("--layer", f"{node}:weight_bits=8")]
     asked = ("-t", "gap9-ne16", *pins, "--widths", "2,8", "--at-least", 80, "--recover", "-n", "0:40")
     command = ("search", DIGITS, *asked, "-d", folder, "--json")
     one = tflq(*command, "-j", 1, cwd=tmp_path)
