@@ -40,6 +40,7 @@ class GraphEditor:
         self._outputs: tuple[int, ...] = ()
         self._output_counts: dict[int, int] = {}
         self._nodes: dict[str, Node] = {}
+        self._stated_names: dict[str, str] = {}
         self._numbers: dict[str, int] = {}  # base of a name -> a number up to which all suffixes are taken
         self._next, self._previous = {_END: _END}, {_END: _END}
         self._places: dict[str, float] = {}
@@ -49,14 +50,20 @@ class GraphEditor:
             self.load(graph)
 
     def load(self, graph: Graph) -> None:
-        """Replace the whole content by a graph; a node without a unique name gets one."""
+        """Replace the whole content by a graph.
+
+        A node without a unique name gets one inside the editor; `graph` restores the name of the loaded graph, because
+        emitted files state it.
+        """
         for node in self.nodes:
             self.remove(node)
         self.tensors, self.inputs = list(graph.tensors), tuple(graph.inputs)
         self.name, self.extra = graph.name, graph.extra
         self.set_outputs(graph.outputs)
         for node in graph.nodes:
-            self.add(node)
+            added = self.add(node)
+            if added.name != node.name:
+                self._stated_names[added.name] = node.name
 
     # ---- queries
 
@@ -216,6 +223,7 @@ class GraphEditor:
         before, after = self._previous.pop(old.name), self._next.pop(old.name)
         self._next[before], self._previous[after] = after, before
         del self._nodes[old.name], self._places[old.name]
+        self._stated_names.pop(old.name, None)
         base, _, number = old.name.rpartition("_")
         if base in self._numbers and number.isdecimal():
             self._numbers[base] = min(self._numbers[base], int(number))
@@ -296,9 +304,9 @@ class GraphEditor:
         Args:
             prune: Leave out unread nodes and unused tensors; tensors are numbered anew (`tflq.graph.pruned`).
         """
-        result = Graph(
-            list(self.tensors), list(self._in_order()), tuple(self.inputs), self._outputs, self.name, self.extra
-        )
+        stated = self._stated_names
+        nodes = [replace(n, name=stated[n.name]) if n.name in stated else n for n in self._in_order()]
+        result = Graph(list(self.tensors), nodes, tuple(self.inputs), self._outputs, self.name, self.extra)
         return pruned(result) if prune else result
 
     def _in_order(self) -> Iterator[Node]:
