@@ -15,15 +15,21 @@ from tests.support.float_forms import NONE, built_of, dense_then, row, step, to,
 from tests.support.float_networks import WHOLE, Make, Network
 from tflq.converters.aipu import AIPU
 from tflq.converters.aipu.emit import float_network_of
+from tflq.converters.aipu.passes.layers import Layers
 from tflq.converters.aipu.translate import translate
 from tflq.converters.calibration import StatisticsOptions, calibrate
 from tflq.converters.settings import parse_settings
-from tflq.graph import Graph, Range
+from tflq.graph import Graph, Node, Range
 from tflq.graph.rewriting import trace_passes
 from tflq.interpreter import lower
 from tflq.schemas.aipu import Layer
 
 Shape = tuple[int, ...]
+
+
+def test_layers_of_one_name_are_numbered_from_0() -> None:
+    layers = Layers()
+    assert [layers.add(Node("relu", (), (), name="x")).name for _ in range(3)] == ["x", "x_0", "x_1"]
 
 
 def layers_of(graph: Graph, faults: bool = False) -> dict[str, Layer]:

@@ -64,10 +64,10 @@ class Layers(GraphEditor):
 
     def unique_name(self, wanted: str) -> str:
         """Return a name that no layer has: the one wanted in Compass's letters, with _0, _1 appended if it is taken."""
-        name = compass_name(wanted) or "layer"
+        base = name = compass_name(wanted) or "layer"
         number = 0
         while name in self:
-            name, number = f"{name}_{number}", number + 1
+            name, number = f"{base}_{number}", number + 1
         return name
 
     def add(self, node: Node, *, before: Node | None = None, after: Node | None = None) -> Node:
