@@ -12,11 +12,12 @@ import pytest
 from tests.support.tracked import ROOT
 
 # What each part of tflq may import of the others. A part is a folder or a module right below tflq/.
-GROUND = {"arrays", "backends", "errors", "files", "limits", "quoting", "units", "user_code"}
+GROUND = {"arrays", "backends", "errors", "files", "limits", "plugins", "quoting", "units", "user_code"}
 BELOW_CONVERTERS = GROUND | {"graph", "schemas", "interpreter"}
 BELOW_BENCHMARKS = BELOW_CONVERTERS | {"converters", "analysis"}
 MAY_IMPORT = {
     "arrays": set[str](),
+    "plugins": set[str](),
     "quoting": set[str](),
     "user_code": set[str](),
     "errors": {"quoting"},

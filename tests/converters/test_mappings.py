@@ -23,12 +23,10 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         EntryPoint(name, f"{__name__}:{attribute}", mappings.ENTRY_POINT_GROUP) for name, attribute in names.items()
     )
     monkeypatch.setattr(EntryPoint, "load", lambda self: globals()[self.attr])
-    monkeypatch.setattr(mappings, "entry_points", lambda group: entries.select(group=group))
-    for function in (mappings._find_entry_points, mappings._load_rules):
-        function.cache_clear()
+    monkeypatch.setattr(mappings, "find_entry_points", lambda group: entries.select(group=group))
+    mappings._load_rules.cache_clear()
     yield
-    for function in (mappings._find_entry_points, mappings._load_rules):
-        function.cache_clear()
+    mappings._load_rules.cache_clear()
 
 
 def custom(code: str) -> Node:

@@ -64,7 +64,7 @@ class Own:
 
 def test_a_target_reads_the_files_of_its_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     entries = EntryPoints([EntryPoint("own", f"{__name__}:Own", targets.ENTRY_POINT_GROUP)])
-    monkeypatch.setattr(targets, "entry_points", lambda group: entries.select(group=group))
+    monkeypatch.setattr(targets, "find_entry_points", lambda group: entries.select(group=group))
     path = tmp_path / "tool.cfg"
     path.write_text("bits 4")
     assert read_settings(path) == SettingsFile("own", ("weight_bits=4",), ())

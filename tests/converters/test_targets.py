@@ -34,7 +34,7 @@ def test_an_unknown_target_lists_the_known() -> None:
 
 def _install(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     entry = EntryPoint(name, value, targets.ENTRY_POINT_GROUP)
-    monkeypatch.setattr(targets, "entry_points", lambda group: EntryPoints([entry]).select(group=group))
+    monkeypatch.setattr(targets, "find_entry_points", lambda group: EntryPoints([entry]).select(group=group))
 
 
 def test_other_packages_add_targets(monkeypatch: pytest.MonkeyPatch) -> None:

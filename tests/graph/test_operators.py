@@ -78,6 +78,11 @@ def test_implied_traits() -> None:
         assert with_traits(inner, outer) == with_traits(inner) != frozenset()
 
 
+def test_traits() -> None:
+    assert with_traits(Trait.CONVOLUTION) == {"conv_2d", "depthwise_conv_2d"}
+    assert has_trait(Node("conv_2d", (), ()), Trait.POOL | Trait.WINDOW)
+
+
 def test_an_operator_without_a_row_has_no_trait() -> None:
     node = Node("of_a_target", (), ())
     assert not has_trait(node, ~Trait(0))

@@ -168,6 +168,10 @@ MALFORMED = {
     "graph g {\ninput %x: int8[1] q(1, 0, axis=b)\n}": "line 2: invalid literal for int",
     "graph g {\ninput %x: int8[1] foo\n}": "line 2: found 'foo'; allowed is q(...), blocks(...)",
     "graph g {\ninput %x: int8[1]\ninput %x: int8[1]\n}": "line 3: found ",
+    "graph g {\ninput %x: int8[1\n}": "line 2: found the end of the line; allowed is ','",
+    "graph g {\ninput x: int8[1]\n}": "line 2: found 'x'",
+    "graph g {\ninput %x: int8[1]\n%y: int8[1] = relu(%x) {a=b}\n}": "line 3: found 'b'; allowed is a number, a str",
+    "graph g {\n= relu()\n}": "line 2: found '='; allowed is a tensor, an operator",
     "graph g {\noutput %x\n}": "line 2: found '%x'; allowed is a tensor that an earlier line declares, or _",
     "graph g {\nconst %x: int8[1] = [300]\n}": "line 2: ",
     "graph g {\nconst %x: int8[1] = [1.5]\n}": "line 2: found the end of the line; allowed is integers for int8",
@@ -198,6 +202,18 @@ def test_malformed_texts(text: str, message: str) -> None:
 def test_an_inconsistent_graph_is_refused() -> None:
     with pytest.raises(GraphError, match="found blocks of 0 elements"):
         parse_graph("graph g {\nconst %s: float32[1] = [1]\ninput %x: int8[1] blocks(%s, _, 0)\n}")
+
+
+def test_scales_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(GraphError, match="2 scales along axis 0 do not fit"):
+        parse_graph("graph g {\ninput %x: int8[3] q([0.1, 0.2], 0, axis=0)\n}\n")
+
+
+def test_drawn_int4_values_stay_in_their_range() -> None:
+    graph = parse_graph("graph g {\nconst %w: int4[20,30] = random(7)\n}")
+    data = graph.tensors[0].data
+    assert data is not None
+    assert (data.dtype, data.min(), data.max()) == (np.int8, -8, 7)
 
 
 def test_short_forms_of_constants() -> None:

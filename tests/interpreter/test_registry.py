@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import subprocess
 import sys
 from dataclasses import dataclass, replace
@@ -97,7 +96,7 @@ def installed(monkeypatch: pytest.MonkeyPatch, calls: Calls) -> list[EntryPoint]
     """Entry points of other packages; a test adds its own."""
     entries: list[EntryPoint] = []
     monkeypatch.setattr(registry, "_searched", set())
-    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: entries if group == "tflq.kernels" else [])
+    monkeypatch.setattr(registry, "find_entry_points", lambda group: entries if group == "tflq.kernels" else [])
     return entries
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import EntryPoints, entry_points
 from typing import TypeVar
 
 from tflq.errors import TflqError
 from tflq.graph import Node
 from tflq.interpreter.registry import kernel_name
+from tflq.plugins import find_entry_points
 
 ENTRY_POINT_GROUP = "tflq.operators"
 RuleType = TypeVar("RuleType")
@@ -35,14 +35,9 @@ def find_rule(target: str, node: Node, rule_type: type[RuleType]) -> RuleType | 
 
 
 @cache
-def _find_entry_points() -> EntryPoints:
-    return entry_points(group=ENTRY_POINT_GROUP)
-
-
-@cache
 def _load_rules(operator: str) -> Mapping[str, object]:
     rules: dict[str, object] = {}
-    for entry in _find_entry_points().select(name=operator):
+    for entry in find_entry_points(ENTRY_POINT_GROUP).select(name=operator):
         try:
             rules |= entry.load()
         except Exception as error:

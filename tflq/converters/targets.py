@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import PurePath
 from typing import TYPE_CHECKING, cast
 
@@ -15,6 +14,7 @@ from tflq.converters.settings import Setting, Settings, SettingsFile
 from tflq.errors import GraphError, OptionError, TflqError, UnsupportedError
 from tflq.graph import ABSENT, Affine, Array, Graph, Model, Tensor
 from tflq.interpreter.operands.checks import require_sound_tensor
+from tflq.plugins import find_entry_points
 from tflq.quoting import file_name
 
 if TYPE_CHECKING:
@@ -217,4 +217,4 @@ def model_name(source: Model) -> str:
 
 
 def _foreign() -> dict[str, str]:
-    return {entry.name: entry.value for entry in entry_points(group=ENTRY_POINT_GROUP)}
+    return {entry.name: entry.value for entry in find_entry_points(ENTRY_POINT_GROUP)}

@@ -1,6 +1,6 @@
 """The operator table: a row for each builtin operator of TFLite with its traits and the roles of its operands.
 
-Everything outside the kernels that asks "which operators ..." asks this table:
+Code outside the kernels reads the properties of an operator here:
 
     POOLS = with_traits(Trait.POOL)
     if has_trait(node, Trait.WEIGHTS): weights = node.inputs[row_of(node).weights]
@@ -141,7 +141,6 @@ _POOL = Trait.WINDOW | Trait.POOL | Trait.FUSES
 _FILTER = Trait.WEIGHTS | Trait.FUSES
 _CELL = Trait.RECURRENT | Trait.STATEFUL | Trait.FUSES
 _STATE = Trait.STATEFUL
-_HASH = Trait.STATEFUL
 
 _ROWS = (
     Operator("conv_2d", _FILTER | Trait.WINDOW | Trait.CONVOLUTION | Trait.LINEAR, 0, 1, 2, 0),
@@ -297,10 +296,10 @@ _ROWS = (
     Operator("var_handle", _STATE),
     Operator("read_variable", _STATE),
     Operator("assign_variable", _STATE),
-    Operator("hashtable", _HASH),
-    Operator("hashtable_find", _HASH),
-    Operator("hashtable_import", _HASH),
-    Operator("hashtable_size", _HASH),
+    Operator("hashtable", _STATE),
+    Operator("hashtable_find", _STATE),
+    Operator("hashtable_import", _STATE),
+    Operator("hashtable_size", _STATE),
     Operator("if", Trait.CONTROL),
     Operator("while", Trait.CONTROL),
     Operator("call", Trait.CONTROL),
@@ -339,11 +338,11 @@ def has_trait(node: HasOperator, traits: Trait) -> bool:
 
 def with_traits(*traits: Trait) -> frozenset[str]:
     """Return the names of the operators that have all of the traits."""
-    return frozenset(row.name for row in _ROWS if all(row.traits & trait for trait in traits))
+    return frozenset(_names(*traits))
 
 
-def _names(trait: Trait) -> tuple[str, ...]:
-    return tuple(row.name for row in _ROWS if row.traits & trait)
+def _names(*traits: Trait) -> tuple[str, ...]:
+    return tuple(row.name for row in _ROWS if all(row.traits & trait for trait in traits))
 
 
 CONVOLUTIONS = _names(Trait.CONVOLUTION)

@@ -32,6 +32,7 @@ from importlib import import_module
 from tflq.errors import TflqError, UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.graph.quantisation import Affine, Blockwise
+from tflq.plugins import find_entry_points
 
 ENTRY_POINT_GROUP = "tflq.kernels"
 
@@ -227,9 +228,7 @@ def _load_entry_points(*names: str) -> None:
     if not wanted:
         return
     _searched.update(wanted)
-    from importlib.metadata import entry_points  # 15 ms that only a missing kernel needs
-
-    for entry in entry_points(group=ENTRY_POINT_GROUP):
+    for entry in find_entry_points(ENTRY_POINT_GROUP):
         if entry.name in wanted:
             try:
                 register_found(entry.load())

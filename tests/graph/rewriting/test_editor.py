@@ -117,6 +117,31 @@ def test_duplicate_and_empty_names_become_unique() -> None:
     assert editor.unique_name("b") == "b"
 
 
+def test_names_of_a_loaded_graph_are_restored() -> None:
+    """GAP9 emits two nodes of one name."""
+    nodes = [Node("relu", (0,), (1,), name="a"), Node("abs", (1,), (2,), name="a")]
+    graph = Graph([tensor(str(t)) for t in range(3)], nodes, (0,), (2,))
+    editor = GraphEditor(graph)
+    assert editor.graph() == graph
+    editor.bypass(editor.node("a_1"))
+    assert [(node.name, node.operator) for node in editor.graph().nodes] == [("a", "relu")]
+
+
+def test_a_late_node_moves_before_its_reader() -> None:
+    nodes = [Node("relu", (0,), (1,), name="a"), Node("neg", (0,), (2,), name="b"), Node("add", (1, 2), (3,), name="c")]
+    editor = GraphEditor(Graph([tensor(str(t)) for t in range(4)], nodes, (0,), (3,)))
+    editor.add(Node("exp", (1,), (editor.add_tensor(tensor("d")),), name="late"))
+    editor.set_input(editor.node("c"), 1, 4)
+    assert [node.name for node in editor.graph().nodes] == ["a", "b", "late", "c"]
+
+
+def test_many_insertions_at_one_place_keep_the_order() -> None:
+    editor = GraphEditor(chain(1))
+    for i in range(200):
+        editor.insert_after(editor.node("relu0"), Node("neg", (0,), (), name=f"n{i}"), tensor(f"i{i}"))
+    assert [node.name for node in editor.graph().nodes] == ["relu0", *(f"n{i}" for i in reversed(range(200)))]
+
+
 @pytest.mark.parametrize("argument", ["before", "after"])
 def test_a_refused_addition_changes_nothing(argument: str) -> None:
     graph = chain(2)

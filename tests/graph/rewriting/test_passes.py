@@ -53,10 +53,10 @@ class Entry:
 @pytest.fixture
 def install(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     def patch(*values: object) -> None:
-        def entry_points(*, group: str) -> list[Entry]:
+        def find_entry_points(group: str) -> list[Entry]:
             return [Entry(f"extra{i}", v) for i, v in enumerate(values)] if group == "tflq.passes" else []
 
-        monkeypatch.setattr(passes, "entry_points", entry_points)
+        monkeypatch.setattr(passes, "find_entry_points", find_entry_points)
 
     return patch
 

@@ -74,6 +74,23 @@ def test_an_output_of_the_graph_is_a_use() -> None:
     assert node_lines(lines, SILU)[-1] == "%y = mul(%x, %s)"
 
 
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "%y: float32[1,4] = mul(%x, %s)\n output %s",
+        "%m: float32[1,4] = mul(%x, %s)\n %y: float32[1,4] = add(%m, %s)",
+        '%y: float32[1,4] = mul(%x, %s) {fused_activation_function="relu"}',
+        "%y: float32[1,4] = sub(%x, %s)",
+        "%y: float32[1,4] = mul(%s, %s)",
+    ],
+)
+def test_a_place_that_differs_stays(rest: str) -> None:
+    graph = graph_of(BEFORE_SILU + rest)
+    editor = GraphEditor(graph)
+    rewrite(editor, SILU, lambda _, match: replace_root(match, "silu", "x"))
+    assert editor.graph() == graph
+
+
 def test_an_optional_node_may_be_missing() -> None:
     pattern = op("relu", op("reshape", op("abs", X), optional=True))
     without = " %a: float32[1,4] = abs(%x)\n %y: float32[1,4] = relu(%a)"

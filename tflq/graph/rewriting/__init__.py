@@ -10,6 +10,7 @@ from tflq.graph.rewriting.passes import (
     graph_pass,
     rewrite_graph,
     run_passes,
+    select_changes,
     trace_passes,
 )
 from tflq.graph.rewriting.pattern import (
@@ -49,5 +50,6 @@ __all__ = [
     "rewrite",
     "rewrite_graph",
     "run_passes",
+    "select_changes",
     "trace_passes",
 ]

@@ -272,7 +272,7 @@ class GraphEditor:
         return self.add(replace(node, inputs=(new, *node.inputs[1:]), outputs=(old,)), after=writer)
 
     def remove_unread(self, nodes: Iterable[Node]) -> None:
-        """Remove those of the nodes without a used result, and then their producers among them."""
+        """Remove the nodes without a used result, and then the producers among the nodes that become unread."""
         waiting = {node.name for node in nodes}
         while True:
             unread = [name for name in waiting if name in self._nodes and self.is_dead(self._nodes[name])]
@@ -299,7 +299,7 @@ class GraphEditor:
     def graph(self, *, prune: bool = False) -> Graph:
         """Return the graph with its nodes in an order of execution.
 
-        Each node comes as early as its operands and the current order of the nodes allow: an order that is valid stays.
+        Each node is placed as early as its operands and the current order of the nodes allow: a valid order stays.
 
         Args:
             prune: Leave out unread nodes and unused tensors; tensors are numbered anew (`tflq.graph.pruned`).
@@ -310,7 +310,7 @@ class GraphEditor:
         return pruned(result) if prune else result
 
     def _in_order(self) -> Iterator[Node]:
-        """Yield the nodes, of those that are ready always the first; nodes on a cycle come last."""
+        """Yield always the first ready node; nodes on a cycle follow at the end."""
         names = list(self._names())
         number = {name: i for i, name in enumerate(names)}
         missing = [sum(self._is_awaited(t) for t in self._nodes[name].inputs) for name in names]
@@ -356,7 +356,7 @@ class GraphEditor:
             name = self._next[name]
 
     def _place(self, name: str, previous: str) -> None:
-        """Put a name behind another one, or first behind `_END`."""
+        """Insert a name after another one; after `_END` it is the first."""
         following = self._next[previous]
         self._next[previous] = self._previous[following] = name
         self._next[name], self._previous[name] = following, previous

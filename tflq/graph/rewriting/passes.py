@@ -1,9 +1,6 @@
 """Passes: named rewrites in order, with the reason of each, and a record of their changes.
 
-PASSES = (
-    Pass("fuse_silu", fuse_silu, "x * logistic(x) is one table", "docs/tpu_mlir.md, Fusions"),
-    ...
-)
+PASSES = (Pass("fuse_silu", fuse_silu, "x * logistic(x) is one table", "docs/tpu_mlir.md, 4"),)
 graph = rewrite_graph(graph, PASSES, owner="tpu-mlir")
 """
 
@@ -14,21 +11,23 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from importlib.metadata import entry_points
 from typing import Generic, TypeVar
 
-from tflq.errors import TflqError
+from tflq.errors import TflqError, UsageError
 from tflq.graph.graph import Graph
 from tflq.graph.printing import TensorPrinter
 from tflq.graph.rewriting.editor import GraphEditor
+from tflq.plugins import find_entry_points
 
 ENTRY_POINT_GROUP = "tflq.passes"
 
 E = TypeVar("E", bound=GraphEditor)
+Reads = TypeVar("Reads", bound=GraphEditor, contravariant=True)
+"""Editor that a pass needs: a pass for every editor runs on the editor of a target, too."""
 
 
 @dataclass(frozen=True)
-class Pass(Generic[E]):
+class Pass(Generic[Reads]):
     """One rewrite of a graph.
 
     Attributes:
@@ -39,7 +38,7 @@ class Pass(Generic[E]):
     """
 
     name: str
-    run: Callable[[E], None]
+    run: Callable[[Reads], None]
     why: str
     source: str = ""
 
@@ -94,8 +93,21 @@ def trace_passes() -> Iterator[list[Change]]:
         _trace.reset(token)
 
 
+def select_changes(changes: Sequence[Change], names: Sequence[str]) -> tuple[Change, ...]:
+    """Return the changes of the named passes; all changes without names.
+
+    Raises:
+        UsageError: No pass of a name changed the graph.
+    """
+    known = list(dict.fromkeys(change.name for change in changes))
+    for name in names:
+        if name not in known:
+            raise UsageError(f"no pass '{name}' changed the graph; {', '.join(known)} did")
+    return tuple(change for change in changes if not names or change.name in names)
+
+
 def run_passes(editor: E, passes: Iterable[Pass[E]], owner: str = "") -> None:
-    """Run passes over a graph in their order, with those that other packages add.
+    """Run passes over a graph in their order, with the passes that other packages add.
 
     Args:
         editor: Graph to change.
@@ -157,12 +169,12 @@ def _extended(passes: tuple[Pass[E], ...], owner: str) -> tuple[Pass[E], ...]:
                     f"of {owner} are {', '.join(names)}"
                 )
             place = names.index(extra.before) if extra.before else len(result)
-            result.insert(place, extra.rewrite)  # type: ignore[arg-type]  # a pass for any editor runs on every one
+            result.insert(place, extra.rewrite)
     return tuple(result)
 
 
 def _extra_passes() -> Iterator[ExtraPass]:
-    for entry in entry_points(group=ENTRY_POINT_GROUP):
+    for entry in find_entry_points(ENTRY_POINT_GROUP):
         extra = entry.load()
         if not isinstance(extra, ExtraPass):
             raise TflqError(
