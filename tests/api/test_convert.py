@@ -55,7 +55,7 @@ def test_every_target() -> None:
 
 
 def test_a_large_network_is_not_compared_on_unnamed_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tflq.api.convert.UNREQUESTED_MACS", 10**6)
+    monkeypatch.setattr("tflq.api.samples.UNREQUESTED_MACS", 10**6)
     skipped = tflq.convert(DIGITS, "tflite")
     assert isinstance(skipped.measured, str)
     assert skipped.compared == skipped.measured

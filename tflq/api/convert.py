@@ -12,7 +12,7 @@ from typing import Literal
 
 from tflq.analysis.emitted import EmittedDifference, check_emitted
 from tflq.analysis.executions import as_is, for_target
-from tflq.analysis.inputs import GivenSamples, RandomSamples, Samples
+from tflq.analysis.inputs import GivenSamples, Samples
 from tflq.analysis.similarity import Similarities, Similarity, measured_similarities
 from tflq.api.calibrate import calibrate
 from tflq.api.estimate import figure
@@ -22,7 +22,7 @@ from tflq.api.recover import RecoverOptions, recover_ranged, require_named
 from tflq.api.recovered_layers import METADATA
 from tflq.api.result import PageResult, TableResult, picked
 from tflq.api.run_record import recorded
-from tflq.api.samples import samples_or_calibration
+from tflq.api.samples import samples_or_calibration, why_not_compared
 from tflq.api.target import calibration_of, choose_target, complete, fits_weights
 from tflq.benchmarks.all_targets import TargetRow, summarise
 from tflq.benchmarks.scoring import load_named
@@ -33,16 +33,13 @@ from tflq.converters.template import template_bytes
 from tflq.errors import OptionError, UsageError
 from tflq.files import output_folder, write_bytes
 from tflq.graph import ABSENT, Affine, Graph, Logarithmic, Model, Node
-from tflq.graph.arena import macs
-from tflq.graph.rewriting import Change, trace_passes
+from tflq.graph.rewriting import Change, select_changes, trace_passes
 from tflq.precision.recover import RealSamples
 from tflq.quoting import Json
 from tflq.report import Page
 from tflq.report.conversion import all_targets_page, conversion_page
 
 DEFAULT_SAMPLES = 32
-UNREQUESTED_MACS = 10**10
-"""Largest number of multiply-accumulates, over all samples, of a comparison on samples that the user did not name."""
 
 
 @dataclass(frozen=True)
@@ -276,10 +273,10 @@ def convert(
         ranged, chosen = _recovered(original, ranged, (found, settings), wanted, samples, options)
     with trace_passes() if options.trace_passes else nullcontext(list[Change]()) as trace:
         execution = for_target(ranged.main, found, settings)
-    selected = _select_passes(trace, options.passes)
+    selected = select_changes(trace, options.passes)
     with nullcontext() if folder is None else output_folder(folder) as scratch:
         artefacts = _artefacts(found, execution.graph, ranged)
-        skipped = _why_not_compared(execution.graph, chosen, samples)
+        skipped = why_not_compared(execution.graph, chosen, samples)
         compared = skipped or check_emitted(execution, artefacts, chosen)
         if scratch is not None:
             _write(scratch, artefacts)
@@ -330,29 +327,6 @@ def convert_all(
                     _write(scratch / row.target, row.artefacts)
     where = None if folder is None else Path(folder)
     return ConvertAllResult(name_of(model), where, tuple(rows), chosen.count, labelled is not None)
-
-
-def _why_not_compared(graph: Graph, chosen: Samples, samples: SampleSource) -> str:
-    """Return why a comparison is omitted: unnamed samples and a large network; empty if it is done."""
-    is_counted = isinstance(samples, SampleOptions) and samples.count is not None
-    if is_counted or not isinstance(chosen, RandomSamples):
-        return ""
-    total = chosen.count * sum(macs(graph, index) for index in range(len(graph.nodes)))
-    if total <= UNREQUESTED_MACS:
-        return ""
-    return (
-        f"{chosen.count} random samples take {total / 1e9:.3g} billion multiply-accumulates; name samples, or their "
-        f"number (--samples 1), to compare on them"
-    )
-
-
-def _select_passes(changes: Sequence[Change], names: Sequence[str]) -> tuple[Change, ...]:
-    """Return the changes of the named passes; all without names."""
-    known = list(dict.fromkeys(change.name for change in changes))
-    for name in names:
-        if name not in known:
-            raise UsageError(f"no pass '{name}' changed the graph; {', '.join(known)} did")
-    return tuple(change for change in changes if not names or change.name in names)
 
 
 def _artefacts(target: Target, graph: Graph, ranged: Model) -> Artefacts:

@@ -15,6 +15,10 @@ from tflq.benchmarks.scoring import load_data, split_named
 from tflq.benchmarks.tasks import TASKS
 from tflq.errors import InputError, TflqWarning, UsageError
 from tflq.graph import Graph, Model
+from tflq.graph.arena import macs
+
+UNREQUESTED_MACS = 10**10
+"""Largest number of multiply-accumulates, over all samples, of a comparison on samples that the user did not name."""
 
 
 def samples(model: ModelSource, source: SampleSource = None, *, count: int = 1) -> Samples:
@@ -105,3 +109,17 @@ def _task_samples(graph: Graph, names: Mapping[str, int], text: object) -> Given
 def input_names(model: Model) -> dict[str, int]:
     """Return the names that the main graph's signatures give its inputs, with the tensors' indices."""
     return {name: t for s in model.signatures if s.graph == 0 for name, t in s.inputs.items()}
+
+
+def why_not_compared(graph: Graph, chosen: Samples, samples: SampleSource) -> str:
+    """Return why a comparison is omitted: unnamed samples and a large network; empty if it is done."""
+    is_counted = isinstance(samples, SampleOptions) and samples.count is not None
+    if is_counted or not isinstance(chosen, RandomSamples):
+        return ""
+    total = chosen.count * sum(macs(graph, index) for index in range(len(graph.nodes)))
+    if total <= UNREQUESTED_MACS:
+        return ""
+    return (
+        f"{chosen.count} random samples take {total / 1e9:.3g} billion multiply-accumulates; name samples, or their "
+        f"number (--samples 1), to compare on them"
+    )

@@ -57,7 +57,7 @@ def _with_file(options: TargetOptions, path: str, names: Sequence[str]) -> Targe
 
 
 def calibration_of(target: TargetOptions | str, calibration: CalibrationOptions) -> CalibrationOptions:
-    """Return the calibration with what a vendor's file of settings says of it, where nothing else was said."""
+    """Return the calibration, with its unset fields filled from the vendor's settings file."""
     if not isinstance(target, TargetOptions) or target.file is None:
         return calibration
     found = dict(read_settings(target.file).calibration)

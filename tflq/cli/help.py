@@ -28,7 +28,7 @@ class HelpfulGroup(click.Group):
 
 
 class SectionedCommand(click.Command):
-    """A command whose help has its own options first, then those of each record, then what all commands have."""
+    """A command with a sectioned help: its own options, then the options of each record, then the general options."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, section by section."""

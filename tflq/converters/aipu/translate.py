@@ -12,11 +12,10 @@ from tflq.converters.aipu.origin import Origin
 from tflq.converters.aipu.passes import PARSER
 from tflq.converters.aipu.translation import Translation
 from tflq.converters.calibration.ranges import range_of
-from tflq.converters.passes.patterns import fused_activation
 from tflq.converters.passes.rewrite import with_attributes
 from tflq.errors import TflqError
 from tflq.graph import Array, Graph, Node, pruned, validate
-from tflq.graph.rewriting import run_passes
+from tflq.graph.rewriting import fused_activation, run_passes
 from tflq.interpreter.execution.settle import settle
 from tflq.quoting import compass_word
 

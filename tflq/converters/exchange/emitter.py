@@ -9,10 +9,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from tflq.converters.passes.patterns import TO_FIRST, TO_LAST, axis_first, fused_activation, shape_first
+from tflq.converters.passes.patterns import TO_FIRST, TO_LAST, axis_first, shape_first
 from tflq.converters.passes.requirements import no_mapping
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import ABSENT, Array, Graph, Node, Operands, Tensor
+from tflq.graph.rewriting import fused_activation
 
 Kind = np.dtype[np.generic]
 ExchangeAttribute = int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]

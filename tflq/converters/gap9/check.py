@@ -9,11 +9,12 @@ from tflq.converters.gap9.expressions.groups import NEEDING, expression_problem
 from tflq.converters.gap9.operators import ACTIVATIONS, GLOBAL_POOLS, LSTM, MOVES, POOLS
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.constants import tiny_channels, tiny_words, weight_axis
-from tflq.converters.passes.patterns import bias_of, computed_inputs, fused_activation, only_reader
+from tflq.converters.passes.patterns import bias_of, computed_inputs, only_reader
 from tflq.converters.passes.requirements import collect_problems, no_mapping
 from tflq.converters.passes.take_in import foldable_padding
 from tflq.graph import ABSENT, Affine, Graph, Node, Tensor
 from tflq.graph.operators import CONVOLUTIONS
+from tflq.graph.rewriting import fused_activation
 
 _ACTIVATIONS = ("none", "relu", "relu6")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from tflq.converters.calibration import samples_of
@@ -32,9 +33,27 @@ from tflq.converters.passes.rewrite import with_attributes
 from tflq.converters.passes.take_in import fold_pad
 from tflq.converters.settings import Settings
 from tflq.graph import Graph, Tensor, pruned, validate
-from tflq.graph.rewriting import GraphEditor, Pass, graph_pass, rewrite_graph
+from tflq.graph.rewriting import GraphEditor, Pass, graph_pass, run_passes
 
 ARITHMETIC = "gap9"
+
+
+class _Network(GraphEditor):
+    """A graph under conversion.
+
+    Attributes:
+        options: Settings of each layer, by name.
+        positive: Inputs with a range above 0 before ranges are widened to include it; they are symmetric.
+    """
+
+    def __init__(self, graph: Graph, options: dict[str, LayerOptions], positive: frozenset[int]) -> None:
+        super().__init__(graph)
+        self.options, self.positive = options, positive
+
+
+def _step(name: str, function: Callable[[Graph, _Network], Graph], why: str, source: str = "") -> Pass[_Network]:
+    """Return a pass that also reads the settings."""
+    return Pass(name, lambda network: network.load(function(network.graph(), network)), why, source)
 
 
 def quantise_graph(graph: Graph, settings: Settings) -> Graph:
@@ -46,7 +65,9 @@ def quantise_graph(graph: Graph, settings: Settings) -> Graph:
     """
     options = layer_options(graph, settings)
     refuse(problems_of(graph, options))
-    result = rewrite_graph(graph, _passes(options, _positive_inputs(graph)), owner="gap9")
+    network = _Network(graph, options, _positive_inputs(graph))
+    run_passes(network, _PASSES, owner="gap9")
+    result = network.graph()
     validate(result, "gap9 graph")
     return result
 
@@ -57,111 +78,6 @@ def _positive_inputs(graph: Graph) -> frozenset[int]:
     stated = {t: file_range(graph.tensors[t]) for t in graph.inputs}
     known = frozenset(t for t, range_ in stated.items() if range_ is not None and range_.minimum[0] > 0)
     return known | (samples.positive if samples is not None else frozenset())
-
-
-def _passes(options: dict[str, LayerOptions], positive: frozenset[int]) -> tuple[Pass[GraphEditor], ...]:
-    return (
-        graph_pass(
-            "remove_conversions",
-            _without_conversions,
-            "types are chosen anew; nodes come back only where two of them meet",
-        ),
-        graph_pass("state_ranges", state_ranges, "every type follows from a real range"),
-        graph_pass(
-            "find_columns",
-            lambda graph: find_columns(graph, options, positive),
-            "NNTool's loader searches before anything is fused",
-        ),
-        graph_pass("fold_pad", fold_pad, "NE16 and the cluster's convolutions pad by themselves"),
-        graph_pass(
-            "merge_equal",
-            lambda graph: merge_equal(graph, ("add", "mul", "minimum", "maximum")),
-            "several pads of one tensor have become the same convolution input, and NNTool makes equal nodes once",
-        ),
-        graph_pass(
-            "remove_undone_reshapes", remove_undone_reshapes, "nothing may stand between a convolution and its pool"
-        ),
-        graph_pass(
-            "separate_activations",
-            lambda graph: separate_activations(graph, options),
-            "NNTool moves and fuses activations as nodes",
-        ),
-        graph_pass(
-            "name_global_pools", name_global_pools, "a pool over the whole map with stride 1 is a mean or a maximum"
-        ),
-        graph_pass(
-            "find_hard_sigmoids",
-            lambda graph: find_hard_sigmoids(graph, options),
-            "a filter takes it along as one activation",
-        ),
-        graph_pass(
-            "take_in_biases",
-            lambda graph: take_in_biases(graph, options),
-            "NNTool's importer adds a constant behind a filter to its bias",
-        ),
-        graph_pass(
-            "split_slices", lambda graph: split_slices(graph, options), "the piece that nobody reads decides types, too"
-        ),
-        graph_pass(
-            "remove_idle_rectifiers",
-            lambda graph: _without_idle_rectifiers(graph, options, positive),
-            "a ReLU behind what is not negative would break a fusion for nothing",
-        ),
-        graph_pass(
-            "raise_activations", raise_activations, "so that a layer takes its activation with it; a pool keeps its own"
-        ),
-        graph_pass("raise_pools", raise_pools, "a convolution takes a pool into its fusion only directly behind it"),
-        graph_pass(
-            "cut_kernels",
-            lambda graph: cut_kernels(graph, options),
-            "engines and scales of weights follow the cut kernel",
-        ),
-        graph_pass(
-            "fuse", lambda graph: fuse(graph, options), "generators take convolution, pool and activation together"
-        ),
-        graph_pass(
-            "merge_convolutions",
-            lambda graph: merge_convolutions(graph, options),
-            "parallel convolutions load their input once",
-        ),
-        graph_pass(
-            "match_expressions",
-            lambda graph: match_expressions(graph, options),
-            "element-wise operators are compiled together",
-        ),
-        graph_pass("choose_engines", lambda graph: choose_engines(graph, options), "types depend on who computes"),
-        graph_pass(
-            "choose_types",
-            lambda graph: _typed(graph, options, positive),
-            "types follow from ranges and readers",
-            "docs/gap9.md, 8",
-        ),
-        graph_pass(
-            "refuse_asked_hard_sigmoids",
-            lambda graph: refuse_asked_hard_sigmoids(graph, options),
-            "what NNTool fails on is named",
-        ),
-        graph_pass(
-            "requantise_constants",
-            lambda graph: requantise_constants(graph, options),
-            "weights and biases follow the types",
-        ),
-        graph_pass(
-            "arrange_columns",
-            lambda graph: _arrange_columns(graph, options),
-            "NNTool moves its transposes",
-            "docs/gap9.md, 17.15",
-        ),
-        graph_pass(
-            "requantise_recurrent",
-            lambda graph: requantise_recurrent(graph, options),
-            "the tables of a cell follow the types",
-            "docs/gap9.md, 13",
-        ),
-        graph_pass("arrange_layout", arrange_layout, "global means read channels first"),
-        graph_pass("remove_unused", pruned, "constants of the file that were replaced"),
-        graph_pass("remove_file_facts", _without_file_facts, "the target's graph knows no .tflite"),
-    )
 
 
 def _without_idle_rectifiers(graph: Graph, options: dict[str, LayerOptions], positive: frozenset[int]) -> Graph:
@@ -193,3 +109,114 @@ def _arrange_columns(graph: Graph, options: dict[str, LayerOptions]) -> Graph:
 
 def _typed(graph: Graph, options: dict[str, LayerOptions], positive: frozenset[int]) -> Graph:
     return apply_types(graph, choose_types(graph, options, positive))
+
+
+_PASSES: tuple[Pass[_Network], ...] = (
+    graph_pass(
+        "remove_conversions",
+        _without_conversions,
+        "types are chosen anew; nodes come back only where two of them meet",
+    ),
+    graph_pass("state_ranges", state_ranges, "every type follows from a real range"),
+    _step(
+        "find_columns",
+        lambda graph, network: find_columns(graph, network.options, network.positive),
+        "NNTool's loader searches before anything is fused",
+    ),
+    graph_pass("fold_pad", fold_pad, "NE16 and the cluster's convolutions pad by themselves"),
+    graph_pass(
+        "merge_equal",
+        lambda graph: merge_equal(graph, ("add", "mul", "minimum", "maximum")),
+        "several pads of one tensor have become the same convolution input, and NNTool makes equal nodes once",
+    ),
+    graph_pass(
+        "remove_undone_reshapes", remove_undone_reshapes, "nothing may stand between a convolution and its pool"
+    ),
+    _step(
+        "separate_activations",
+        lambda graph, network: separate_activations(graph, network.options),
+        "NNTool moves and fuses activations as nodes",
+    ),
+    graph_pass(
+        "name_global_pools", name_global_pools, "a pool over the whole map with stride 1 is a mean or a maximum"
+    ),
+    _step(
+        "find_hard_sigmoids",
+        lambda graph, network: find_hard_sigmoids(graph, network.options),
+        "a filter takes it along as one activation",
+    ),
+    _step(
+        "take_in_biases",
+        lambda graph, network: take_in_biases(graph, network.options),
+        "NNTool's importer adds a constant behind a filter to its bias",
+    ),
+    _step(
+        "split_slices",
+        lambda graph, network: split_slices(graph, network.options),
+        "the piece that nobody reads decides types, too",
+    ),
+    _step(
+        "remove_idle_rectifiers",
+        lambda graph, network: _without_idle_rectifiers(graph, network.options, network.positive),
+        "a ReLU behind what is not negative would break a fusion for nothing",
+    ),
+    graph_pass(
+        "raise_activations", raise_activations, "so that a layer takes its activation with it; a pool keeps its own"
+    ),
+    graph_pass("raise_pools", raise_pools, "a convolution takes a pool into its fusion only directly behind it"),
+    _step(
+        "cut_kernels",
+        lambda graph, network: cut_kernels(graph, network.options),
+        "engines and scales of weights follow the cut kernel",
+    ),
+    _step(
+        "fuse",
+        lambda graph, network: fuse(graph, network.options),
+        "generators take convolution, pool and activation together",
+    ),
+    _step(
+        "merge_convolutions",
+        lambda graph, network: merge_convolutions(graph, network.options),
+        "parallel convolutions load their input once",
+    ),
+    _step(
+        "match_expressions",
+        lambda graph, network: match_expressions(graph, network.options),
+        "element-wise operators are compiled together",
+    ),
+    _step(
+        "choose_engines", lambda graph, network: choose_engines(graph, network.options), "types depend on who computes"
+    ),
+    _step(
+        "choose_types",
+        lambda graph, network: _typed(graph, network.options, network.positive),
+        "types follow from ranges and readers",
+        "docs/gap9.md, 8",
+    ),
+    _step(
+        "refuse_asked_hard_sigmoids",
+        lambda graph, network: refuse_asked_hard_sigmoids(graph, network.options),
+        "what NNTool fails on is named",
+    ),
+    _step(
+        "requantise_constants",
+        lambda graph, network: requantise_constants(graph, network.options),
+        "weights and biases follow the types",
+    ),
+    _step(
+        "arrange_columns",
+        lambda graph, network: _arrange_columns(graph, network.options),
+        "NNTool moves its transposes",
+        "docs/gap9.md, 17.15",
+    ),
+    _step(
+        "requantise_recurrent",
+        lambda graph, network: requantise_recurrent(graph, network.options),
+        "the tables of a cell follow the types",
+        "docs/gap9.md, 13",
+    ),
+    graph_pass("arrange_layout", arrange_layout, "global means read channels first"),
+    graph_pass("remove_unused", pruned, "constants of the file that were replaced"),
+    graph_pass("remove_file_facts", _without_file_facts, "the target's graph knows no .tflite"),
+)
+"""Rewrites of NNTool and of its preparation, in order."""

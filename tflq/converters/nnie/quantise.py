@@ -17,11 +17,11 @@ from tflq.converters.nnie.check import (
     problems_of,
 )
 from tflq.converters.nnie.rewrites import origin
-from tflq.converters.passes.patterns import fused_activation
 from tflq.converters.passes.requirements import refuse, refuse_missing_ranges
 from tflq.converters.settings import Settings, key, read_options
 from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Graph, Logarithmic, Node, validate
+from tflq.graph.rewriting import fused_activation
 from tflq.interpreter.kernels.nnie.logarithm import FORMULAS, clipping_of, scheme_of, z_of
 
 ARITHMETIC = "nnie"

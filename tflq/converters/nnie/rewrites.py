@@ -27,12 +27,13 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.converters.nnie.caffe.elementwise import affine_of
-from tflq.converters.passes.patterns import bias_of, constant_operand, fused_activation, only_reader
+from tflq.converters.passes.patterns import bias_of, constant_operand, only_reader
 from tflq.converters.passes.rewrite import constant, derived_tensor, sorted_nodes, with_attributes, without_nodes
 from tflq.converters.passes.take_in import foldable_padding
 from tflq.errors import TflqError
 from tflq.graph import ABSENT, Array, Attribute, Attributes, Graph, Node, pruned
 from tflq.graph.operators import CONVOLUTIONS
+from tflq.graph.rewriting import fused_activation
 from tflq.interpreter.kernels.move.slices import lower_strided_slice
 from tflq.interpreter.operands.windows import window_of_node
 

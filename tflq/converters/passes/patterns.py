@@ -14,11 +14,6 @@ Readers = Mapping[int, Sequence[int]]
 """Tensor -> the nodes that read it, as `Graph.consumers` gives it."""
 
 
-def fused_activation(node: Node) -> str:
-    """Return the name of the activation that a node ends in; "none" where it has none."""
-    return node.attributes.text("fused_activation_function", "none")
-
-
 def bias_of(graph: Graph, filter_: Node) -> Tensor | None:
     """Return the bias of a convolution or fully connected layer, its input 2; None where it has none."""
     given = len(filter_.inputs) > 2 and filter_.inputs[2] != ABSENT

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from tflq.converters.passes.patterns import Readers, fused_activation, only_reader
+from tflq.converters.passes.patterns import Readers, only_reader
 from tflq.converters.passes.rewrite import with_attributes, without_nodes
 from tflq.errors import GraphError
 from tflq.graph import Graph, Node, pruned
+from tflq.graph.rewriting import fused_activation
 from tflq.interpreter.operands.sliding_windows import window_of
 
 _FILTERS = ("conv_2d", "depthwise_conv_2d")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tflq.converters.passes.patterns import fused_activation
 from tflq.converters.tflite_quantiser.options import LayerOptions
 from tflq.converters.tflite_quantiser.rules import FUSED, HYBRID, INTEGER_KINDS, LEFT_IN_FLOAT, Rule, rule_of
 from tflq.graph import ABSENT, DType, Graph, Node, Tensor
 from tflq.graph.operators import LINEAR_OPERATORS
+from tflq.graph.rewriting import fused_activation
 
 PLAIN = "plain"
 """Nodes without real numbers: shapes, indices, booleans."""

@@ -7,15 +7,16 @@ from collections.abc import Callable
 import numpy as np
 
 from tflq.converters import onnx
-from tflq.converters.passes.patterns import constant_operand, fused_activation
+from tflq.converters.passes.patterns import constant_operand
 from tflq.converters.passes.requirements import collect_problems, no_mapping
 from tflq.converters.passes.take_in import fusable_activation
-from tflq.converters.tpu_mlir.passes.forms import COMPARISONS, Form, form_of
+from tflq.converters.tpu_mlir.passes.forms import COMPARISONS, RECTIFIER_LIMITS, Form, form_of
 from tflq.converters.tpu_mlir.passes.unify import is_upsampled
 from tflq.graph import DType, Graph, Node
+from tflq.graph.rewriting import fused_activation
 from tflq.schemas.tpu_mlir import operators_of, specification
 
-RECTIFIERS = ("relu", "relu6", "relu_0_to_1")
+RECTIFIERS = tuple(RECTIFIER_LIMITS)
 FUSING = operators_of("fused_activations", "operators")
 _TAKEN = operators_of("operators")
 

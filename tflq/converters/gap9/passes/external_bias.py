@@ -11,9 +11,10 @@ from tflq.arrays import Reals
 from tflq.converters.gap9.operators import FILTERS
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.constants import real_constant
-from tflq.converters.passes.patterns import constant_operand, fused_activation, only_reader
+from tflq.converters.passes.patterns import constant_operand, only_reader
 from tflq.converters.passes.rewrite import constant, with_attributes
 from tflq.graph import ABSENT, Graph, Node, pruned
+from tflq.graph.rewriting import fused_activation
 
 _DEPARTURE = "NNTool adds the constant of {add} to the bias and keeps the range in front of it: it clips there (17.13)"
 

@@ -10,10 +10,11 @@ import numpy as np
 from tflq.converters.gap9.operators import LSTM, POOLS, RECTIFIERS, departing, layer_of
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.constants import real_constant
-from tflq.converters.passes.patterns import fused_activation, only_reader
+from tflq.converters.passes.patterns import only_reader
 from tflq.converters.passes.rewrite import derived_tensor, redirect, with_attributes
 from tflq.graph import Attributes, Graph, Node, Range, Tensor, pruned
 from tflq.graph.operators import LINEAR_OPERATORS
+from tflq.graph.rewriting import fused_activation
 
 _IMPLIED = (*LINEAR_OPERATORS, *POOLS, "add", "sub", "mul", "div")
 """Operators whose range from 0 on counts as a ReLU; never a mean or a concatenation."""

@@ -12,9 +12,9 @@ from typing import Union
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.converters.passes.patterns import fused_activation
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Graph, Node
+from tflq.graph.rewriting import fused_activation
 from tflq.quoting import prototxt_string
 
 Parameter = Union[int, float, bool, str, "tuple[int, ...]", "Mapping[str, Parameter]"]

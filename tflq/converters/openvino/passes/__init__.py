@@ -5,8 +5,8 @@ Here: which operators compute on quantized values, which move them, and where th
 
 from __future__ import annotations
 
-from tflq.converters.passes.patterns import fused_activation
 from tflq.graph import ABSENT, Graph, Node
+from tflq.graph.rewriting import fused_activation
 
 ARITHMETIC = "openvino"
 FILTERS = {"conv_2d": 0, "depthwise_conv_2d": 3, "fully_connected": 0}

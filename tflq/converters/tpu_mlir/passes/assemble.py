@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.passes.patterns import fused_activation
 from tflq.converters.passes.requirements import refuse
 from tflq.converters.settings import Options
 from tflq.converters.tpu_mlir.options import LayerOptions
@@ -16,6 +15,7 @@ from tflq.converters.tpu_mlir.passes.engines import AS_INPUT, F16, F32, INT8, En
 from tflq.converters.tpu_mlir.passes.forms import PAIRS, Form, form_of
 from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Affine, Attributes, DType, Graph, Node, Tensor
+from tflq.graph.rewriting import fused_activation
 from tflq.interpreter.numerics.fixed_point import round_half_away
 from tflq.interpreter.registry import has_kernel
 

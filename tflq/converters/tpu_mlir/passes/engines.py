@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from tflq.converters.passes.patterns import fused_activation
 from tflq.converters.settings import Options
 from tflq.converters.tpu_mlir.options import LayerOptions
 from tflq.converters.tpu_mlir.passes.forms import Form, form_of, is_constant_first, is_mean, is_pool, seen_axis
 from tflq.converters.tpu_mlir.passes.unify import Span, factor_of, is_one_index, is_upsampled
 from tflq.graph import Graph, Node
+from tflq.graph.rewriting import fused_activation
 from tflq.interpreter.operands.sliding_windows import window_of
 from tflq.schemas.tpu_mlir import operators_of, specification
 

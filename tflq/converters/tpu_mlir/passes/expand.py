@@ -14,14 +14,14 @@ import numpy as np
 from tflq.converters.passes.conversions import widen_halves
 from tflq.converters.passes.patterns import constant_operand
 from tflq.converters.passes.rewrite import constant
+from tflq.converters.tpu_mlir.passes.forms import RECTIFIER_LIMITS
 from tflq.converters.tpu_mlir.passes.recognise import recognise_layer_normalization, recognise_prelu
 from tflq.graph import Array, Attribute, Attributes, DType, Graph, Node, Range
 from tflq.graph.rewriting import GraphEditor, Pass, find_matches, graph_pass, op, rewrite_graph
 
 Bounds = tuple[float, float]
 _NO_ATTRIBUTES = Attributes({})
-_LIMITS = {"relu": np.inf, "relu6": 6.0, "relu_0_to_1": 1.0}
-_JOINED = op(_LIMITS, op("concatenation", name="joined"))
+_JOINED = op(RECTIFIER_LIMITS, op("concatenation", name="joined"))
 
 
 @dataclass
@@ -210,7 +210,7 @@ def _move_rectifiers(editor: GraphEditor) -> None:
         e, joined = _Expansion(editor, match.root), match.nodes["joined"]
         if constant_operand(editor, joined) is not None:
             continue
-        limit = _LIMITS[e.node.operator]
+        limit = RECTIFIER_LIMITS[e.node.operator]
         parts = []
         for number, t in enumerate(joined.inputs):
             x = e.bounds(t)

@@ -15,6 +15,8 @@ CHANNELS_LAST = "channels_last"
 """Attribute of a node whose tensors of 4 axes have the model's own order in TPU-MLIR, too, not [N, C, H, W]."""
 
 PAIRS = ("add", "sub", "mul", "div", "maximum", "minimum")
+RECTIFIER_LIMITS = {"relu": np.inf, "relu6": 6.0, "relu_0_to_1": 1.0}
+"""Upper bound of each rectifier; the lower one is 0."""
 COMPARISONS = ("equal", "greater", "greater_equal", "less", "less_equal")
 
 

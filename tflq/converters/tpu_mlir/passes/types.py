@@ -6,15 +6,17 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tflq.converters.passes.patterns import fused_activation, only_reader
+from tflq.converters.passes.patterns import only_reader
 from tflq.converters.passes.requirements import refuse
 from tflq.converters.settings import Options
 from tflq.converters.tpu_mlir.options import LayerOptions
+from tflq.converters.tpu_mlir.passes.forms import RECTIFIER_LIMITS
 from tflq.converters.tpu_mlir.passes.unify import FIXED, Span
 from tflq.converters.tpu_mlir.tables import CalibrationLine, CalibrationTable, few, parse_calibration_table
 from tflq.errors import FormatError, UnsupportedError
 from tflq.files import read_bytes
 from tflq.graph import Affine, DType, Graph, Node, Range
+from tflq.graph.rewriting import fused_activation
 from tflq.interpreter.numerics.fixed_point import round_half_away
 
 Lines = dict[int, CalibrationLine]
@@ -82,7 +84,6 @@ def read_table(path: str, names: Mapping[int, str]) -> CalibrationTable:
     return table
 
 
-_LIMITS = {"relu": np.inf, "relu6": 6.0, "relu_0_to_1": 1.0}
 LEAST_THRESHOLD = 1e-5
 """Threshold of a tensor that is always 0."""
 
@@ -97,9 +98,9 @@ def _line(name: str, found: Range) -> CalibrationLine:
 def _clamped(line: CalibrationLine, node: Node) -> CalibrationLine:
     clamp = fused_activation(node)
     clamp = node.operator if clamp == "none" else clamp
-    if clamp not in _LIMITS:
+    if clamp not in RECTIFIER_LIMITS:
         return line
-    high = min(line.maximum, _LIMITS[clamp])
+    high = min(line.maximum, RECTIFIER_LIMITS[clamp])
     return CalibrationLine(line.name, max(high, 0.0), max(line.minimum, 0.0), max(high, 0.0))
 
 
