@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Processor time of `quantise` for chains of 200 and 400 nodes, and time and peak memory of `tflq convert`.
+"""Processor time of `quantize` for chains of 200 and 400 nodes, and time and peak memory of `tflq convert`.
 
     python scripts/bench_convert.py [--targets tflite,gap9-sq8] [--repeats 3] [--model FILE.tflite]
 
 The first table has the time of each target for both chains, best of all repeats, and their ratio: 2 for a linear
-quantiser; the limit is 2.3. The second table is one `tflq convert` per target in a separate process, start of Python
+quantizer; the limit is 2.3. The second table is one `tflq convert` per target in a separate process, start of Python
 included. Its model is FILE, otherwise Keras' ResNet-50 with random weights in int8 (26 MB, needs tensorflow). Limits
 for tflite and gap9-sq8 are 15 s and 1 GiB. Everything runs in one thread.
 """
@@ -72,13 +72,13 @@ def make_chain(length: int) -> Graph:
 
 
 def _print_chains(targets: Sequence[str], repeats: int) -> None:
-    print(f"{'quantise':12}{LENGTHS[0]:>6} nodes{LENGTHS[1]:>6} nodes{'ratio':>8}")
+    print(f"{'quantize':12}{LENGTHS[0]:>6} nodes{LENGTHS[1]:>6} nodes{'ratio':>8}")
     for name in targets:
-        first, second = (_time_quantise(name, length, repeats) for length in LENGTHS)
+        first, second = (_time_quantize(name, length, repeats) for length in LENGTHS)
         print(f"{name:12}{first:10.2f} s{second:10.2f} s{second / first:8.2f}", flush=True)
 
 
-def _time_quantise(name: str, length: int, repeats: int) -> float:
+def _time_quantize(name: str, length: int, repeats: int) -> float:
     """Return the processor time in seconds, best of all repeats."""
     from tflq.converters.settings import parse_settings
     from tflq.converters.settled import settled_graph
@@ -88,7 +88,7 @@ def _time_quantise(name: str, length: int, repeats: int) -> float:
     settings, times = parse_settings(target.settings), []
     for _ in range(repeats):
         start = time.process_time()
-        target.quantise(graph, settings)
+        target.quantize(graph, settings)
         times.append(time.process_time() - start)
     return min(times)
 

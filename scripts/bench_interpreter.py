@@ -42,7 +42,7 @@ MODELS = {
 }
 _KERNELS: dict[str, Literal["BUILTIN_REF", "BUILTIN", "AUTO"]] = {
     "reference": "BUILTIN_REF",
-    "optimised": "BUILTIN",
+    "optimized": "BUILTIN",
     "xnnpack": "AUTO",
 }
 

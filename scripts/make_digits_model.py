@@ -62,16 +62,16 @@ def build_network(batch_size: int | None = None) -> Network:
     """Build the network: a padded 3x3 convolution, two depthwise-separable blocks, two poolings, a dense layer."""
     layers = tf.keras.layers
 
-    def normalised(x: Tensor, convolution: Layer) -> Tensor:
+    def normalized(x: Tensor, convolution: Layer) -> Tensor:
         return layers.ReLU()(layers.BatchNormalization()(convolution(x)))
 
     inputs = tf.keras.Input((8, 8, 1), batch_size=batch_size, name="image")
-    x = normalised(inputs, layers.Conv2D(16, 3, padding="same", use_bias=False))
-    x = normalised(x, layers.DepthwiseConv2D(3, padding="same", use_bias=False))
-    x = normalised(x, layers.Conv2D(32, 1, use_bias=False))
+    x = normalized(inputs, layers.Conv2D(16, 3, padding="same", use_bias=False))
+    x = normalized(x, layers.DepthwiseConv2D(3, padding="same", use_bias=False))
+    x = normalized(x, layers.Conv2D(32, 1, use_bias=False))
     x = layers.MaxPooling2D(2)(x)
-    x = normalised(x, layers.DepthwiseConv2D(3, padding="same", use_bias=False))
-    x = normalised(x, layers.Conv2D(48, 1, use_bias=False))
+    x = normalized(x, layers.DepthwiseConv2D(3, padding="same", use_bias=False))
+    x = normalized(x, layers.Conv2D(48, 1, use_bias=False))
     x = layers.AveragePooling2D(2)(x)
     x = layers.Dropout(0.3)(layers.Flatten()(x))
     return tf.keras.Model(inputs, layers.Dense(10, activation="softmax")(x))
@@ -111,8 +111,8 @@ def convert(network: Network, representative_images: Images) -> bytes:
     return bytes(converter.convert())
 
 
-def quantise_images(content: bytes, images: Images) -> npt.NDArray[np.int8]:
-    """Quantise with the model's own input scale and zero point: q = clip(round(x / scale) + zero_point, -128, 127)."""
+def quantize_images(content: bytes, images: Images) -> npt.NDArray[np.int8]:
+    """Quantize with the model's own input scale and zero point: q = clip(round(x / scale) + zero_point, -128, 127)."""
     scale, zero_point = tf.lite.Interpreter(model_content=content).get_input_details()[0]["quantization"]
     indices: Images = np.rint(images / np.float32(scale)) + np.float32(zero_point)
     return np.clip(indices, -128, 127).astype(np.int8)
@@ -139,7 +139,7 @@ def main() -> None:
     digits = load_split()
     network = train(digits)
     content = convert(network, digits.train_images)
-    images = quantise_images(content, digits.test_images)
+    images = quantize_images(content, digits.test_images)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "digits.tflite").write_bytes(content)
     np.savez_compressed(folder / "digits_test.npz", images=images, labels=digits.test_labels)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trains a reduced Mask R-CNN, or quantises the trained one for Zhouyi and prints what that costs.
+"""Trains a reduced Mask R-CNN, or quantizes the trained one for Zhouyi and prints what that costs.
 
     python scripts/mask_rcnn.py [--images 100] [--samples 1 100] [--every-step] [--seed 1000] [--weights FILE]
     python scripts/mask_rcnn.py --train [--steps 1500] [--weights FILE]

@@ -2,9 +2,9 @@
 
 from hypothesis import HealthCheck, settings
 
-from tests.support.oracle import optimised_oracle, oracle
+from tests.support.oracle import optimized_oracle, oracle
 
-__all__ = ["optimised_oracle", "oracle"]
+__all__ = ["optimized_oracle", "oracle"]
 
 # A busy machine is no failure: what is drawn is checked, not how fast it is drawn.
 settings.register_profile("tflq", deadline=None, suppress_health_check=[HealthCheck.too_slow])

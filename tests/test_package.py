@@ -60,7 +60,7 @@ def test_wheel_holds_every_tracked_file_of_the_package(wheel_names: list[str]) -
     assert {name for name in wheel_names if name.startswith("tflq/")} == tracked
 
 
-def test_wheel_holds_data_and_licences(wheel_names: list[str]) -> None:
+def test_wheel_holds_data_and_licenses(wheel_names: list[str]) -> None:
     assert {"tflq/py.typed", "tflq/data/digits.tflite", "tflq/data/digits_test.npz"} <= set(wheel_names)
     assert {"LICENSE", "NOTICE"} <= {Path(name).name for name in wheel_names if ".dist-info/" in name}
 

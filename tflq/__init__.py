@@ -1,4 +1,4 @@
-"""tflq: reads .tflite files, requantises them for NPUs, and runs TFLite's integers bit for bit in numpy.
+"""tflq: reads .tflite files, requantizes them for NPUs, and runs TFLite's integers bit for bit in numpy.
 
 What a command of `tflq` does, the function of its name in this package does (docs/python.md).
 """

@@ -80,7 +80,7 @@ class TflqWarning(UserWarning):
 
 
 class OutputError(TflqError):
-    """An artefact cannot be written."""
+    """An artifact cannot be written."""
 
 
 class MissingExtraError(TflqError):

@@ -1,4 +1,4 @@
-"""Files in and out: one clear line when they cannot be read, and never a half-written artefact."""
+"""Files in and out: one clear line when they cannot be read, and never a half-written artifact."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ _ONNX_FIELDS = {1: 0, 2: 2, 3: 2, 4: 2, 5: 0, 6: 2, 7: 2, 8: 2, 14: 2, 20: 2, 25
 _HEAD_BYTES = 512
 
 
-def recognised(content: bytes | memoryview) -> str:
+def recognized(content: bytes | memoryview) -> str:
     """Return what a file's content is, such as "an ONNX model"; empty where nothing tells."""
     head = bytes(content[:_HEAD_BYTES])
     for start, kind in _HEADS:

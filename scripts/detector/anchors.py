@@ -23,9 +23,9 @@ def anchors() -> Boxes:
         heights = _SIDE * stride * np.sqrt(np.array(RATIOS))
         widths = _SIDE * stride / np.sqrt(np.array(RATIOS))
         y, x = np.meshgrid(np.arange(HEIGHT // stride) + 0.5, np.arange(WIDTH // stride) + 0.5, indexing="ij")
-        centres = np.stack([y, x], axis=-1)[:, :, None] * stride
+        centers = np.stack([y, x], axis=-1)[:, :, None] * stride
         sizes = np.stack([heights, widths], axis=-1) / 2
-        levels.append(np.concatenate([centres - sizes, centres + sizes], axis=-1).reshape(-1, 4))
+        levels.append(np.concatenate([centers - sizes, centers + sizes], axis=-1).reshape(-1, 4))
     boxes: Boxes = np.clip(np.concatenate(levels) / np.array([HEIGHT, WIDTH, HEIGHT, WIDTH]), 0, 1)
     return boxes
 
@@ -44,6 +44,6 @@ def apply_deltas(boxes: Boxes, deltas: Boxes) -> Boxes:
 def deltas_between(boxes: Boxes, targets: Boxes) -> Boxes:
     """Return the deltas that turn boxes into targets; the inverse of `apply_deltas` without its clipping."""
     size, wanted = boxes[..., 2:] - boxes[..., :2], targets[..., 2:] - targets[..., :2]
-    centre, aim = boxes[..., :2] + size / 2, targets[..., :2] + wanted / 2
-    deltas: Boxes = np.concatenate([(aim - centre) / size, np.log(wanted / size)], axis=-1) / DEVIATIONS
+    center, aim = boxes[..., :2] + size / 2, targets[..., :2] + wanted / 2
+    deltas: Boxes = np.concatenate([(aim - center) / size, np.log(wanted / size)], axis=-1) / DEVIATIONS
     return deltas

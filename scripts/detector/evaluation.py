@@ -74,9 +74,9 @@ def pasted(mask: Masks, box: NDArray[np.float64]) -> NDArray[np.bool_]:
     picture = np.zeros((HEIGHT, WIDTH), np.bool_)
     places = []
     for size, low, high in ((HEIGHT, box[0], box[2]), (WIDTH, box[1], box[3])):
-        centres = (np.arange(size) + 0.5) / size
-        inside = np.flatnonzero((centres >= low) & (centres <= high))
-        places.append((inside, np.rint((centres[inside] - low) / (high - low) * (len(mask) - 1)).astype(np.int64)))
+        centers = (np.arange(size) + 0.5) / size
+        inside = np.flatnonzero((centers >= low) & (centers <= high))
+        places.append((inside, np.rint((centers[inside] - low) / (high - low) * (len(mask) - 1)).astype(np.int64)))
     (rows_inside, i), (columns_inside, j) = places
     picture[np.ix_(rows_inside, columns_inside)] = mask[np.ix_(i, j)] >= 0.5
     return picture

@@ -97,7 +97,7 @@ class GraphLayers:
         relu: bool = True,
         norm: bool = False,
     ) -> int:
-        """See `network.Layers`; the normalisation is in the weights already."""
+        """See `network.Layers`; the normalization is in the weights already."""
         del kernel, norm
         n, h, w, _ = self._shapes[x]
         return self._add(

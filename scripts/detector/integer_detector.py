@@ -57,11 +57,11 @@ class IntegerDetector:
     """Engines of every step; quantized values go from one to the next."""
 
     def __init__(self, parts: Parts, precision: Precision) -> None:
-        """Quantise the parts, which have ranges."""
-        first = _quantised(parts.first, precision)
+        """Quantize the parts, which have ranges."""
+        first = _quantized(parts.first, precision)
         *pyramid, scores, deltas = (first.tensors[t] for t in first.outputs)
         pooled = shared_map(pyramid)
-        head, mask = (_quantised(_reading(part, pooled), precision) for part in (parts.head, parts.mask))
+        head, mask = (_quantized(_reading(part, pooled), precision) for part in (parts.head, parts.mask))
         chances, moves = (head.tensors[t] for t in head.outputs)
         box = type_of((1 << precision.anchor_bits) - 1, precision.anchor_bits)
         self.first, self.head, self.mask = tflq.Engine(first), tflq.Engine(head), tflq.Engine(mask)
@@ -102,7 +102,7 @@ def _reading(part: Part, pooled: tflq.Tensor) -> Part:
     return replace(part, model=tflq.Model([graph]))
 
 
-def _quantised(part: Part, precision: Precision) -> tflq.Graph:
+def _quantized(part: Part, precision: Precision) -> tflq.Graph:
     wide = [i for name in precision.wide for i in part.layers.get(name, ())]
     layers = tuple(f"{i}:activation_bits=16,lut_items_in_bits=10" for i in wide)
     # NMS follows in another part: in one graph a Softmax in front of it would use its table.

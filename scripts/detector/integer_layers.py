@@ -41,15 +41,15 @@ def proposal_graph(scores: tflq.Tensor, deltas: tflq.Tensor, anchors: Array, anc
     x, moves = b.like("scores", scores), b.like("deltas", deltas)
     count = scores.shape[1]
     key: dict[str, Any] = {"begin": (0, 0, 1), "end": (1, count, 2), "strides": (1, 1, 1)}
-    column = b.add("slice", [x], (1, count, 1), scores.dtype, scores.quantisation, 1, **key)
-    row = b.add("reshape", [column], (1, count), scores.dtype, scores.quantisation)
-    best = b.tensor("best", (1, BEFORE_NMS), scores.dtype, scores.quantisation)
+    column = b.add("slice", [x], (1, count, 1), scores.dtype, scores.quantization, 1, **key)
+    row = b.add("reshape", [column], (1, count), scores.dtype, scores.quantization)
+    best = b.tensor("best", (1, BEFORE_NMS), scores.dtype, scores.quantization)
     places = b.tensor("places", (1, BEFORE_NMS), tflq.DType.UINT16, _COUNT)
     b.node("top_k", [row], [best, places], k=BEFORE_NMS, axis=1, largest=True, sorted=True, select_index="first")
     every = b.constant("anchors", anchors, anchor_type)
     shape = (1, BEFORE_NMS, 4)
     chosen = b.add("gather", [every, places], shape, tflq.DType.of(anchors.dtype), anchor_type, 1, axis=1, batch_dims=1)
-    moves = b.add("gather", [moves, places], shape, deltas.dtype, deltas.quantisation, 1, axis=1, batch_dims=1)
+    moves = b.add("gather", [moves, places], shape, deltas.dtype, deltas.quantization, 1, axis=1, batch_dims=1)
     boxes = b.bounding_box(chosen, moves, shape)
     kept = b.nms(boxes, best, [BEFORE_NMS], REGIONS, REGIONS, scores, iou_threshold=NMS_OVERLAP)
     return b.build(kept[:2])
@@ -70,7 +70,7 @@ def detection_graph(chances: tflq.Tensor, moves: tflq.Tensor) -> tflq.Graph:
     rows = classes * REGIONS
     boxes = b.add("reshape", [boxes], (1, rows, 4), tflq.DType.INT16, BOX)
     scores = b.classes_first(x, chances, 1)
-    scores = b.add("reshape", [scores], (1, rows), chances.dtype, chances.quantisation)
+    scores = b.add("reshape", [scores], (1, rows), chances.dtype, chances.quantization)
     limits = {"iou_threshold": FINAL_OVERLAP, "score_threshold": LOWEST_SCORE}
     return b.build(b.nms(boxes, scores, [REGIONS] * classes, OF_CLASS, DETECTIONS, chances, **limits))
 
@@ -89,7 +89,7 @@ def pooling_graph(pyramid: list[tflq.Tensor], pooled: tflq.Tensor, regions: int,
         "proposal_normalized": True,
     }
     shape = (regions, size, size, pyramid[0].shape[-1])
-    y = b.add("pyramid_roi_align", [boxes, *maps], shape, pooled.dtype, pooled.quantisation, 1, **keys)
+    y = b.add("pyramid_roi_align", [boxes, *maps], shape, pooled.dtype, pooled.quantization, 1, **keys)
     return b.build([y])
 
 
@@ -98,11 +98,11 @@ class _Builder(tflq.GraphBuilder):
 
     def like(self, name: str, tensor: tflq.Tensor) -> int:
         """Add an input of another graph's type."""
-        return self.input(name, tensor.shape, tensor.dtype, tensor.quantisation)
+        return self.input(name, tensor.shape, tensor.dtype, tensor.quantization)
 
     def classes_first(self, t: int, tensor: tflq.Tensor, width: int) -> int:
         """[R, C * width] -> [C - 1, R, width], without the background."""
-        dtype, affine, count = tensor.dtype, tensor.quantisation, len(CLASSES)
+        dtype, affine, count = tensor.dtype, tensor.quantization, len(CLASSES)
         t = self.add("reshape", [t], (REGIONS, count, width), dtype, affine)
         t = self.add("transpose", [t], (count, REGIONS, width), dtype, affine, perm=(1, 0, 2))
         keys: dict[str, Any] = {"begin": (1, 0, 0), "end": (count, REGIONS, width), "strides": (1, 1, 1)}
@@ -122,7 +122,7 @@ class _Builder(tflq.GraphBuilder):
         outputs = [
             self.tensor("boxes", (1, most, 4), tflq.DType.INT16, BOX),
             self.tensor("kept", (1, len(sizes)), tflq.DType.UINT16, _COUNT),
-            self.tensor("found", (1, most), kind.dtype, kind.quantisation),
+            self.tensor("found", (1, most), kind.dtype, kind.quantization),
             self.tensor("indices", (1, most), tflq.DType.UINT16, _COUNT),
         ]
         keys: dict[str, Any] = {

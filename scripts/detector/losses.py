@@ -1,4 +1,4 @@
-"""What training minimises, and the boxes it pools: everything in batches of images, boxes in parts of the image."""
+"""What training minimizes, and the boxes it pools: everything in batches of images, boxes in parts of the image."""
 
 from __future__ import annotations
 
@@ -106,9 +106,9 @@ def _deltas(boxes: Tensor, targets: Tensor) -> Tensor:
 def _moved(boxes: Tensor, deltas: Tensor) -> Tensor:
     scaled = deltas * tf.constant(DEVIATIONS, tf.float32)
     size = boxes[..., 2:] - boxes[..., :2]
-    centre = boxes[..., :2] + size / 2 + scaled[..., :2] * size
+    center = boxes[..., :2] + size / 2 + scaled[..., :2] * size
     half = size * tf.exp(tf.clip_by_value(scaled[..., 2:], -2.0, 2.0)) / 2
-    return tf.clip_by_value(tf.concat([centre - half, centre + half], -1), 0.0, 1.0)
+    return tf.clip_by_value(tf.concat([center - half, center + half], -1), 0.0, 1.0)
 
 
 def _huber(error: Tensor) -> Tensor:

@@ -30,7 +30,7 @@ class Layers(Protocol[T]):
     def conv(
         self, name: str, x: T, outputs: int, kernel: int = 3, stride: int = 1, *, relu: bool = True, norm: bool = False
     ) -> T:
-        """2-D convolution with SAME padding, batch normalisation where `norm`, ReLU where `relu`."""
+        """2-D convolution with SAME padding, batch normalization where `norm`, ReLU where `relu`."""
 
     def dense(self, name: str, x: T, outputs: int, *, relu: bool = True) -> T:
         """[R, K] -> [R, outputs]."""

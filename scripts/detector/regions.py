@@ -24,7 +24,7 @@ def levels_of(boxes: Boxes) -> NDArray[np.int64]:
 
 
 def pyramid_roi_align(pyramid: tuple[Reals, ...], boxes: Boxes, size: int) -> Reals:
-    """Return float32[R, size, size, C]: each box's own level, corners on the centres of the border's pixels.
+    """Return float32[R, size, size, C]: each box's own level, corners on the centers of the border's pixels.
 
     Args:
         pyramid: P2 to P5 of one image, float32[H, W, C].

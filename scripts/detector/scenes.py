@@ -60,7 +60,7 @@ def draw_scene(rng: np.random.Generator) -> Scene:
             continue
         kind = int(rng.integers(1, len(CLASSES)))
         inside = shape_mask(kind, box)
-        image[inside] = _colour_against(rng, image[inside].mean(axis=0))
+        image[inside] = _color_against(rng, image[inside].mean(axis=0))
         boxes.append(box)
         classes.append(kind)
         masks.append(inside)
@@ -70,7 +70,7 @@ def draw_scene(rng: np.random.Generator) -> Scene:
 
 
 def shape_mask(kind: int, box: Boxes) -> Mask:
-    """Return the pixels whose centre lies in a shape: bool[HEIGHT, WIDTH]; the box is in pixels."""
+    """Return the pixels whose center lies in a shape: bool[HEIGHT, WIDTH]; the box is in pixels."""
     y0, x0, y1, x1 = box
     v = ((np.arange(HEIGHT) + 0.5 - y0) / (y1 - y0))[:, None]
     u = ((np.arange(WIDTH) + 0.5 - x0) / (x1 - x0))[None, :]
@@ -95,16 +95,16 @@ def _draw_line(rng: np.random.Generator, image: Image) -> None:
     end = start + (end - start) * rng.uniform(0.1, 0.4)
     points = np.rint(start + np.linspace(0, 1, 64)[:, None] * (end - start)).astype(np.int64)
     y, x = points.T
-    colour = _colour_against(rng, image[y, x].mean(axis=0))
-    image[y, x] = image[y, np.minimum(x + 1, WIDTH - 1)] = colour
+    color = _color_against(rng, image[y, x].mean(axis=0))
+    image[y, x] = image[y, np.minimum(x + 1, WIDTH - 1)] = color
 
 
-def _colour_against(rng: np.random.Generator, ground: Image) -> Image:
-    """Return a colour that differs from the ground by _CONTRAST or more in the mean of its channels."""
+def _color_against(rng: np.random.Generator, ground: Image) -> Image:
+    """Return a color that differs from the ground by _CONTRAST or more in the mean of its channels."""
     while True:
-        colour = rng.uniform(0, 1, 3)
-        if np.abs(colour - ground).mean() >= _CONTRAST:
-            return colour.astype(np.float32)
+        color = rng.uniform(0, 1, 3)
+        if np.abs(color - ground).mean() >= _CONTRAST:
+            return color.astype(np.float32)
 
 
 def _free_box(rng: np.random.Generator, others: list[Boxes]) -> Boxes | None:

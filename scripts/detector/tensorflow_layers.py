@@ -20,7 +20,7 @@ _RECTIFIED, _LINEAR = 1.41, 0.5
 
 @dataclass
 class TensorflowLayers:
-    """`network.Layers` over float32 batches; normalises by the batch's own statistics and keeps their average.
+    """`network.Layers` over float32 batches; normalizes by the batch's own statistics and keeps their average.
 
     Attributes:
         seed: of the first weights.
@@ -32,7 +32,7 @@ class TensorflowLayers:
 
     @property
     def trainable(self) -> list[Variable]:
-        """What the optimiser may change."""
+        """What the optimizer may change."""
         return [v for name, v in self.variables.items() if not name.endswith(("/mean", "/variance"))]
 
     def conv(
@@ -49,7 +49,7 @@ class TensorflowLayers:
         """See `network.Layers`."""
         weights = self._weights(name, (kernel, kernel, x.shape[-1], outputs), _RECTIFIED if relu else _LINEAR)
         y = tf.nn.conv2d(x, weights, stride, "SAME")
-        y = self._normalise(name, y) if norm else y + self._variable(f"{name}/biases", np.zeros(outputs))
+        y = self._normalize(name, y) if norm else y + self._variable(f"{name}/biases", np.zeros(outputs))
         return tf.nn.relu(y) if relu else y
 
     def dense(self, name: str, x: Tensor, outputs: int, *, relu: bool = True) -> Tensor:
@@ -91,7 +91,7 @@ class TensorflowLayers:
         return x
 
     def export(self) -> dict[str, NDArray[np.float16]]:
-        """Return weights [O, ...] and biases [O] of each layer, normalisation folded in."""
+        """Return weights [O, ...] and biases [O] of each layer, normalization folded in."""
         names = [name.removesuffix("/weights") for name in self.variables if name.endswith("/weights")]
         arrays = {}
         for name in names:
@@ -110,7 +110,7 @@ class TensorflowLayers:
         slope = gamma / np.sqrt(variance + _EPSILON)
         return weights * slope, beta - mean * slope
 
-    def _normalise(self, name: str, y: Tensor) -> Tensor:
+    def _normalize(self, name: str, y: Tensor) -> Tensor:
         channels = y.shape[-1]
         gamma = self._variable(f"{name}/gamma", np.ones(channels))
         beta = self._variable(f"{name}/beta", np.zeros(channels))

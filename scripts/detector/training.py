@@ -38,7 +38,7 @@ def train(steps: int = STEPS) -> dict[str, NDArray[np.float16]]:
     decay = tf.keras.optimizers.schedules.CosineDecay(
         RATE / 20, steps - WARM_UP, 0.02, warmup_target=RATE, warmup_steps=WARM_UP
     )
-    optimiser = tf.keras.optimizers.Adam(decay, global_clipnorm=10.0)
+    optimizer = tf.keras.optimizers.Adam(decay, global_clipnorm=10.0)
     data = _batches(list(scenes(TRAINING_SCENES, SEED)))
     _loss(layers, *next(data))  # makes the variables
 
@@ -48,7 +48,7 @@ def train(steps: int = STEPS) -> dict[str, NDArray[np.float16]]:
             parts = _loss(layers, images, truth, classes, masks)
             total = tf.add_n(parts)
         gradients = tape.gradient(total, layers.trainable)
-        optimiser.apply_gradients(zip(gradients, layers.trainable, strict=True))
+        optimizer.apply_gradients(zip(gradients, layers.trainable, strict=True))
         return tf.stack(parts)
 
     start, average = time.perf_counter(), np.zeros(5)

@@ -1,11 +1,11 @@
-"""Compass Parser and Optimizer on networks drawn at random: float IR, quantised IR and every tensor.
+"""Compass Parser and Optimizer on networks drawn at random: float IR, quantized IR and every tensor.
 
     scripts/peer compass [--networks 20] [--seed 1] [--family F ...] [--mode M ...] [--work DIR] [--lines N] [--forward]
 
-Each network is drawn, parsed and quantised by the vendor's tools (peers/compass), in one of twelve modes that follow
+Each network is drawn, parsed and quantized by the vendor's tools (peers/compass), in one of twelve modes that follow
 one another: symmetric or asymmetric activations, weights per tensor or per channel, 8 bits, 16 bits, or weights of 8
 and activations of 16. tflq translates the same .tflite. Two rows a network: `float` holds tflq's float IR to the
-Parser's, field by field; the mode's row holds the quantised IR, byte by byte, and every tensor of every sample, both
+Parser's, field by field; the mode's row holds the quantized IR, byte by byte, and every tensor of every sample, both
 from the .tflite with the ranges that the Optimizer calibrated. With --forward there is a third: files that tflq makes
 of the Parser's IR, calibrated by tflq, in the Optimizer's own forward. Where the Parser is wrong tflq is asked for its
 files (`parser_faults=true`), as it is for the Optimizer's float32 sums on this maker's processors (`float_sums=true`,
@@ -152,7 +152,7 @@ def _draw(peer: Peer, work: Path, seed: int, count: int, families: Sequence[str]
 
 
 def _dump(peer: Peer, work: Path, plan: Sequence[tuple[str, Mode]], jobs: int) -> None:
-    """Parse and quantise every network in its mode, so many modes at a time."""
+    """Parse and quantize every network in its mode, so many modes at a time."""
     for name, mode in plan:
         source, folder = work / "drawn" / name, work / mode.name / name
         if source.exists() and not folder.exists():
@@ -188,7 +188,7 @@ def _rows(folder: Path, mode: Mode, lines: int, forward: Peer | None = None) -> 
         elif scheme == "float":
             yield _float_row(folder.name, graph, _read(text), lines)
         else:
-            yield _quantised_row(folder, graph, mode, lines)
+            yield _quantized_row(folder, graph, mode, lines)
     if forward and text.exists():
         layers, script = graph_of(_read(text)), partial(_script, forward)
         yield forward_row(folder, f"run {mode.name}", layers, mode.settings, script)
@@ -214,12 +214,12 @@ def _float_row(name: str, graph: Graph, theirs: Network, lines: int) -> Row:
     return _row(name, "float", found, sum(len(layer.entries) for layer in theirs.layers), lines, "")
 
 
-def _quantised_row(folder: Path, graph: Graph, mode: Mode, lines: int) -> Row:
+def _quantized_row(folder: Path, graph: Graph, mode: Mode, lines: int) -> Row:
     dump = folder / mode.name
     theirs = _read(dump / "model_o.txt")
     try:
         ranged = with_ranges(graph, ranges_of(dump))
-        lowered = lower(AIPU.quantise(ranged, parse_settings(AIPU.settings, mode.settings)), AIPU.arithmetic)
+        lowered = lower(AIPU.quantize(ranged, parse_settings(AIPU.settings, mode.settings)), AIPU.arithmetic)
     except TflqError as error:
         return Row(folder.name, mode.name, Verdict.REFUSED_BY_TFLQ, words=str(error)[:160])
     ours = network_of(lowered)
@@ -333,7 +333,7 @@ def _unequal_tensors(graph: Graph, dump: Path) -> tuple[list[Difference], int]:
     for number in graph.inputs:
         tensor = graph.tensors[number]
         values = samples[tensor.name.rpartition("_")[0]].reshape(-1, *tensor.shape)
-        is_whole = tensor.quantisation is None
+        is_whole = tensor.quantization is None
         inputs.append(values.astype(tensor.dtype.storage) if is_whole else AIPU.encode(values, tensor))
     computed = {*graph.inputs, *(t for node in graph.nodes for t in node.outputs)}
     where = {graph.tensors[t].name: t for t in sorted(computed) if graph.tensors[t].name in golden}

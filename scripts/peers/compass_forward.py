@@ -1,4 +1,4 @@
-"""tflq's own quantised files in the Optimizer's forward: every tensor, from ranges that tflq calibrated itself."""
+"""tflq's own quantized files in the Optimizer's forward: every tensor, from ranges that tflq calibrated itself."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Script = Callable[..., "subprocess.Popen[bytes]"]
 
 
 def forward_row(folder: Path, scheme: str, graph: Graph, settings: list[str], script: Script) -> Row:
-    """Quantise a float graph of Compass's layers, write the files, run them in the Optimizer and in tflq.
+    """Quantize a float graph of Compass's layers, write the files, run them in the Optimizer and in tflq.
 
     Args:
         folder: of the network, with its samples; the files go to `tflq` in it.
@@ -39,7 +39,7 @@ def forward_row(folder: Path, scheme: str, graph: Graph, settings: list[str], sc
     name, drawn = folder.name, _samples(folder, graph)
     try:
         ranged = calibrate(graph, [x[:CALIBRATED] for x in drawn])
-        lowered = lower(AIPU.quantise(ranged, parse_settings(AIPU.settings, settings)), AIPU.arithmetic)
+        lowered = lower(AIPU.quantize(ranged, parse_settings(AIPU.settings, settings)), AIPU.arithmetic)
     except TflqError as error:
         return Row(name, scheme, Verdict.REFUSED_BY_TFLQ, words=str(error)[:160])
     out = folder / f"tflq_{scheme}"
@@ -52,7 +52,7 @@ def forward_row(folder: Path, scheme: str, graph: Graph, settings: list[str], sc
     write_npz(out / "x.npz", {t.name.rpartition("_")[0]: x for t, x in zip(tensors, run, strict=True)})
     if script("forward.py", out / "model_o.txt", "--samples", out / "x.npz", "-o", out / "y.npz").wait():
         return Row(name, scheme, Verdict.REFUSED_BY_PEER, words="its forward stops")
-    codes = [x if t.quantisation is None else AIPU.encode(x, t) for x, t in zip(run, tensors, strict=True)]
+    codes = [x if t.quantization is None else AIPU.encode(x, t) for x, t in zip(run, tensors, strict=True)]
     codes = [x.astype(t.dtype.storage) for x, t in zip(codes, tensors, strict=True)]
     wrong, checks = _unequal(_of_integers(lowered), codes, out / "y.npz")
     return Row(name, scheme, Verdict.DIFFERS if wrong else Verdict.EQUAL, checks, "; ".join(wrong)[:160])
@@ -61,7 +61,7 @@ def forward_row(folder: Path, scheme: str, graph: Graph, settings: list[str], sc
 def _of_integers(graph: Graph) -> Graph:
     """Return the graph as the Optimizer runs it from a file: the constants of norms are integers, and so are the sums.
 
-    Where it has just quantised them they are float32, and so are the sums (ops/groupnorm.py, `groupnorm`).
+    Where it has just quantized them they are float32, and so are the sums (ops/groupnorm.py, `groupnorm`).
     """
     result = graph.copy()
     for index, node in enumerate(graph.nodes):

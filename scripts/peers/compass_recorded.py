@@ -6,7 +6,7 @@
 The Parser and Optimizer (peers/compass) run the layers of tests/converters/aipu/single_layers.py and the networks of
 networks.py beside it, each in one of seven modes in turn, and the layers of drawn_layers.py, each in its own mode;
 --only takes those whose names hold the words, --kind those of one kind, --float the Parser alone and networks. A row a
-case says whether tflq's float IR, quantised IR and tensors are the tools'. --write puts what is equal into
+case says whether tflq's float IR, quantized IR and tensors are the tools'. --write puts what is equal into
 tests/converters/aipu/recorded.json, beside what stands there of other cases. What --work holds already is not made
 anew.
 """
@@ -157,7 +157,7 @@ def _rows(plan: list[Case], write: bool) -> Iterator[Row]:
             if kind == "networks":
                 test_recorded.test_the_float_ir_is_the_parsers(name)
             if not case["float"]:
-                test_recorded.test_the_quantised_ir_and_every_value_are_the_optimizers(kind, name, mode)
+                test_recorded.test_the_quantized_ir_and_every_value_are_the_optimizers(kind, name, mode)
         except TflqError as error:
             yield Row(name, mode, Verdict.REFUSED_BY_TFLQ, words=str(error)[:160])
         except AssertionError as error:
@@ -175,7 +175,7 @@ def _rows(plan: list[Case], write: bool) -> Iterator[Row]:
 
 
 def _recorded(case: Case, folder: Path) -> Case:
-    result: Case = {"modes": {} if case["float"] else {case["mode"]: _quantised(case, folder)}}
+    result: Case = {"modes": {} if case["float"] else {case["mode"]: _quantized(case, folder)}}
     if case["kind"] == "networks":
         ir = Path(case["folder"]) / "ir" / "model.txt"
         text, binary = write_network(read_network(ir.read_text(encoding="utf-8"), ir.with_suffix(".bin").read_bytes()))
@@ -183,7 +183,7 @@ def _recorded(case: Case, folder: Path) -> Case:
     return result
 
 
-def _quantised(case: Case, folder: Path) -> Case:
+def _quantized(case: Case, folder: Path) -> Case:
     stem = "model" if case["kind"] == "networks" else "layer"
     for template in folder.glob("*_opt_template.json"):
         template.rename(folder / "model_opt_template.json")

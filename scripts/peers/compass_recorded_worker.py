@@ -1,4 +1,4 @@
-"""Quantises float IR with Compass's Optimizer and dumps it; runs in the peer's environment (compass_recorded.py).
+"""Quantizes float IR with Compass's Optimizer and dumps it; runs in the peer's environment (compass_recorded.py).
 
 usage: compass_recorded_worker.py PLAN.json
 PLAN: a list of {"folder", "text" or "model", "float", "mode", "settings", "calibrated"}; the folder holds samples.npz,
@@ -50,13 +50,13 @@ def tensors(
     graph: Any,  # noqa: ANN401
     arrays: Arrays,
     kept: set[str] | None = None,
-    quantised: bool = True,
+    quantized: bool = True,
 ) -> dict[str, np.ndarray]:
     """Every tensor for each sample, as the peer's own function, of samples in the shape that the IR states."""
     found: dict[str, list[np.ndarray]] = {}
     graph.enable_fit_dtype()
     for number in range(len(arrays[0])):
-        graph.forward([array[number] for array in arrays], quantised, True)
+        graph.forward([array[number] for array in arrays], quantized, True)
         for node in graph.nodes:
             if kept is None or node.name in kept:
                 for tensor in node.outputs:
@@ -65,7 +65,7 @@ def tensors(
 
 
 class Twice(list[np.ndarray]):
-    """Arrays of which the peer's `quantise` sees two, so that it takes the loader."""
+    """Arrays of which the peer's `quantize` sees two, so that it takes the loader."""
 
     def __len__(self) -> int:
         return max(2, super().__len__())

@@ -259,16 +259,16 @@ def _network(rng: np.random.Generator) -> Graph | None:
     sizes = [
         float(np.abs([t.range.minimum[0], t.range.maximum[0]]).max()) for t in ranged.tensors if t.range is not None
     ]
-    return _quantised(ranged) if max(sizes) < 400 and min(sizes) > 1e-3 else None
+    return _quantized(ranged) if max(sizes) < 400 and min(sizes) > 1e-3 else None
 
 
-def _quantised(graph: Graph) -> Graph:
+def _quantized(graph: Graph) -> Graph:
     """Give computed tensors int8 types of their ranges, filters int8 weights, constants of one element scale 1."""
     result = graph.copy()
     graph = _with_shared_ranges(graph)
     for t, tensor in enumerate(graph.tensors):
         if tensor.range is not None:
-            result.tensors[t] = replace(tensor, dtype=DType.INT8, quantisation=_type(tensor), range=None)
+            result.tensors[t] = replace(tensor, dtype=DType.INT8, quantization=_type(tensor), range=None)
     for index, node in enumerate(graph.nodes):
         if node.operator == "depthwise_conv_2d":
             result.nodes[index] = with_attributes(node, depth_multiplier=1)

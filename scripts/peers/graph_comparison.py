@@ -8,7 +8,7 @@ from tflq.graph import ABSENT, Affine, Blockwise, Graph
 
 
 class Comparison:
-    """Two graphs from their outputs up: operators, attributes, types, quantisations and constants.
+    """Two graphs from their outputs up: operators, attributes, types, quantizations and constants.
 
     Args:
         ours: One graph.
@@ -55,7 +55,7 @@ class Comparison:
         here = f"'{x.name}'"
         if x.dtype is not y.dtype:
             return f"{here}: {x.dtype.value}, there {y.dtype.value}"
-        words = self._quantisations(a, b)
+        words = self._quantizations(a, b)
         if words:
             return f"{here}: {words}"
         if (x.data is None) != (y.data is None):
@@ -71,8 +71,8 @@ class Comparison:
         mine = {k: v for k, v in one.attributes.items() if k not in ("engine", "engine_reason")}
         return "" if mine == dict(two.attributes.items()) else f"{here}: {mine}, there {dict(two.attributes.items())}"
 
-    def _quantisations(self, a: int, b: int) -> str:
-        x, y = (graph.tensors[t].quantisation for graph, t in zip(self._sides, (a, b), strict=True))
+    def _quantizations(self, a: int, b: int) -> str:
+        x, y = (graph.tensors[t].quantization for graph, t in zip(self._sides, (a, b), strict=True))
         if isinstance(x, Affine) and isinstance(y, Affine):
             for what, p, q in (("scale", x.scale, y.scale), ("zero point", x.zero_point, y.zero_point)):
                 if not np.array_equal(p, q):

@@ -52,14 +52,14 @@ class Drawer:
         return self.layers.Activation(name)(x)
 
     def conv(self, x: Value, width: int, kernel: int = 3, stride: int = 1, name: str | None = None) -> Value:
-        """Convolution, perhaps with batch normalisation, and its activation ("" for none)."""
+        """Convolution, perhaps with batch normalization, and its activation ("" for none)."""
         padding, bias = self.pick("same", "same", "valid" if min(x.shape[1:3]) > 6 else "same"), self.pick(True, False)
         y = self.layers.Conv2D(width, kernel, stride, padding, use_bias=bias)(x)
         y = self.layers.BatchNormalization()(y) if self.rng.random() < 0.5 else y
         return self.activation(y) if name is None else self.activate(y, name) if name else y
 
     def depthwise(self, x: Value, stride: int = 1) -> Value:
-        """Depthwise convolution, batch normalisation, activation."""
+        """Depthwise convolution, batch normalization, activation."""
         y = self.layers.DepthwiseConv2D(self.pick(3, 5), stride, "same", use_bias=False)(x)
         return self.activation(self.layers.BatchNormalization()(y))
 
@@ -90,7 +90,7 @@ def residual(d: Drawer, x: Value) -> Value:
 
 
 def preactivated(d: Drawer, x: Value) -> Value:
-    """Batch normalisation that no convolution takes: behind sums, pools and joins."""
+    """Batch normalization that no convolution takes: behind sums, pools and joins."""
     a = d.conv(x, 8, name="")
     for _ in range(d.pick(1, 2)):
         b = d.layers.Activation("relu")(d.layers.BatchNormalization()(a))
@@ -201,7 +201,7 @@ def large(d: Drawer, x: Value) -> Value:
     return d.layers.Dense(d.pick(5, 70), activation=d.pick("softmax", None))(a)
 
 
-def normalised(d: Drawer, x: Value) -> Value:
+def normalized(d: Drawer, x: Value) -> Value:
     """ConvNeXt's block."""
     a = d.layers.Conv2D(8, 4, 4)(x)
     b = d.layers.LayerNormalization()(d.layers.DepthwiseConv2D(3, padding="same")(a))
@@ -258,7 +258,7 @@ def shuffled(d: Drawer, x: Value) -> Value:
     return d.head(d.conv(d.layers.Reshape((height, width, 8))(y), 6, name="relu"))
 
 
-def normalised_inputs(d: Drawer, x: Value) -> Value:
+def normalized_inputs(d: Drawer, x: Value) -> Value:
     """What Keras puts in front of a network, and dense layers over pixels."""
     if d.rng.random() < 0.5:
         x = d.layers.Normalization(mean=d.rng.normal(size=3).tolist(), variance=d.rng.uniform(0.5, 3, 3).tolist())(x)
@@ -309,8 +309,8 @@ def weighted(d: Drawer, x: Value) -> Value:
 
 FAMILIES: tuple[Callable[[Drawer, Value], Value], ...] = (
     residual, preactivated, inverted, inception, unet, elementwise,
-    sequence, autoencoder, normalised, attention, slices,
-    dense_blocks, shuffled, normalised_inputs, transformer, dilated, weighted,
+    sequence, autoencoder, normalized, attention, slices,
+    dense_blocks, shuffled, normalized_inputs, transformer, dilated, weighted,
 )  # fmt: skip
 
 ATTEMPTS = 10
@@ -337,11 +337,11 @@ def draw(rng: np.random.Generator, family: Callable[[Drawer, Value], Value]) -> 
     return model
 
 
-def converted(model: Any, rng: np.random.Generator, is_quantised: bool) -> bytes:  # noqa: ANN401 - a Keras model
+def converted(model: Any, rng: np.random.Generator, is_quantized: bool) -> bytes:  # noqa: ANN401 - a Keras model
     """The .tflite file: float, or int8 with int8 inputs and outputs."""
     tf: Any = import_module("tensorflow")
     converter = tf.lite.TFLiteConverter.from_keras_model(model)
-    if is_quantised:
+    if is_quantized:
         samples = rng.standard_normal((16, 1, 16, 16, 3)).astype(np.float32)
         converter.optimizations = [tf.lite.Optimize.DEFAULT]
         converter.representative_dataset = lambda: ([sample] for sample in samples)
@@ -362,7 +362,7 @@ def random_networks(count: int, seed: int, folder: Path) -> Iterator[tuple[str, 
         yield name, path, None
 
 
-def _drawn(family: Callable[[Drawer, Value], Value], seed: list[int], is_quantised: bool) -> bytes:
+def _drawn(family: Callable[[Drawer, Value], Value], seed: list[int], is_quantized: bool) -> bytes:
     """A file of a family; the next draw's where TFLiteConverter refuses one (int8 MAXIMUM beside a sigmoid).
 
     Raises:
@@ -373,5 +373,5 @@ def _drawn(family: Callable[[Drawer, Value], Value], seed: list[int], is_quantis
         keras().utils.clear_session()
         network = draw(rng, family)
         with suppress(RuntimeError):  # its own lines have said why
-            return converted(network, rng, is_quantised)
+            return converted(network, rng, is_quantized)
     raise RuntimeError(f"TFLiteConverter refuses {ATTEMPTS} networks of family {family.__name__}, seed {seed}")

@@ -18,7 +18,7 @@ import numpy as np
 
 from peers.campaign import Row, Verdict, find, parser, report
 from tflq.arrays import Singles
-from tflq.interpreter.kernels.nnie.logarithm import fake_quantise, magnitudes, scheme_of, z_of
+from tflq.interpreter.kernels.nnie.logarithm import fake_quantize, magnitudes, scheme_of, z_of
 
 SIZE = 250_000
 MODES = ("init", "update", "apply")
@@ -49,7 +49,7 @@ def rows(gfpq: Any, count: int, seed: int) -> Iterator[Row]:  # noqa: ANN401 - t
         x = first if mode == "init" else second
         scheme = scheme_of(bits)
         z = z_of(largest, scheme)
-        mine = fake_quantise(x, z, scheme)
+        mine = fake_quantize(x, z, scheme)
         differ = int(np.count_nonzero(mine.view(np.uint32) != theirs.view(np.uint32)))
         same_z = parameters.z() == z
         verdict = Verdict.EQUAL if not differ and same_z else Verdict.DIFFERS

@@ -31,7 +31,7 @@ LAYOUT_ONLY = re.compile(r"_reshape(_\d+)?$|_batch$|_trans(_(in|out))?_?\d*$")
 
 @dataclass(frozen=True)
 class Scheme:
-    """How a network is quantised: "ne16", "sq8", "ne16_w4", "ne16_16", "ne16_mixed" with settings of single layers."""
+    """How a network is quantized: "ne16", "sq8", "ne16_w4", "ne16_16", "ne16_mixed" with settings of single layers."""
 
     engine: str
     weight_bits: int = 8
@@ -100,7 +100,7 @@ def converted(model: Path, scheme: Scheme) -> tuple[Model, Graph]:
     sets += [f"feature_bits={scheme.feature_bits}"] * (scheme.feature_bits != 8) + list(scheme.settings)
     source = read_model(model)
     settings = parse_settings(target.settings, sets, scheme.layers)
-    return source, lower(target.quantise(settled_graph(source.main), settings), target.arithmetic)
+    return source, lower(target.quantize(settled_graph(source.main), settings), target.arithmetic)
 
 
 def _same(a: ArrayLike, b: ArrayLike) -> bool:
@@ -201,7 +201,7 @@ class Comparison:
             return
         if quant is None:
             return
-        first = next((t for t in node.inputs if t >= 0 and self.graph.tensors[t].quantisation is not None), None)
+        first = next((t for t in node.inputs if t >= 0 and self.graph.tensors[t].quantization is not None), None)
         if node.operator == "expression":
             self._read_types(outer, node, quant)
         elif node.operator == "quantize" and "outside_scale" in node.attributes:
@@ -257,7 +257,7 @@ class Comparison:
     ) -> None:
         """An input may differ from what its producer writes by what NNTool takes as equal: 1e-8 + 1e-5 S."""
         tensor = self.graph.tensors[index]
-        if not isinstance(tensor.quantisation, Affine):
+        if not isinstance(tensor.quantization, Affine):
             self._check(False, layer, what, "no type in tflq")
             return
         note = f"tflq {_text(tensor.affine)}, NNTool {_vendor_text(expected)}"

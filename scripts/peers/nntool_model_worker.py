@@ -27,7 +27,7 @@ if __name__ == "__main__":
     )
     with tempfile.TemporaryDirectory() as folder:
         try:
-            script.quantise(wanted)[0].gen_project(directory=folder)
+            script.quantize(wanted)[0].gen_project(directory=folder)
             failed = ""
         except Exception as error:  # whatever NNTool raises is its answer
             failed = f"{type(error).__name__}: {error}"

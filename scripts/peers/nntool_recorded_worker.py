@@ -22,7 +22,7 @@ def _model(script: object, job: dict[str, object]) -> str:
                                 feature_bits=job["feature_bits"], node_option=[])  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         try:
-            script.quantise(wanted)[0].gen_project(directory=folder)  # type: ignore[attr-defined]
+            script.quantize(wanted)[0].gen_project(directory=folder)  # type: ignore[attr-defined]
             failed = ""
         except Exception as error:  # whatever NNTool raises is its answer
             failed = f"{type(error).__name__}: {error}"

@@ -135,9 +135,9 @@ def _judged(peer: Peer, name: str, graph: Graph, settings: Settings, args: argpa
     try:
         draw = np.random.default_rng([args.seed, *name.encode()])
         x = draw.normal(size=(32, *graph.tensors[graph.inputs[0]].shape)).astype(np.float32)
-        has_scales = any(isinstance(t.quantisation, Affine) and not t.is_constant for t in graph.tensors)
-        quantised = OPENVINO.quantise(graph if has_scales else calibrate(graph, [x]), settings)
-        engine = Engine(quantised, OPENVINO.arithmetic)
+        has_scales = any(isinstance(t.quantization, Affine) and not t.is_constant for t in graph.tensors)
+        quantized = OPENVINO.quantize(graph if has_scales else calibrate(graph, [x]), settings)
+        engine = Engine(quantized, OPENVINO.arithmetic)
         files = OPENVINO.emit(engine.graph, Model([graph], source=f"{name}.tflite"))
         with tempfile.TemporaryDirectory() as folder:
             theirs, outputs = _runtime(peer, Path(folder), files, x[: args.samples])
@@ -168,7 +168,7 @@ def _compared(name: str, graph: Graph, x: Array, theirs: Mapping[str, Array], ou
         values.update(_run(graph, node, values))
         for t in node.outputs:
             tensor = graph.tensors[t]
-            if tensor.name not in left or not isinstance(tensor.quantisation, Affine):
+            if tensor.name not in left or not isinstance(tensor.quantization, Affine):
                 continue
             left.remove(tensor.name)
             levels = last(theirs[tensor.name]) + tensor.affine.minimum_code
@@ -217,7 +217,7 @@ def _all_halves(graph: Graph, node: Node, values: Mapping[int, Array], differing
         real = values[node.inputs[0]]
     else:
         tensors = list(graph.tensors)
-        tensors[t] = replace(tensors[t], dtype=FLOAT, quantisation=None)
+        tensors[t] = replace(tensors[t], dtype=FLOAT, quantization=None)
         real = _run(replace(graph, tensors=tensors), node, values)[t]
     places = real.astype(np.float64) / float(graph.tensors[t].affine.scale[0])
     return bool((np.abs(places - np.floor(places) - 0.5)[differing] <= HALF).all())

@@ -23,7 +23,7 @@ from peers.keras_networks import FAMILIES, draw, keras, large, wide
 from tflq.converters.settings import parse_settings
 from tflq.converters.settled import settled_graph
 from tflq.converters.tflite import model_from_bytes
-from tflq.converters.tflite_quantiser import TFLITE
+from tflq.converters.tflite_quantizer import TFLITE
 from tflq.errors import TflqError
 
 SCHEMES = {
@@ -57,10 +57,10 @@ def _rows(seed: int, index: int) -> Iterator[Row]:
 def _row(name: str, scheme: str, source: bytes, theirs: bytes, settings: Sequence[str]) -> Row:
     model = model_from_bytes(source)
     try:
-        quantised = TFLITE.quantise(settled_graph(model.main), parse_settings(TFLITE.settings, settings))
+        quantized = TFLITE.quantize(settled_graph(model.main), parse_settings(TFLITE.settings, settings))
     except TflqError as error:
         return Row(name, scheme, Verdict.REFUSED_BY_TFLQ, 0, str(error)[:160])
-    (ours,) = TFLITE.emit(quantised, model).values()
+    (ours,) = TFLITE.emit(quantized, model).values()
     graphs = [settled_graph(model_from_bytes(content).main) for content in (ours, theirs)]
     found = Comparison(graphs[0], graphs[1])
     return Row(name, scheme, Verdict.DIFFERS if found.words else Verdict.EQUAL, found.checks, found.words)

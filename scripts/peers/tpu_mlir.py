@@ -4,7 +4,7 @@
     scripts/peer tpu-mlir --models FILE.tflite ...
 
 Networks are drawn by keras_networks.py, or files are named (NAME.samples.npz beside NAME.*.tflite calibrates and is
-run; else inputs are drawn). Each is quantised in both modes, with tflq's calibration table and (`--tables`) with one
+run; else inputs are drawn). Each is quantized in both modes, with tflq's calibration table and (`--tables`) with one
 that the tool makes. A scheme is "sym ours", "asym kl" and so on. The tool reads the ONNX file and the table that
 `tflq convert -t tpu-mlir` writes. How layers are compared: tpu_mlir_layers.py.
 """
@@ -25,7 +25,7 @@ import numpy as np
 from peers.campaign import Peer, Row, Verdict, find, parser, report
 from peers.keras_networks import random_networks
 from peers.tpu_mlir_layers import Comparison
-from tflq.analysis.executions import quantised
+from tflq.analysis.executions import quantized
 from tflq.api.calibrate import calibrate
 from tflq.api.read_model import read_model
 from tflq.converters.onnx import OnnxGraph, model_bytes, translate
@@ -34,9 +34,9 @@ from tflq.converters.passes.requirements import float_network as with_ranges
 from tflq.converters.settings import parse_settings
 from tflq.converters.tpu_mlir import TPU_MLIR
 from tflq.converters.tpu_mlir.adapt import for_the_tool
-from tflq.converters.tpu_mlir.emit import artefacts_of
+from tflq.converters.tpu_mlir.emit import artifacts_of
 from tflq.converters.tpu_mlir.passes.expand import expand
-from tflq.converters.tpu_mlir.quantise import float_network, opset_of
+from tflq.converters.tpu_mlir.quantize import float_network, opset_of
 from tflq.errors import TflqError
 from tflq.graph import Affine, Array, Model
 from tflq.interpreter import lower
@@ -109,7 +109,7 @@ def inputs_of(model: Model, samples: Path | None, count: int) -> list[Array]:
     for t in graph.inputs:
         tensor = graph.tensors[t]
         real: Array = rng.standard_normal((count, *tensor.shape)) * 1.5 + 0.3
-        if isinstance(tensor.quantisation, Affine):
+        if isinstance(tensor.quantization, Affine):
             codes = rng.integers(tensor.dtype.minimum, tensor.dtype.maximum + 1, real.shape)
             real = (codes - int(tensor.affine.zero_point[0])) * float(tensor.affine.scale[0])
         elif tensor.dtype.is_integer:  # indices
@@ -121,8 +121,8 @@ def inputs_of(model: Model, samples: Path | None, count: int) -> list[Array]:
 
 def calibrated(path: Path, samples: list[Array]) -> Model:
     model = read_model(path)
-    quantised_already = any(isinstance(t.quantisation, Affine) and not t.is_constant for t in model.main.tensors)
-    if quantised_already:
+    quantized_already = any(isinstance(t.quantization, Affine) and not t.is_constant for t in model.main.tensors)
+    if quantized_already:
         return calibrate(model)
     names = [model.main.tensors[t].name for t in model.main.inputs]
     return calibrate(model, samples=dict(zip(names, samples, strict=True)))
@@ -142,7 +142,7 @@ def judge(
         samples = inputs_of(read_model(path), beside, max(8, options.samples))
         model = calibrated(path, samples)
         settings = parse_settings(TPU_MLIR.settings, [])
-        made = artefacts_of(quantised(model.main, TPU_MLIR, settings), model)
+        made = artifacts_of(quantized(model.main, TPU_MLIR, settings), model)
         written = float_network(model.main).onnx
     except Exception as error:
         verdict = Verdict.REFUSED_BY_TFLQ if isinstance(error, TflqError) else Verdict.FAILED
@@ -203,9 +203,9 @@ def compared(tool: Tool, model: Model, place: Path, run: list[Array], name: str,
     if table != "ours":
         sets.append(f"calibration_table={place / f'table_{table}'}")
     settings = parse_settings(TPU_MLIR.settings, sets)
-    graph = lower(quantised(model.main, TPU_MLIR, settings), TPU_MLIR.arithmetic)
+    graph = lower(quantized(model.main, TPU_MLIR, settings), TPU_MLIR.arithmetic)
     if table == "ours":
-        made = artefacts_of(graph, model)
+        made = artifacts_of(graph, model)
         (place / "table_ours").write_bytes(next(data for key, data in made.items() if key.endswith("_cali_table")))
     words = tool(folder=str(place), table=f"table_{table}", asymmetric=MODES[mode], chip=chip)
     if words:

@@ -28,7 +28,7 @@ from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
 from tflq.graph import Affine, DType, Model, Tensor
 from tflq.interpreter import Engine, lower
-from tflq.interpreter.kernels.tflite.quantised_convolution import QuantisedConvolution
+from tflq.interpreter.kernels.tflite.quantized_convolution import QuantizedConvolution
 
 IMAGES = np.load(ROOT / "tflq" / "data" / "digits_test.npz")["images"][:40].reshape(40, 1, 8, 8, 1)
 SAMPLES = GivenSamples([IMAGES])
@@ -51,7 +51,7 @@ def wrong_integer() -> Execution:
     """The lowered graph of the sound model, one channel's multiplier half as large."""
     graph = lower(digits().main)
     layer = graph.nodes[LAYER].params
-    assert isinstance(layer, QuantisedConvolution)
+    assert isinstance(layer, QuantizedConvolution)
     assert layer.constants is not None
     multiplier = np.array(layer.rule.multiplier)
     multiplier[CHANNEL] //= 2
@@ -126,12 +126,12 @@ def test_channels_that_one_scale_leaves_no_steps() -> None:
     real = rng.normal(0, 1, (6, 30)) * np.array([1, 1, 0.01, 1, 1, 0.02])[:, None]
     scale = np.abs(real).max() / 127
     data = np.rint(real / scale).astype(np.int8)
-    ours = Tensor("w", real.shape, DType.INT8, quantisation=Affine.per_tensor(scale, 0), data=data)
+    ours = Tensor("w", real.shape, DType.INT8, quantization=Affine.per_tensor(scale, 0), data=data)
     theirs = Tensor("w", real.shape, DType.FLOAT32, data=real.astype(np.float32))
     found = weight_figures(ours, theirs, 0)
     assert found is not None
     assert (found.narrow, found.factors) == ((2, 5), ())
-    doubled = replace(ours, quantisation=Affine.per_tensor(2.1 * scale, 0))
+    doubled = replace(ours, quantization=Affine.per_tensor(2.1 * scale, 0))
     found = weight_figures(doubled, theirs, 0)
     assert found is not None
     assert {c for c, r in found.factors if abs(r - 2.1) < 0.05} >= {0, 1, 3, 4}

@@ -15,7 +15,7 @@ from tflq.errors import InputError, TflqError
 from tflq.graph import Affine, Array, DType, Graph, GraphBuilder, Tensor
 
 RATE = 16000
-KWS = {"kind": "audio", "files": "clips", "normalise": "peak", "features": {"kind": "mfcc"}}
+KWS = {"kind": "audio", "files": "clips", "normalize": "peak", "features": {"kind": "mfcc"}}
 
 
 def write(folder: Path, description: dict[str, Any]) -> Path:
@@ -101,9 +101,9 @@ def test_filter_bank_energies_agree_with_tf_signal(clips: Path) -> None:
     found = described(clips, {**KWS, "features": {"kind": "lfbe"}}, (1, 49, 1, 40))[0]
     sound = wavfile.read(clips / "clips" / "a.wav")[1].astype(np.float32)
     sound = sound / sound.max()
-    emphasised = sound - np.float32(1 - 2**-5) * np.concatenate([np.float32([0]), sound[:-1]])
+    emphasized = sound - np.float32(1 - 2**-5) * np.concatenate([np.float32([0]), sound[:-1]])
     frames = tf.signal.stft(
-        emphasised, 480, 320, window_fn=lambda n, dtype: tf.signal.hamming_window(n, periodic=False, dtype=dtype)
+        emphasized, 480, 320, window_fn=lambda n, dtype: tf.signal.hamming_window(n, periodic=False, dtype=dtype)
     )
     power = tf.square(tf.abs(frames)) / 480
     banks = tf.tensordot(power, tf.signal.linear_to_mel_weight_matrix(40, 257, RATE, 0.0, 8000.0), 1)
@@ -119,7 +119,7 @@ def test_a_waveform_keeps_its_samples(clips: Path) -> None:
     assert not found[1, 0, RATE - 3000 :].any()
 
 
-def quantised_input() -> Graph:
+def quantized_input() -> Graph:
     builder = GraphBuilder()
     x = builder.input("x", (1, 49, 10, 1), DType.INT8, Affine.per_tensor(np.float32(0.58), 83))
     return builder.build(
@@ -127,9 +127,9 @@ def quantised_input() -> Graph:
     )
 
 
-def test_samples_reach_a_quantised_input_as_its_codes(clips: Path) -> None:
+def test_samples_reach_a_quantized_input_as_its_codes(clips: Path) -> None:
     real = described(clips, KWS, (1, 49, 10, 1))
-    given = given_inputs(quantised_input(), [str(write(clips, KWS))])
+    given = given_inputs(quantized_input(), [str(write(clips, KWS))])
     codes = np.clip(np.rint(real / np.float32(0.58)) + 83, -128, 127)
     assert np.array_equal(given.arrays[0], codes)
     assert given.arrays[0].dtype == np.int8

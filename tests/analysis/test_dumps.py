@@ -34,7 +34,7 @@ def planar(a: Array) -> Array:
 
 
 def real(name: str, a: Array) -> Array:
-    affine = WANTED[name].tensor.quantisation
+    affine = WANTED[name].tensor.quantization
     assert isinstance(affine, Affine)
     return (a.astype(np.float32) - np.float32(affine.zero_point[0])) * affine.scale[0]
 

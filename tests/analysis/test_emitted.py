@@ -43,8 +43,8 @@ def test_a_target_that_is_tflite_itself_differs_nowhere(oracle: Oracle) -> None:
 
 
 def tensor(dtype: DType, scale: float | np.float32 | None, zero_point: int = 0, bits: int = 8) -> Tensor:
-    quantisation = None if scale is None else Affine.per_tensor(scale, zero_point, bits, dtype.is_signed)
-    return Tensor("t", (256,), dtype, quantisation)
+    quantization = None if scale is None else Affine.per_tensor(scale, zero_point, bits, dtype.is_signed)
+    return Tensor("t", (256,), dtype, quantization)
 
 
 def test_equal_scales_only_shift() -> None:

@@ -17,7 +17,7 @@ X = np.arange(24, dtype=np.int8).reshape(4, 1, 2, 3)
 
 def graph_of(*inputs: tuple[str, DType, Affine | None]) -> Graph:
     builder = GraphBuilder()
-    tensors = [builder.input(name, SHAPE, dtype, quantisation) for name, dtype, quantisation in inputs]
+    tensors = [builder.input(name, SHAPE, dtype, quantization) for name, dtype, quantization in inputs]
     return builder.build([builder.add("abs", [t], SHAPE, DType.INT8) for t in tensors])
 
 

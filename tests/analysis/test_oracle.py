@@ -97,14 +97,14 @@ def test_batch_axis_is_resized(oracle, kws, clips):
     assert (run.outputs[0][0] == alone.outputs[0][:, 0]).all()
 
 
-def test_details_state_the_quantisation(oracle, kws):
+def test_details_state_the_quantization(oracle, kws):
     model = oracle.describe(kws)
     tensor = model.tensors[model.inputs[0]]
     assert (tensor.dtype, tensor.zero_points, tensor.shape_signature) == ("int8", (83,), (-1, 49, 10, 1))
     assert tensor.scales == (float(np.float32(0.5847029)),)
 
 
-def test_optimised_and_delegated_kernels_state_what_they_cannot_show(kws, clips):
+def test_optimized_and_delegated_kernels_state_what_they_cannot_show(kws, clips):
     with Oracle(kernels="AUTO") as auto, Oracle(kernels="BUILTIN") as builtin:
         assert set(builtin.run(kws, [clips]).tensors) == {0, *range(22, 35)}
         run = auto.run(kws, [clips])

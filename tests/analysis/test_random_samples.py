@@ -12,10 +12,10 @@ from tflq.graph import Affine, DType, Graph, GraphBuilder
 SCALE = Affine.per_tensor(np.float32(0.5))
 
 
-def one_input(dtype: DType, shape: tuple[int, ...] = (1, 400), quantisation: Affine | None = None) -> Graph:
+def one_input(dtype: DType, shape: tuple[int, ...] = (1, 400), quantization: Affine | None = None) -> Graph:
     builder = GraphBuilder()
-    x = builder.input("x", shape, dtype, quantisation)
-    return builder.build([builder.add("abs", [x], shape, dtype, quantisation)])
+    x = builder.input("x", shape, dtype, quantization)
+    return builder.build([builder.add("abs", [x], shape, dtype, quantization)])
 
 
 def gather(indices: tuple[int, ...], dtype: DType = DType.INT32, operator: str = "gather", **attributes: int) -> Graph:
@@ -42,8 +42,8 @@ def test_chunks_do_not_matter() -> None:
     ("dtype", "low", "high"),
     [(DType.INT8, -128, 127), (DType.UINT8, 0, 255), (DType.INT4, -8, 7), (DType.INT2, -2, 1), (DType.UINT4, 0, 15)],
 )
-def test_quantised_integers_use_their_whole_range(dtype: DType, low: int, high: int) -> None:
-    found = values(one_input(dtype, quantisation=SCALE))
+def test_quantized_integers_use_their_whole_range(dtype: DType, low: int, high: int) -> None:
+    found = values(one_input(dtype, quantization=SCALE))
     assert (found.min(), found.max(), found.dtype) == (low, high, dtype.storage)
 
 

@@ -49,7 +49,7 @@ def test_cosines_are_those_of_the_optimizer(mode: str) -> None:
         assert abs(s.cosine - float(np.ravel(logged[s.name]["sim"])[0])) < 1e-8, s.name  # type: ignore[call-overload]
 
 
-def test_the_input_requantises_to_itself() -> None:
+def test_the_input_requantizes_to_itself() -> None:
     found, _ = _keywords("sym_pt")
     first = found.tensors[0]
     assert (first.node, first.source, first.differing, first.largest, first.code_cosine) == ("", "input_1", 0, 0, 1)
@@ -78,9 +78,9 @@ def test_figures_by_hand() -> None:
     3.0 -> 96 -> 192 for 191.
     """
     found = _measured(0.0, 4.0, 1.0, -2.0, 3.0, 0.0).tensors[1]
-    real, codes, requantised = np.array([1, 0, 3, 0]), np.array([64, 0, 192, 0]), np.array([64, 0, 191, 0])
+    real, codes, requantized = np.array([1, 0, 3, 0]), np.array([64, 0, 192, 0]), np.array([64, 0, 191, 0])
     assert found.cosine == pytest.approx(real @ codes / np.linalg.norm(real) / np.linalg.norm(codes), abs=1e-12)
-    wanted = requantised @ codes / np.linalg.norm(requantised) / np.linalg.norm(codes)
+    wanted = requantized @ codes / np.linalg.norm(requantized) / np.linalg.norm(codes)
     assert found.code_cosine == pytest.approx(wanted, abs=1e-12)
     assert (found.differing, found.largest) == (0.25, 1)
 

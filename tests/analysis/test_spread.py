@@ -12,7 +12,7 @@ import pytest
 
 import tflq
 from tests.support.command import without_run
-from tests.support.digits_problem import model, write_labelled
+from tests.support.digits_problem import model, write_labeled
 from tests.support.drop_in import recurrent
 from tflq.analysis.compare import comparison
 from tflq.analysis.executions import spread
@@ -63,7 +63,7 @@ def test_verify_finds_the_same(oracle: object) -> None:
 
 
 def test_a_difference_keeps_its_sample(oracle: object) -> None:
-    """XNNPACK's or optimised kernels differ somewhere: first differences and counts are the same."""
+    """XNNPACK's or optimized kernels differ somewhere: first differences and counts are the same."""
     b = GraphBuilder()
     x = b.input("x", (64,), DType.FLOAT32)
     graph = b.build([b.add("logistic", [b.add("exp", [x], (64,), DType.FLOAT32)], (64,), DType.FLOAT32)])
@@ -74,7 +74,7 @@ def test_a_difference_keeps_its_sample(oracle: object) -> None:
 
 
 def test_bench_measures_the_same(tmp_path: Path) -> None:
-    folder = write_labelled(tmp_path, 40)
+    folder = write_labeled(tmp_path, 40)
     one, two = (tflq.bench(model(), folder, targets=("gap9-ne16",), jobs=jobs).to_dict() for jobs in (1, 2))
     assert without_run(one) == without_run(two)
     with pytest.raises(UsageError, match="--jobs and --scheduler share out the samples of --mode accuracy"):

@@ -26,14 +26,14 @@ def test_result_and_files_are_those_of_the_command(tmp_path: Path) -> None:
         "convert", DIGITS, "-t", "gap9-ne16", "-s", "weight_bits=4", "-o", tmp_path / "a", "-n", 4, "--force", "--json"
     )
     assert facts_text(found.to_dict()) == done.facts
-    assert {Path(path).name: Path(path).read_bytes() for path in found.files} == dict(found.artefacts)
+    assert {Path(path).name: Path(path).read_bytes() for path in found.files} == dict(found.artifacts)
 
 
 def test_without_a_folder_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     found = tflq.convert(DIGITS, "nnie", samples=FEW)
     assert list(tmp_path.iterdir()) == []
-    assert sorted(found.files) == sorted(found.artefacts)
+    assert sorted(found.files) == sorted(found.artifacts)
     assert "cosine" in (found._repr_html_() or "")
 
 
@@ -42,7 +42,7 @@ def test_a_template_converts_to_the_same(tmp_path: Path) -> None:
     found.write_template(tmp_path / "t.json")
     calibration = tflq.CalibrationOptions(template=str(tmp_path / "t.json"))
     again = tflq.convert(DIGITS, "aipu", samples=FEW, calibration=calibration)
-    assert again.artefacts == found.artefacts
+    assert again.artifacts == found.artifacts
 
 
 def test_every_target() -> None:
@@ -63,7 +63,7 @@ def test_a_large_network_is_not_compared_on_unnamed_samples(monkeypatch: pytest.
     assert all(row["similarity"] is None for row in skipped.rows())
     counted = tflq.convert(DIGITS, "tflite", samples=FEW)
     assert not isinstance(counted.measured, str)
-    assert counted.artefacts == skipped.artefacts
+    assert counted.artifacts == skipped.artifacts
     named = tflq.convert(DIGITS, "tflite", samples=np.zeros((1, 8, 8, 1), np.int8))
     assert not isinstance(named.measured, str)
 
@@ -76,4 +76,4 @@ def test_a_sample_that_a_kernel_refuses_does_not_stop_the_conversion() -> None:
     found = tflq.convert(tflq.Model([graph]), "tflite", samples=FEW)
     assert "sum up to 512 or more" in str(found.measured)
     assert "sum up to 512 or more" in str(found.compared)
-    assert "model.tflite" in found.artefacts
+    assert "model.tflite" in found.artifacts

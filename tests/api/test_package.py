@@ -100,8 +100,8 @@ def test_calibrate_gives_ranges(tmp_path: Path) -> None:
     assert found.maximum.max() <= 1
     with pytest.raises(UsageError, match="are for samples; add --calibrate FILE"):
         tflq.calibrate(ranged, bins=64)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
-        tflq.calibrate(ranged, colour=1)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'color'"):
+        tflq.calibrate(ranged, color=1)
 
 
 def test_kernels_are_loaded_from_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,7 +44,7 @@ def test_search_is_what_the_command_prints_and_writes(tmp_path: Path) -> None:
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
     assert found.is_kept
     converted = tflq.convert(DIGITS, tflq.TargetOptions("gap9-ne16", layers=found.layers), samples=images())
-    assert converted.artefacts == tflq.convert(DIGITS, settings(tmp_path / "a.json"), samples=images()).artefacts
+    assert converted.artifacts == tflq.convert(DIGITS, settings(tmp_path / "a.json"), samples=images()).artifacts
 
 
 def settings(path: Path) -> tflq.TargetOptions:

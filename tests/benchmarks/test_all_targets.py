@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.benchmarks.all_targets import artefacts_of_chance
+from tflq.benchmarks.all_targets import artifacts_of_chance
 
 
 def test_one_answer_to_noise_says_little() -> None:
     theirs = np.tile([0.1, 0.9, 0.0], (40, 1))
     theirs[0] = [0.9, 0.1, 0.0]
-    assert artefacts_of_chance(theirs, theirs) == (
+    assert artifacts_of_chance(theirs, theirs) == (
         "random samples: the model answers 1 to 39 of 40, so the score says little; name samples",
     )
 
@@ -18,11 +18,11 @@ def test_one_answer_to_noise_says_little() -> None:
 def test_near_ties_are_counted_among_those_that_differ() -> None:
     theirs = np.array([[0.50, 0.49], [0.9, 0.1], [0.1, 0.9], [0.48, 0.50], [0.0, 1.0]])
     ours = np.array([[0.49, 0.50], [0.1, 0.9], [0.1, 0.9], [0.48, 0.50], [0.0, 1.0]])
-    (words,) = artefacts_of_chance(ours, theirs)
+    (words,) = artifacts_of_chance(ours, theirs)
     assert words.startswith("random samples: 1 of 2 that differ are near ties of the model")
 
 
-def test_clear_answers_are_no_artefact() -> None:
+def test_clear_answers_are_no_artifact() -> None:
     theirs = np.array([[0.9, 0.1], [0.1, 0.9], [0.2, 0.8]])
-    assert artefacts_of_chance(theirs[::-1], theirs) == ()
-    assert artefacts_of_chance(np.ones((3, 1)), np.ones((3, 1))) == ()
+    assert artifacts_of_chance(theirs[::-1], theirs) == ()
+    assert artifacts_of_chance(np.ones((3, 1)), np.ones((3, 1))) == ()

@@ -11,7 +11,7 @@ from tests.support.anomalies import STRIDE_BYTES, WINDOW_BYTES, WINDOWS_A_FILE, 
 from tests.support.data import data_path
 from tflq.analysis.executions import as_is
 from tflq.analysis.oracle import Oracle
-from tflq.benchmarks.anomaly import load_windows, squared_errors, summarise_errors, window_errors
+from tflq.benchmarks.anomaly import load_windows, squared_errors, summarize_errors, window_errors
 from tflq.benchmarks.tasks import find_task
 from tflq.converters.tflite import read_model
 from tflq.errors import InputError
@@ -31,7 +31,7 @@ def judged(oracle: Oracle, model: Path, samples: np.ndarray) -> np.ndarray:
     content = model.read_bytes()
     details = oracle.describe(content).tensors
     graph = read_model(model).main
-    given, made = (graph.tensors[t].quantisation for t in (graph.inputs[0], graph.outputs[0]))
+    given, made = (graph.tensors[t].quantization for t in (graph.inputs[0], graph.outputs[0]))
     assert details
     if given is None:
         (outputs,) = oracle.run(content, [samples[:, None]], tensors="outputs").outputs
@@ -52,7 +52,7 @@ def test_a_synthetic_set(oracle: Oracle, tmp_path: Path, name: str) -> None:
     folder = write_anomalies(tmp_path)
     loaded = load_windows(AD01, folder, read_model(model).main)
     counts: list[int] = []
-    found = summarise_errors(name, window_errors(as_is(read_model(model)), loaded, counts.append), loaded)
+    found = summarize_errors(name, window_errors(as_is(read_model(model)), loaded, counts.append), loaded)
     files = [windows(folder / f"{n}.bin") for n in range(12)]
     errors = judged(oracle, model, np.concatenate(files)).reshape(12, WINDOWS_A_FILE).mean(axis=1)
     assert found.errors == pytest.approx(errors, rel=1e-5)  # sums of float32 in order, beside float64
@@ -71,7 +71,7 @@ def test_the_published_file_has_196_windows(tmp_path: Path) -> None:
     loaded = load_windows(AD01, tmp_path, model.main)
     assert loaded.samples.count == 196
     assert (loaded.samples.real(3, 9) == windows(source)[3:9]).all()
-    assert summarise_errors("as is", window_errors(as_is(model), loaded), loaded).auc is None
+    assert summarize_errors("as is", window_errors(as_is(model), loaded), loaded).auc is None
 
 
 def test_an_error_is_a_sum_of_float32_in_order() -> None:

@@ -1,4 +1,4 @@
-"""A folder of images as a labelled data set: the same answers as the digits' own arrays give."""
+"""A folder of images as a labeled data set: the same answers as the digits' own arrays give."""
 
 from __future__ import annotations
 

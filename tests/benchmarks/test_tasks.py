@@ -29,11 +29,11 @@ REFERENCES = {
 @pytest.mark.parametrize("name", REFERENCES)
 def test_the_real_numbers_are_those_of_the_reference_model(name: str) -> None:
     graph = read_model(data_path("models", f"{REFERENCES[name]}.tflite")).main
-    quantisation = graph.tensors[graph.inputs[0]].quantisation
+    quantization = graph.tensors[graph.inputs[0]].quantization
     task = find_task(name)
-    assert isinstance(quantisation, Affine)
-    assert (quantisation.scale == np.float32(task.scale)).all()
-    assert quantisation.zero_point.tolist() == [task.zero_point]
+    assert isinstance(quantization, Affine)
+    assert (quantization.scale == np.float32(task.scale)).all()
+    assert quantization.zero_point.tolist() == [task.zero_point]
 
 
 def test_the_float_model_on_the_keyword_clips(oracle: Oracle) -> None:

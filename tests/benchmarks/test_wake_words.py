@@ -47,9 +47,9 @@ def features_one_by_one(sound: np.ndarray) -> np.ndarray:
     edges = np.linspace(mel(0), mel(8000), 42)
     for start in range(0, len(sound) - 511, 512):
         block = np.concatenate([block[512:], sound[start : start + 512]])
-        emphasised = block - 0.96875 * np.concatenate([[last], block[:-1]])
+        emphasized = block - 0.96875 * np.concatenate([[last], block[:-1]])
         last = block[511]
-        power = np.abs(np.fft.rfft(emphasised * window)) ** 2 / 1024
+        power = np.abs(np.fft.rfft(emphasized * window)) ** 2 / 1024
         row = []
         for low, middle, high in zip(edges, edges[1:], edges[2:], strict=False):
             total = 0.0
@@ -77,8 +77,8 @@ def test_windows_hold_the_last_thirty_frames(tmp_path: Path, channels: int) -> N
     buffer = np.zeros((30, 40), np.int8)  # the device's own loop: shift, then cast
     _, sound = wavfile.read(tmp_path / "noise.wav")
     features = stream_features((sound if channels == 1 else sound[:, 0]) / 32768)
-    quantisation = model.main.tensors[model.main.inputs[0]].quantisation
-    scale = np.float32(quantisation.scale[0])
+    quantization = model.main.tensors[model.main.inputs[0]].quantization
+    scale = np.float32(quantization.scale[0])
     for row, window in zip(features, all_of_them, strict=True):
         cast = [[(int(v) + 128) % 256 - 128 for v in row / scale - np.float32(128)]]
         buffer = np.concatenate([buffer[1:], cast])

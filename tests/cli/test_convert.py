@@ -113,8 +113,8 @@ def test_report_says_how_close_layers_are_to_float(tmp_path: Path) -> None:
     report = done.json
     assert report["similarity"] == {"samples": 7}
     figures = [layer["similarity"] for layer in report["layers"]]
-    assert all(0.99 < f["cosine"] <= 1 and 0.99 < f["requantised_cosine"] <= 1 for f in figures)
-    assert all(0 <= f["requantised_differing"] <= 1 and f["requantised_largest"] >= 0 for f in figures)
+    assert all(0.99 < f["cosine"] <= 1 and 0.99 < f["requantized_cosine"] <= 1 for f in figures)
+    assert all(0 <= f["requantized_differing"] <= 1 and f["requantized_largest"] >= 0 for f in figures)
     done = tflq("convert", DIGITS, "-t", "aipu", "-o", "out", "-n", "7", "--force", cwd=tmp_path)
     assert f"{figures[0]['cosine']:.6f}" in next(line for line in done.out.splitlines() if line.startswith("0 "))
     assert "cosine: of each layer's float result and the target's, 7 samples" in done.out

@@ -15,7 +15,7 @@ from tflq.analysis.inputs import RandomSamples
 from tflq.analysis.oracle import Oracle
 from tflq.converters.settled import dequantized
 from tflq.converters.tflite import model_to_bytes, read_model
-from tflq.converters.tflite_quantiser import TFLITE
+from tflq.converters.tflite_quantizer import TFLITE
 from tflq.graph import DType
 from tflq.interpreter import Engine
 
@@ -65,11 +65,11 @@ def test_tflite_runs_the_float_view(name: str, oracle: Oracle) -> None:
         assert_same_bits(ours[t], judged.tensors[t], result.main.tensors[t].name)
 
 
-def test_a_float_view_is_quantised_again_without_calibration(oracle: Oracle) -> None:
+def test_a_float_view_is_quantized_again_without_calibration(oracle: Oracle) -> None:
     from tflq.converters.settings import parse_settings
 
     model = read_model(DIGITS)
-    again = TFLITE.quantise(dequantized(model).main, parse_settings(TFLITE.settings))
+    again = TFLITE.quantize(dequantized(model).main, parse_settings(TFLITE.settings))
     before, after = (g.tensors[g.inputs[0]].affine for g in (model.main, again))
     assert np.allclose(before.scale, after.scale, rtol=1e-6)
     assert before.zero_point.tolist() == after.zero_point.tolist()

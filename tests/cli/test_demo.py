@@ -72,7 +72,7 @@ def test_json(result: Demo, monkeypatch: pytest.MonkeyPatch) -> None:
     assert report["tflite"]["differing"] == 0
     assert [row["name"] for row in report["rows"]] == ["as is", "float", *target_names()]
     assert all(row["accuracy_percent"] > 95 for row in report["rows"])
-    # Target `tflite` makes of a model that is quantised already the same one again.
+    # Target `tflite` makes of a model that is quantized already the same one again.
     assert all(
         (row["name"] == "tflite" or row["largest_change"] > 0) and row["largest_change"] < 0.5
         for row in report["rows"][1:]

@@ -31,7 +31,7 @@ def test_equal_models_and_one_corrupted_channel(tmp_path: Path) -> None:
 
 def test_scales_attributes_and_operators() -> None:
     (scale,) = model_differences(wrong_multiplier(), digits())
-    assert (scale.kind, scale.words.startswith(f"scale of channel {CHANNEL} differs")) == ("quantisation", True)
+    assert (scale.kind, scale.words.startswith(f"scale of channel {CHANNEL} differs")) == ("quantization", True)
 
     def another_stride(graph: Graph) -> None:
         node = graph.nodes[0]

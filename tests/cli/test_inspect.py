@@ -64,7 +64,7 @@ def test_json_has_everything() -> None:
     assert report["metadata"] == {"min_runtime_version": 16}
     entry = graph["tensors"][graph["inputs"][0]]
     assert (entry["dtype"], entry["shape"], entry["shape_signature"]) == ("int8", [1, 49, 10, 1], [-1, 49, 10, 1])
-    assert entry["quantisation"]["zero_point"] == [83]
+    assert entry["quantization"]["zero_point"] == [83]
     assert entry["range"]["maximum"][0] == pytest.approx(25.5295, abs=1e-4)
     assert graph["operators"][0]["name"] == "CONV_2D_0_0"
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support.command import tflq
-from tests.support.digits_problem import write_labelled
+from tests.support.digits_problem import write_labeled
 from tests.support.tracked import ROOT
 from tflq.converters.tflite import read_model
 from tflq.graph import DType
@@ -21,7 +21,7 @@ THREE = ("-t", "gap9-ne16", "-s", "weight_bits=3")
 def test_the_file_is_what_bench_then_measures(tmp_path: Path) -> None:
     folder = tmp_path / "images"
     folder.mkdir()
-    write_labelled(folder, 200)
+    write_labeled(folder, 200)
     spans = ("-n", "0:120", "--verify", "0:200")
     done = tflq("recover", DIGITS, *THREE, "-d", folder, *spans, "-o", "r.tflite", "--json", cwd=tmp_path)
     assert done.status == 0, done.err
@@ -77,7 +77,7 @@ def test_random_samples_are_warned_of(tmp_path: Path) -> None:
 def test_convert_and_bench_take_the_short_way(tmp_path: Path) -> None:
     folder = tmp_path / "images"
     folder.mkdir()
-    write_labelled(folder, 160)
+    write_labeled(folder, 160)
     done = tflq("convert", DIGITS, *THREE, "--recover", "-d", folder, "-n", 100, "-o", "out", cwd=tmp_path)
     assert done.status == 0, done.err
     about = json.loads((tmp_path / "out" / "recovered.json").read_text())

@@ -56,7 +56,7 @@ def test_model_explorer_gets_each_tensor_of_the_reference(tmp_path: Path) -> Non
 
 
 @pytest.fixture
-def labelled(tmp_path: Path) -> Path:
+def labeled(tmp_path: Path) -> Path:
     """Eight digits as a folder with y_labels.csv."""
     archive = np.load(DIGITS.parent / "digits_test.npz")
     (tmp_path / "digits").mkdir()
@@ -88,17 +88,17 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_writes_a_page(labelled: Path, command: str) -> None:
+def test_every_command_writes_a_page(labeled: Path, command: str) -> None:
     arguments, sentence = COMMANDS[command]
-    done = tflq(*arguments, "--report", "out.html", cwd=labelled)
+    done = tflq(*arguments, "--report", "out.html", cwd=labeled)
     assert (done.status, done.err) == (0, "")
-    reading = read_page(labelled / "out.html")
+    reading = read_page(labeled / "out.html")
     assert sentence in reading.verdict, reading.verdict
     assert "svg" in reading.tags
-    assert too_wide(labelled / "out.html") == []
+    assert too_wide(labeled / "out.html") == []
     again = ["again" if argument == "out" else argument for argument in arguments]
-    found = without_run(tflq(*again, "--json", cwd=labelled).json)
-    assert numbers_missing(labelled / "out.html", found) == []
+    found = without_run(tflq(*again, "--json", cwd=labeled).json)
+    assert numbers_missing(labeled / "out.html", found) == []
 
 
 def test_refusals(tmp_path: Path) -> None:

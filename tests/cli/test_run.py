@@ -47,8 +47,8 @@ def test_outputs_and_report(tmp_path: Path) -> None:
 
 
 def test_real_numbers_and_clipping(tmp_path: Path) -> None:
-    quantisation = read_model(DIGITS).main.tensors[0].affine
-    real = (IMAGES.astype(np.float32) - quantisation.zero_point[0]) * quantisation.scale[0]
+    quantization = read_model(DIGITS).main.tensors[0].affine
+    real = (IMAGES.astype(np.float32) - quantization.zero_point[0]) * quantization.scale[0]
     np.save(tmp_path / "x.npy", IMAGES)
     np.save(tmp_path / "real.npy", real)
     np.save(tmp_path / "far.npy", np.full((1, 8, 8, 1), 99.0))

@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.command import Outcome, tflq
 from tests.support.data import data_path
-from tests.support.digits_problem import write_labelled
+from tests.support.digits_problem import write_labeled
 from tests.support.tracked import ROOT
 from tflq.api.demo import demo_model_path
 
@@ -24,8 +24,8 @@ SMALL = ("--layer", "0:weight_bits=8", "--layer", "1:weight_bits=8", "--layer", 
 
 @pytest.fixture(scope="module")
 def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of labelled images, as the model's input lies in memory."""
-    return write_labelled(tmp_path_factory.mktemp("digits"), 80)
+    """A folder of labeled images, as the model's input lies in memory."""
+    return write_labeled(tmp_path_factory.mktemp("digits"), 80)
 
 
 def search(*arguments: object) -> Outcome:

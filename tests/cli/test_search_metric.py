@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.command import Outcome, tflq
-from tests.support.digits_problem import write_labelled
+from tests.support.digits_problem import write_labeled
 from tflq.api.demo import demo_model_path
 
 MODEL = demo_model_path()
@@ -39,7 +39,7 @@ def broken(outputs, labels):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = write_labelled(tmp_path_factory.mktemp("digits"), 40)
+    folder = write_labeled(tmp_path_factory.mktemp("digits"), 40)
     (folder / "own.py").write_text(OWN)
     return folder
 

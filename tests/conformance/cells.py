@@ -11,21 +11,21 @@ from tflq.graph import DType
 class Kind:
     """The type of a cell.
 
-    Written as the name of the element type of the operator's data, then `q` where its integers are quantised, then
+    Written as the name of the element type of the operator's data, then `q` where its integers are quantized, then
     `*` and the type of the weights where it is another one: int8, int8q, int8q*int4, float32*int8.
 
     Attributes:
         dtype: of the data.
-        is_quantised: whether it carries scales and zero points.
+        is_quantized: whether it carries scales and zero points.
         weights: type of the weights; the data's where None.
     """
 
     dtype: DType
-    is_quantised: bool = False
+    is_quantized: bool = False
     weights: DType | None = None
 
     def __str__(self) -> str:
-        return self.dtype.value + "q" * self.is_quantised + ("" if self.weights is None else f"*{self.weights.value}")
+        return self.dtype.value + "q" * self.is_quantized + ("" if self.weights is None else f"*{self.weights.value}")
 
     @classmethod
     def of(cls, label: str) -> Kind:
@@ -49,5 +49,5 @@ class Cell:
         return self.kind.dtype
 
     @property
-    def is_quantised(self) -> bool:
-        return self.kind.is_quantised
+    def is_quantized(self) -> bool:
+        return self.kind.is_quantized

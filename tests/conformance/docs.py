@@ -18,13 +18,13 @@ operands that are constant or computed are drawn at random, always the same ones
 writer, run by TFLite (ai-edge-litert, kernels BUILTIN_REF; BUILTIN for operators that the reference set lacks) in
 another process and by tflq over three or four samples, and every bit of every output is compared. `n listed` are cases
 with a difference that the list below allows: last bits of floats. A type ends with `q` where the integers are
-quantised, and `float32*int8` has float activations and int8 weights. An empty field is a type that TFLite does not
+quantized, and `float32*int8` has float activations and int8 weights. An empty field is a type that TFLite does not
 take, or that has no cases. The last column counts cases of kernels of TFLite that are wrong: another model, run by
 TFLite too, judges them, and the list below says which. They are not among the exact ones.
 """
 
 _DIFFERENCES = "\n## Differences that are known\n\n"
-_RULES = """As the kernels say it: in arithmetic `tflite` where quantised tensors enter, in `float` where all are real.
+_RULES = """As the kernels say it: in arithmetic `tflite` where quantized tensors enter, in `float` where all are real.
 `scripts/conformance --rules docs/operators.md` writes this and the section above without running a case.
 """
 

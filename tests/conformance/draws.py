@@ -1,4 +1,4 @@
-"""What the families draw in common: values, quantisation, operands that are constant or computed."""
+"""What the families draw in common: values, quantization, operands that are constant or computed."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def axis_of(draw: Draw, shape: Sequence[int]) -> int:
     return draw(st.integers(-len(shape), len(shape) - 1))
 
 
-def quantisation(draw: Draw, kind: Kind | DType, low: int = -12, high: int = 3) -> Affine | None:
+def quantization(draw: Draw, kind: Kind | DType, low: int = -12, high: int = 3) -> Affine | None:
     """Scales from 2^low to 2^high and any zero point that TFLite allows; None for a kind without."""
     if isinstance(kind, Kind):
-        if not kind.is_quantised:
+        if not kind.is_quantized:
             return None
         kind = kind.dtype
-    return draw(support.quantisations(kind, low, high))
+    return draw(support.quantizations(kind, low, high))
 
 
 def affine(dtype: DType, scale: float, zero_point: int = 0) -> Affine:
@@ -88,7 +88,7 @@ def result(cell: Cell, q: Affine | None = None) -> Result:
 def either(draw: Draw, operand: Operand) -> Operand:
     """An input, or its first sample as a constant."""
     first = operand.value[:1].reshape(operand.value.shape[1:])  # value[0] of a scalar string is no array
-    return fixed(first, operand.quantisation, operand.dtype) if flag(draw) else operand
+    return fixed(first, operand.quantization, operand.dtype) if flag(draw) else operand
 
 
 def index_operand(draw: Draw, array: Array) -> Operand:

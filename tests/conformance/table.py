@@ -27,7 +27,7 @@ class Family:
     Attributes:
         generator: draws a case of a cell.
         operators: name -> labels of kinds.
-        kernels: the reference kernels, or the optimised ones where there are no others.
+        kernels: the reference kernels, or the optimized ones where there are no others.
     """
 
     generator: Generator

@@ -18,13 +18,13 @@ RUN = {*arithmetic("tflite").kernels, *arithmetic("float").kernels, *CONTROL}
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
-def test_two_cases_of_each_type(oracle, optimised_oracle, operator):
-    judges = {"BUILTIN_REF": oracle, "BUILTIN": optimised_oracle}
+def test_two_cases_of_each_type(oracle, optimized_oracle, operator):
+    judges = {"BUILTIN_REF": oracle, "BUILTIN": optimized_oracle}
     results = [run_cell(judges[e.kernels], e, 2) for e in CELLS if e.cell.operator == operator]
     assert not [(r.kind, r.failures) for r in results if r.failures]
 
 
-def test_every_quantised_type_that_tflite_takes_has_a_cell():
+def test_every_quantized_type_that_tflite_takes_has_a_cell():
     have = {(e.cell.operator, str(e.cell.kind)) for e in CELLS}
     wanted = [(operator, f"{kind}q") for operator, kinds in WANTED.items() for kind in kinds]
     assert not [cell for cell in wanted if cell not in have]

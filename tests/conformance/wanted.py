@@ -1,4 +1,4 @@
-"""Which operators TFLite runs on quantised integers, and of which types: what the table must hold.
+"""Which operators TFLite runs on quantized integers, and of which types: what the table must hold.
 
 Facts read from the kernels of TFLite (tensorflow/lite/kernels), as registered by its reference and built-in resolvers.
 """

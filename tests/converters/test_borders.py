@@ -1,4 +1,4 @@
-"""What every target takes: borders of any type, fake quantisation, and chains of shapes in front of RESHAPE."""
+"""What every target takes: borders of any type, fake quantization, and chains of shapes in front of RESHAPE."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import tflq
 from tests.support.data import data_files, data_path
 from tflq.analysis.executions import Execution, for_target, real_values
 from tflq.analysis.oracle import Oracle
-from tflq.converters.calibration import ranges_from_quantisation
+from tflq.converters.calibration import ranges_from_quantization
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target, target_names
 from tflq.converters.tflite import model_to_bytes
@@ -19,7 +19,7 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, DType, GraphBuilder, Model
 
 FOLDER = ("cases", "float_io")
-QUANTISED = ("default", "int8_io", "uint8_io", "uint8_in_float_out", "qat_default", "qat_fake_quant_float")
+QUANTIZED = ("default", "int8_io", "uint8_io", "uint8_in_float_out", "qat_default", "qat_fake_quant_float")
 SHAPED = [p for p in data_files("cases", "keras", pattern="*.int8.tflite") if "flatten" in p.stem or "cnn" in p.stem]
 WORDS_OF_SHAPES = ("shape '", "strided_slice", "'PACK", "pack '", "no range", "internal error")
 
@@ -40,7 +40,7 @@ def outputs(side: Execution, real: Array) -> Array:
     return real_values(side.engine.run([encoded])[t], graph.tensors[t])
 
 
-@pytest.mark.parametrize("name", QUANTISED)
+@pytest.mark.parametrize("name", QUANTIZED)
 @pytest.mark.parametrize("target", target_names())
 def test_every_border_is_taken_without_calibration(target: str, name: str) -> None:
     side = execution(name, target)
@@ -67,7 +67,7 @@ def test_a_function_in_front_of_a_real_output_has_the_range_of_what_it_makes(ope
     graph = b.build([b.add(operator, [real], (1, 256), DType.FLOAT32, **attributes)])
     codes = np.arange(-128, 128, dtype=np.int8).reshape(1, 1, 256)
     theirs = oracle.run(model_to_bytes(Model([graph])), [codes]).tensors[graph.outputs[0]]
-    found = ranges_from_quantisation(graph).tensors[graph.outputs[0]].range
+    found = ranges_from_quantization(graph).tensors[graph.outputs[0]].range
     assert found is not None
     assert np.allclose([found.minimum[0], found.maximum[0]], [theirs.min(), theirs.max()], rtol=1e-6, atol=0)
 

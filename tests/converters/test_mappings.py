@@ -9,7 +9,7 @@ import pytest
 
 from tflq.converters import mappings
 from tflq.converters.nnie.caffe.network import LayerRule
-from tflq.converters.tflite_quantiser.rules import INT8, RULES, Rule, rule_of
+from tflq.converters.tflite_quantizer.rules import INT8, RULES, Rule, rule_of
 from tflq.errors import TflqError
 from tflq.graph import Node
 

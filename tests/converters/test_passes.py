@@ -101,9 +101,9 @@ def test_conversions_of_a_file_go() -> None:
     x = b.input("x", (1, 4), REAL)
     code = b.add("quantize", [x], (1, 4), DType.INT8, Affine.per_tensor(np.float32(0.5)))
     moved = b.add("reshape", [code], (4,), DType.INT8, Affine.per_tensor(np.float32(0.5)))
-    graph = remove_conversions(b.build([moved]), lambda tensor: tensor.quantisation is not None)
+    graph = remove_conversions(b.build([moved]), lambda tensor: tensor.quantization is not None)
     assert _operators(graph) == ["reshape"]
-    assert graph.tensors[graph.inputs[0]].quantisation == Affine.per_tensor(np.float32(0.5))
+    assert graph.tensors[graph.inputs[0]].quantization == Affine.per_tensor(np.float32(0.5))
 
 
 def test_conversions_are_made_once_for_each_type() -> None:
@@ -111,7 +111,7 @@ def test_conversions_are_made_once_for_each_type() -> None:
     graph.nodes = []
     conversions = Conversions(graph)
     half, third = (
-        replace(graph.tensors[0], name=name, dtype=DType.INT8, quantisation=Affine.per_tensor(np.float32(scale)))
+        replace(graph.tensors[0], name=name, dtype=DType.INT8, quantization=Affine.per_tensor(np.float32(scale)))
         for name, scale in (("half", 0.5), ("third", 0.3))
     )
     made = [conversions.convert(0, tensor, Node("quantize", (), ())) for tensor in (half, third, half)]

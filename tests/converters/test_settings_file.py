@@ -49,7 +49,7 @@ class Own:
     """A target of another package with a file of settings of its own tool."""
 
     name, summary, arithmetic, specification, settings = "own", "a test's", "float", {"bits": 32}, ()
-    check = quantise = encode = emit = staticmethod(lambda *_: ())
+    check = quantize = encode = emit = staticmethod(lambda *_: ())
 
     @staticmethod
     def read_settings(text: str, path: str) -> SettingsFile | None:

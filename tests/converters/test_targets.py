@@ -47,7 +47,7 @@ class Plain:
     """An object with a target's attributes, but no record."""
 
     name, summary, arithmetic, specification, settings = "plain", "of methods", "float", {"bits": 32}, ()
-    check = quantise = encode = emit = staticmethod(lambda *_: ())
+    check = quantize = encode = emit = staticmethod(lambda *_: ())
 
 
 def test_an_object_with_the_attributes_becomes_a_record(monkeypatch: pytest.MonkeyPatch) -> None:

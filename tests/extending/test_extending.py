@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tests.support.command import Outcome, tflq_process
-from tests.support.digits_problem import write_labelled
+from tests.support.digits_problem import write_labeled
 from tests.support.tracked import ROOT
 from tflq.api.demo import demo_model_path
 from tflq.converters import tflite
@@ -44,7 +44,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_labelled(tmp_path_factory.mktemp("digits"), 60)
+    return write_labeled(tmp_path_factory.mktemp("digits"), 60)
 
 
 @pytest.fixture

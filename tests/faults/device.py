@@ -93,7 +93,7 @@ def layer_of(graph, index: int, x: np.ndarray) -> Layer | None:
     common = {"x": x, "shape": output.shape, "dtype": output.dtype.storage}
     if x.dtype.itemsize > 1 or output.dtype.storage.itemsize > 1:
         return None
-    if kind in ("QuantisedConvolution", "FullyConnected") and getattr(p, "constants", None) is not None:
+    if kind in ("QuantizedConvolution", "FullyConnected") and getattr(p, "constants", None) is not None:
         r, c = p.rule, p.constants
         how = {"DOUBLE": "double", "REAL": "away"}.get(r.rounding.name)
         numbers = (c.rescale.bias, c.bias, r.multiplier, 31 - r.shift, r.zero_point, r.minimum, r.maximum)

@@ -130,9 +130,9 @@ def _shifted(axis: int, k: int) -> Callable[[Case, int, Values], np.ndarray | No
         x = values[t]
         if x.ndim != 5 or x.shape[axis] < 3:
             return None
-        quantisation = c.graph.tensors[t].quantisation
+        quantization = c.graph.tensors[t].quantization
         made = np.roll(x, -k, axis)
-        edge = 0 if quantisation is None else quantisation.zero_point[0]
+        edge = 0 if quantization is None else quantization.zero_point[0]
         np.moveaxis(made, axis, 0)[-1 if k > 0 else 0] = edge
         return run_node(node, {**values, t: made})[node.outputs[0]]
 
@@ -166,10 +166,10 @@ def _like_output(which: int) -> Callable[[Case, int, Values], np.ndarray | None]
         graph = c.graph.copy()
         node, tensors = graph.nodes[i], graph.tensors
         read = [t for t in node.inputs if not tensors[t].is_constant]
-        out = tensors[node.outputs[0]].quantisation
-        if len(read) < 2 or out is None or tensors[read[which]].quantisation is None:
+        out = tensors[node.outputs[0]].quantization
+        if len(read) < 2 or out is None or tensors[read[which]].quantization is None:
             return None
-        tensors[read[which]] = replace(tensors[read[which]], quantisation=out)
+        tensors[read[which]] = replace(tensors[read[which]], quantization=out)
         try:
             params = kernel(node.arithmetic, node.operator).lower(node, graph.operands(i))
         except TflqError:

@@ -191,7 +191,7 @@ def _scales(kind: str):
         m, n = np.broadcast_arrays(layer.m, layer.n)
         if len(set(zip(m.tolist(), n.tolist(), strict=True))) < 2 or m.size < 2 or layer.m.size < 2:
             return None
-        if kind == "neighbour":
+        if kind == "neighbor":
             return {"m": np.roll(m, 1), "n": np.roll(n, 1)}
         best = int(np.argmax(m * np.exp2(-n.astype(float))))
         return {"m": np.full_like(m, m[best]), "n": np.full_like(n, n[best])}
@@ -261,7 +261,7 @@ def operator_fault(
 def _one_input(c: Case, i: int, values: Values) -> np.ndarray | None:
     node = c.graph.nodes[i]
     t = node.inputs[0]
-    if len(node.inputs) < 2 or c.graph.tensors[t].quantisation is None:
+    if len(node.inputs) < 2 or c.graph.tensors[t].quantization is None:
         return None
     nothing = np.full_like(values[t], c.graph.tensors[t].affine.zero_point[0])
     return run_node(node, {**values, t: nothing})[node.outputs[0]]
@@ -337,7 +337,7 @@ FAULTS: dict[str, Plant] = {
     "input / 255": given_input(_eight(lambda x, k: np.rint((x - k.min) / 255 * 127)), r"255|x / 2"),
     "bias missing": _bias(lambda b: b * 0, r"bias is missing"),
     "bias twice": _bias(lambda b: b * 2, r"bias counts twice"),
-    "bias of the neighbour": _bias(lambda b: np.roll(b, 1), r"bias is that of the channel before"),
+    "bias of the neighbor": _bias(lambda b: np.roll(b, 1), r"bias is that of the channel before"),
     "bias byte order": _bias(
         lambda b: b.astype(np.int32).byteswap().astype(np.int64), r"bias has the other byte order"
     ),
@@ -348,7 +348,7 @@ FAULTS: dict[str, Plant] = {
     "one weight's bit": _weights(_bit, r"^weight|the weight \["),
     "stale weights": _weights(_stale, r"another version|have factors"),
     "erased page": layer_fault(_page, r"erased|constant"),
-    "scale of the neighbour": _scales("neighbour"),
+    "scale of the neighbor": _scales("neighbor"),
     "one scale for all": _scales("largest"),
     "rounding half up": _rounding("half up", r"rounding"),
     "no rounding": _rounding("floor", r"floor|cut toward 0"),

@@ -70,7 +70,7 @@ def execution(name: str, target: str, seed: int) -> Execution | None:
 
 
 def samples(made: Execution, seed: int) -> GivenSamples:
-    """Smooth random samples: neighbours are alike, as in pictures and sound."""
+    """Smooth random samples: neighbors are alike, as in pictures and sound."""
     drawn = RandomSamples(made.source, SAMPLES, seed).take(0, SAMPLES)
     rng, smooth = np.random.default_rng([seed, 7]), []
     for x in drawn:

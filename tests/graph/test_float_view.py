@@ -22,9 +22,9 @@ from tflq.graph import (
     DType,
     Graph,
     GraphBuilder,
-    Quantisation,
+    Quantization,
     Tensor,
-    dequantise,
+    dequantize,
     float_view,
     validate,
 )
@@ -35,18 +35,18 @@ every_model = pytest.mark.parametrize("path", MODELS or [None], ids=[path.stem f
 SCALE = Affine.per_tensor(np.float32(0.5), 3)
 
 
-def dense(weights_quantisation: Affine) -> Graph:
+def dense(weights_quantization: Affine) -> Graph:
     """float -> QUANTIZE -> FULLY_CONNECTED -> DEQUANTIZE -> float."""
     b = GraphBuilder()
     x = b.input("x", (1, 2), DType.FLOAT32)
     q = b.add("quantize", [x], (1, 2), DType.INT8, SCALE)
-    w = b.constant("w", np.array([[1, -2], [3, 4]], np.int8), weights_quantisation)
+    w = b.constant("w", np.array([[1, -2], [3, 4]], np.int8), weights_quantization)
     bias = b.constant("b", np.array([8, -8], np.int32), Affine.per_tensor(np.float32(0.125), bits=32))
     y = b.add("fully_connected", [q, w, bias], (1, 2), DType.INT8, SCALE)
     return b.build([b.add("dequantize", [y], (1, 2), DType.FLOAT32)])
 
 
-def test_constants_are_dequantised_and_conversions_go() -> None:
+def test_constants_are_dequantized_and_conversions_go() -> None:
     per_axis = Affine(np.array([0.25, 2.0], np.float32), np.array([0, 0]), axis=0)
     view = float_view(dense(per_axis))
     validate(view)
@@ -81,9 +81,9 @@ def test_scales_that_do_not_fit_are_refused() -> None:
         float_view(with_weights(dense(SCALE), Affine(np.ones(3, np.float32), np.zeros(3, np.int64), axis=0)))
 
 
-def with_weights(graph: Graph, quantisation: Quantisation) -> Graph:
+def with_weights(graph: Graph, quantization: Quantization) -> Graph:
     (w,) = (i for i, t in enumerate(graph.tensors) if t.name == "w")
-    graph.tensors[w] = replace(graph.tensors[w], quantisation=quantisation)
+    graph.tensors[w] = replace(graph.tensors[w], quantization=quantization)
     return graph
 
 
@@ -100,8 +100,8 @@ def test_a_bias_without_a_scale_has_that_of_the_accumulator() -> None:
     bias = b.constant("b", np.array([8, -8], np.int32))
     outputs = []
     for factor in (0.25, 0.25, 2.0):
-        quantisation = Affine(np.array([factor, 4 * factor], np.float32), np.array([0, 0]), 0)
-        w = b.constant("w", np.ones((2, 1), np.int8), quantisation)
+        quantization = Affine(np.array([factor, 4 * factor], np.float32), np.array([0, 0]), 0)
+        w = b.constant("w", np.ones((2, 1), np.int8), quantization)
         outputs.append(b.add("fully_connected", [x, w, bias], (1, 2), DType.INT8, SCALE))
     graph = b.build(outputs)
     view = float_view(graph)
@@ -112,7 +112,7 @@ def test_a_bias_without_a_scale_has_that_of_the_accumulator() -> None:
     assert graph.tensors[bias].dtype is DType.INT32
 
 
-def test_fake_quantisation_goes() -> None:
+def test_fake_quantization_goes() -> None:
     b = GraphBuilder()
     x = b.input("x", (2,), DType.FLOAT32)
     y = b.add("fake_quant", [x], (2,), DType.FLOAT32, min=-1.0, max=1.0, num_bits=8, narrow_range=False)
@@ -124,12 +124,12 @@ def test_fake_quantisation_goes() -> None:
 def test_kws_is_as_accurate_as_the_int8_model() -> None:
     """The int8 model has 901 of 1000 right."""
     graph = read_model(data_path("models", "kws_ref_model.tflite")).main
-    labelled = load(find_task("kws01"), data_path("datasets", "kws01"), graph)
+    labeled = load(find_task("kws01"), data_path("datasets", "kws01"), graph)
     view = float_view(graph)
-    (codes,) = labelled.samples.take(0, 1000)
-    clips = dequantise(codes, graph.tensors[graph.inputs[0]].affine).astype(np.float32)
+    (codes,) = labeled.samples.take(0, 1000)
+    clips = dequantize(codes, graph.tensors[graph.inputs[0]].affine).astype(np.float32)
     found = predictions(Engine(view, "float").run([clips])[view.outputs[0]])
-    assert np.count_nonzero(found == labelled.labels) == 902
+    assert np.count_nonzero(found == labeled.labels) == 902
 
 
 @every_model
@@ -145,9 +145,9 @@ def test_tflite_computes_the_same_bits_from_the_written_view(path: Path | None, 
         assert compare(array, judged.tensors[t]).is_equal, written.tensors[t].name
 
 
-def test_dequantise_does_not_wrap() -> None:
+def test_dequantize_does_not_wrap() -> None:
     codes = np.array([-128, 127], np.int8)
-    assert dequantise(codes, Affine.per_tensor(np.float32(1), 127)).tolist() == [-255.0, 0.0]
+    assert dequantize(codes, Affine.per_tensor(np.float32(1), 127)).tolist() == [-255.0, 0.0]
 
 
 @every_model

@@ -47,7 +47,7 @@ def test_weights_per_channel_lie_along_the_channel_axis(path: Path) -> None:
         for node in graph.nodes:
             row = row_of(node)
             for position, t in enumerate(node.inputs):
-                quantization = graph.tensors[t].quantisation if t >= 0 else None
+                quantization = graph.tensors[t].quantization if t >= 0 else None
                 if isinstance(quantization, Affine) and quantization.is_per_axis and position == row.weights:
                     assert quantization.axis == row.channel_axis, node.name
             if row.bias is not None and row.weights is not None and len(node.inputs) > row.bias >= 0:

@@ -14,7 +14,7 @@ from tflq.errors import FormatError, GraphError
 from tflq.graph import Affine, Attributes, DType, Graph, Node, Tensor
 from tflq.graph.parsing import parse_graph
 from tflq.graph.printing import format_graph
-from tflq.graph.quantisation import Blockwise, FakeQuantize, Logarithmic, Quantisation, Range
+from tflq.graph.quantization import Blockwise, FakeQuantize, Logarithmic, Quantization, Range
 
 FILES = [*sorted((ROOT / "tflq" / "data").glob("*.tflite")), *data_files("models"), *data_files("cases", "keras")[::12]]
 F32 = DType.FLOAT32
@@ -35,7 +35,7 @@ def plain(graph: Graph, t: int) -> object:
         return None
     tensor = graph.tensors[t]
     signature = tensor.shape_signature if tensor.shape_signature and -1 in tensor.shape_signature else None
-    quantization: object = tensor.quantisation
+    quantization: object = tensor.quantization
     if isinstance(quantization, Blockwise):
         quantization = (plain(graph, quantization.scales), quantization.block_size, quantization.block_shape)
     data = None if tensor.data is None else (tensor.data.dtype, tensor.data.tobytes())
@@ -109,7 +109,7 @@ Z = np.array([-3, 0, 7], np.int64)
     ],
     ids=str,
 )
-def test_quantizations(quantization: Quantisation | None) -> None:
+def test_quantizations(quantization: Quantization | None) -> None:
     for bounds in (None, Range(S[:1], S[1:2]), Range(S, S), Range(S.astype(np.float64), S[:1].astype(np.float64))):
         graph = Graph([Tensor("x", (1, 3), DType.INT8, quantization, bounds)], [], (0,), (0,))
         assert check_round_trip(graph) == graph
@@ -119,7 +119,7 @@ def test_scales_of_blocks_are_declared_before_their_weights() -> None:
     scales = Tensor("scales", (2, 2), DType.FLOAT16, data=np.ones((2, 2), np.float16))
     weights = Tensor("w", (2, 4), DType.INT4, Blockwise(1, -1, 2, (1, 2)), data=np.ones((2, 4), np.int8))
     parsed = check_round_trip(Graph([weights, scales], [], (), (0,)))
-    assert parsed.tensors[parsed.outputs[0]].quantisation == Blockwise(0, -1, 2, (1, 2))
+    assert parsed.tensors[parsed.outputs[0]].quantization == Blockwise(0, -1, 2, (1, 2))
 
 
 @pytest.mark.parametrize(

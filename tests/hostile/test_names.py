@@ -142,7 +142,7 @@ def test_conversions(command: Command) -> None:
 
 
 def test_bench_and_dumps(command: Command) -> None:
-    """Labelled samples in files whose names are hostile, too."""
+    """Labeled samples in files whose names are hostile, too."""
     rng = np.random.default_rng(0)
     data = Path("data") / FILE_NAME.replace(".tflite", "")
     data.mkdir(parents=True)

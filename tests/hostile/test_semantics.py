@@ -1,4 +1,4 @@
-"""What TFLite does not check, or not everywhere: weights that do not fit, quantisations that stand for nothing.
+"""What TFLite does not check, or not everywhere: weights that do not fit, quantizations that stand for nothing.
 
 Order, cycles, buffers, axes and the scales of whole files are in tests/converters/tflite/test_damage.py.
 """
@@ -118,7 +118,7 @@ def test_a_split_without_an_axis() -> None:
 def test_scales_of_intermediates(scale: float, eight: bool) -> None:
     graph = eight_bit_graph(Lstm()) if eight else lstm_graph("lstm", Lstm(steps=0, norm=True), "int8")
     t = graph.nodes[0].intermediates[1]
-    graph.tensors[t] = replace(graph.tensors[t], quantisation=affine(graph.tensors[t].dtype, scale))
+    graph.tensors[t] = replace(graph.tensors[t], quantization=affine(graph.tensors[t].dtype, scale))
     with pytest.raises(GraphError, match=rf"tensor '{graph.tensors[t].name}' has scale {scale}"):
         Engine(graph)
 
@@ -126,7 +126,7 @@ def test_scales_of_intermediates(scale: float, eight: bool) -> None:
 def test_zero_points_of_intermediates() -> None:
     graph = eight_bit_graph(Lstm())
     t = graph.nodes[0].intermediates[1]
-    graph.tensors[t] = replace(graph.tensors[t], quantisation=affine(INT8, 0.5, 128))
+    graph.tensors[t] = replace(graph.tensors[t], quantization=affine(INT8, 0.5, 128))
     with pytest.raises(GraphError, match=r"has zero point 128; those of int8 are -128\.\.127"):
         Engine(graph)
 

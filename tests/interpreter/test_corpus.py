@@ -29,12 +29,12 @@ SAMPLES = 2
 
 @pytest.mark.parametrize("path", FILES or [None], ids=[path.stem for path in FILES] or ["no data"])
 def test_same_integers_and_floats_within_their_bounds(
-    path: Path | None, oracle: Oracle, optimised_oracle: Oracle
+    path: Path | None, oracle: Oracle, optimized_oracle: Oracle
 ) -> None:
     path = path or data_path("corpus")
     model = read_model(path)
     inputs = RandomSamples(model.main, SAMPLES, seed=5).take(0, SAMPLES)
-    compare(model, inputs, run_tflite(path.read_bytes(), inputs, oracle, optimised_oracle), oracle)
+    compare(model, inputs, run_tflite(path.read_bytes(), inputs, oracle, optimized_oracle), oracle)
 
 
 def compare(model: Model, inputs: list[Array], judged: OracleRun, oracle: Oracle) -> None:
@@ -63,14 +63,14 @@ def compare_inside(model: Model, node: Node, known: Mapping[int, Array], oracle:
     compare(model_from_bytes(model_to_bytes(inside), "the composite"), inputs, judged, oracle)
 
 
-def run_tflite(content: bytes, inputs: list[Array], oracle: Oracle, optimised_oracle: Oracle) -> OracleRun:
-    """Run a file in the reference kernels, or in the optimised ones where the others lack an operator altogether."""
+def run_tflite(content: bytes, inputs: list[Array], oracle: Oracle, optimized_oracle: Oracle) -> OracleRun:
+    """Run a file in the reference kernels, or in the optimized ones where the others lack an operator altogether."""
     try:
         return oracle.run(content, inputs, state="independent")
     except OracleRefused as error:
         if "Didn't find op" not in str(error):
             pytest.skip("TFLite refuses the file, or random samples of it")
-        return optimised_oracle.run(content, inputs, state="independent")
+        return optimized_oracle.run(content, inputs, state="independent")
 
 
 def engine(model: Model) -> Engine:

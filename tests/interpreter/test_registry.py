@@ -164,14 +164,14 @@ def test_what_is_missing_is_refused_with_what_exists(calls: Calls) -> None:  # n
         registry.kernel(NAME, "conv_2d")
 
 
-def graph(source: DType, result: DType, quantised: bool = False) -> Graph:
+def graph(source: DType, result: DType, quantized: bool = False) -> Graph:
     b = GraphBuilder()
-    x = b.input("x", (2,), source, affine(source, 0.5) if quantised else None)
-    return b.build([b.add("mean", [x, ABSENT], (2,), result, affine(result, 0.5) if quantised else None)])
+    x = b.input("x", (2,), source, affine(source, 0.5) if quantized else None)
+    return b.build([b.add("mean", [x, ABSENT], (2,), result, affine(result, 0.5) if quantized else None)])
 
 
 @pytest.mark.parametrize(
-    ("source", "result", "quantised", "expected"),
+    ("source", "result", "quantized", "expected"),
     [
         (DType.FLOAT32, DType.FLOAT32, False, "float"),
         (DType.FLOAT16, DType.FLOAT32, False, "float"),
@@ -181,8 +181,8 @@ def graph(source: DType, result: DType, quantised: bool = False) -> Graph:
         (DType.INT32, DType.FLOAT32, False, "tflite"),
     ],
 )
-def test_floating_point_nodes_run_in_float(source: DType, result: DType, quantised: bool, expected: str) -> None:
-    made = graph(source, result, quantised)
+def test_floating_point_nodes_run_in_float(source: DType, result: DType, quantized: bool, expected: str) -> None:
+    made = graph(source, result, quantized)
     assert arithmetic_of(made.nodes[0], made.operands(0), "tflite") == expected
     assert arithmetic_of(made.nodes[0], made.operands(0), "gap9") == "gap9"
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.digits_problem import write_labelled
+from tests.support.digits_problem import write_labeled
 from tests.support.tracked import ROOT
 from tflq.analysis.executions import in_float
 from tflq.benchmarks.accuracy import measure
@@ -126,7 +126,7 @@ def test_the_command_where_nothing_is_needed(capsys: pytest.CaptureFixture[str])
 
 def test_accuracy_as_the_score(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """In percent, here on the package's own digits."""
-    folder = str(write_labelled(tmp_path, 60))
+    folder = str(write_labeled(tmp_path, 60))
     status, report = _tune(Path(), capsys, "--drop", "5", "--data", folder)
     model = read_model(DIGITS)
     reference = measure(in_float(model), load_named(folder, model.main))

@@ -1,4 +1,4 @@
-"""The rising function nearest to some values, against every pooling of neighbours."""
+"""The rising function nearest to some values, against every pooling of neighbors."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ def test_no_pooling_that_rises_is_nearer(pairs: list[tuple[int, int]]) -> None:
             assert cost <= sum((b - means[pool[a]]) ** 2 for a, b in pairs) + 1e-9
 
 
-def test_a_lucky_setting_is_worth_what_its_neighbours_are() -> None:
+def test_a_lucky_setting_is_worth_what_its_neighbors_are() -> None:
     assert rising([(14.1, 86.8), (14.9, 89.0), (15.3, 87.6), (16.9, 87.2)])[1] < 88.0

@@ -45,7 +45,7 @@ def test_the_choice_beside_others() -> None:
 
 
 def test_without_labels_nothing_is_paired() -> None:
-    of = problem(12, widths=(4, 8), labelled=False)
+    of = problem(12, widths=(4, 8), labeled=False)
     found = search(evaluator(of), Requirement(sqnr_db=10.0))
     assert found.chosen is not None
     assert beside_others(of, found) == ()

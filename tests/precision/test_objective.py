@@ -12,7 +12,7 @@ import pytest
 import tflq
 from tests.support.data import data_path
 from tests.support.digits_problem import SMALL_WIDTHS, evaluator, everything, problem, small
-from tflq.analysis.executions import quantised
+from tflq.analysis.executions import quantized
 from tflq.analysis.inputs import GivenSamples
 from tflq.converters import tflite
 from tflq.converters.estimate import Estimate, Grade, lower_bound
@@ -32,10 +32,10 @@ def autoencoder() -> Problem:
 
 
 def estimated(of: Problem, bits: Bits) -> Estimate:
-    """The estimate of one setting, quantised by itself."""
+    """The estimate of one setting, quantized by itself."""
     target = find_target(of.target)
     assert not isinstance(target.estimate, str)
-    return target.estimate(quantised(of.graph, target, of.settings(Trial(bits))))
+    return target.estimate(quantized(of.graph, target, of.settings(Trial(bits))))
 
 
 def test_costs_are_those_of_the_very_setting() -> None:

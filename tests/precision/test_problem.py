@@ -91,13 +91,13 @@ def test_without_a_choice(target: str, rules: tuple[str, ...], widths: tuple[int
 
 @pytest.mark.parametrize(("target", "widths"), [("gap9-ne16", range(2, 9)), ("aipu", (8, 16))])
 def test_sizes_are_those_of_the_graph_that_is_made(target: str, widths: range | tuple[int, ...]) -> None:
-    """Weights, and for Zhouyi activations and biases, as the quantised graph holds them."""
+    """Weights, and for Zhouyi activations and biases, as the quantized graph holds them."""
     of = problem(2, target, ())
     random = np.random.default_rng(5)
     sizes = []
     for _ in range(4):
         bits = tuple(int(b) for b in random.choice(list(widths), len(of.plan.layers)))
-        made = find_target(target).quantise(of.graph, of.settings(Trial(bits)))
+        made = find_target(target).quantize(of.graph, of.settings(Trial(bits)))
         sizes.append((of.size_bytes(bits), _bytes(made, target)))
     assert [mine for mine, _ in sizes] == [theirs for _, theirs in sizes]
     assert len(set(sizes)) > 1
@@ -109,6 +109,6 @@ def _bytes(graph: Graph, target: str) -> int:
         tensors = {node.inputs[1] for node in graph.nodes if len(node.inputs) == 3}
     total = 0
     for tensor in (graph.tensors[t] for t in tensors if t >= 0):
-        bits = tensor.affine.bits if tensor.quantisation is not None else 8 * tensor.dtype.storage.itemsize
+        bits = tensor.affine.bits if tensor.quantization is not None else 8 * tensor.dtype.storage.itemsize
         total += (tensor.size * bits + 7) // 8
     return total

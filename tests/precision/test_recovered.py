@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.support.command import tflq, without_run
-from tests.support.digits_problem import model, write_labelled
+from tests.support.digits_problem import model, write_labeled
 from tests.support.tracked import ROOT
 from tflq.analysis.inputs import GivenSamples
 from tflq.api.demo import demo_samples
@@ -46,7 +46,7 @@ def test_settings_that_share_layers_give_what_each_gives_alone() -> None:
 def test_the_command_shows_both_fronts(tmp_path: Path, quick: bool) -> None:
     folder = tmp_path / "images"
     folder.mkdir()
-    write_labelled(folder, 60)
+    write_labeled(folder, 60)
     pins = [option for node in range(5 if quick else 4) for option in ("--layer", f"{node}:weight_bits=8")]
     asked = ("-t", "gap9-ne16", *pins, "--widths", "2,8", "--at-least", 80, "--recover", "-n", "0:40")
     command = ("search", DIGITS, *asked, "-d", folder, "--json")

@@ -10,7 +10,7 @@ from tests.support.digits_problem import evaluator, model, problem
 from tflq.analysis.executions import for_target, in_float, real_values
 from tflq.analysis.inputs import GivenSamples
 from tflq.api.demo import demo_samples
-from tflq.benchmarks.accuracy import LabelledSamples, measure
+from tflq.benchmarks.accuracy import LabeledSamples, measure
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
 from tflq.graph.cut import cut
@@ -24,7 +24,7 @@ from tflq.precision.trial import Floating, Trial
 def benched(of: Problem, *layers: str) -> int:
     """Count right answers as `tflq bench` does."""
     target = find_target(of.target)
-    data = LabelledSamples(GivenSamples(of.samples), of.labels, 10)
+    data = LabeledSamples(GivenSamples(of.samples), of.labels, 10)
     return measure(for_target(of.graph, target, parse_settings(target.settings, (), layers)), data).right
 
 
@@ -50,7 +50,7 @@ def test_each_layer_spared_is_what_the_bench_counts() -> None:
 
 
 def test_without_labels_there_are_ratios() -> None:
-    found = sensitivity(evaluator(problem(10, widths=(8, 4), labelled=False)))
+    found = sensitivity(evaluator(problem(10, widths=(8, 4), labeled=False)))
     for row in found.rows:
         assert row.results[4].right is None
         assert row.results[4].sqnr_db < found.bases[4].sqnr_db
@@ -103,7 +103,7 @@ def test_floating_point_takes_the_place_of_the_widest(is_spared: bool) -> None:
     assert found.widths == (8, 2)
     execution = in_float(model())
     data = demo_samples(model().main)
-    right = measure(execution, LabelledSamples(GivenSamples(data.samples.take(0, 8)), data.labels[:8], 10)).right
+    right = measure(execution, LabeledSamples(GivenSamples(data.samples.take(0, 8)), data.labels[:8], 10)).right
     if not is_spared:
         assert all(base.right == right and base.sqnr_db == float("inf") for base in found.bases.values())
         assert all(row.results[8].sqnr_db > row.results[2].sqnr_db for row in found.rows)

@@ -1,4 +1,4 @@
-"""`compare --model-explorer` in Model Explorer's own server: what it draws has every tensor that is coloured."""
+"""`compare --model-explorer` in Model Explorer's own server: what it draws has every tensor that is colored."""
 
 from __future__ import annotations
 

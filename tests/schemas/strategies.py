@@ -21,7 +21,7 @@ def scalars(scalar: Scalar) -> st.SearchStrategy:
 
 
 def quiet(value: float) -> float:
-    """Make a signalling NaN quiet: Python's own float conversion from 32 bits does so too."""
+    """Make a signaling NaN quiet: Python's own float conversion from 32 bits does so too."""
     return struct.unpack("<d", struct.pack("<d", value))[0] if value == value else float("nan")
 
 

@@ -29,7 +29,7 @@ def test_every_ir_returns_unchanged() -> None:
         assert again.header == network.header, path
         assert again.layers == network.layers, path
         assert again_binary == binary, path
-        if path.parents[1].name not in BY_HAND or network.is_quantised:
+        if path.parents[1].name not in BY_HAND or network.is_quantized:
             assert again_text == text, path
 
 

@@ -19,7 +19,7 @@ from tflq.schemas.flatbuffer.scalars import INT32, UINT32
 IDENTIFIER = b"TEST"
 
 
-class Colour(IntEnum):
+class Color(IntEnum):
     RED = 0
     GREEN = 3
     BLUE = 7
@@ -54,7 +54,7 @@ class Everything(Table):
     maybe: int | None = d.optional(d.int16())
     perhaps: bool | None = d.optional(d.boolean())
     ratio: float | None = d.optional(d.float64())
-    colour: Colour = d.enum(Colour.GREEN)
+    color: Color = d.enum(Color.GREEN)
     name: str | None = d.string()
     names: list[str] | None = d.strings()
     bools: d.VectorOf[np.bool_] = d.vector(np.bool_)
@@ -63,7 +63,7 @@ class Everything(Table):
     longs: d.VectorOf[np.int64] = d.vector(np.int64)
     floats: d.VectorOf[np.float32] = d.vector(np.float32)
     doubles: d.VectorOf[np.float64] = d.vector(np.float64)
-    colours: list[Colour] | None = d.enums(Colour, UINT32)
+    colors: list[Color] | None = d.enums(Color, UINT32)
     one: Circle | None = d.table(Circle)
     many: list[Square] | None = d.tables(Square)
     shape_type: int = d.union_type()
@@ -104,7 +104,7 @@ def test_absent_fields_read_as_the_default_of_the_schema():
     table = again(Everything())
     assert table.present() == {}
     assert (table.flag, table.yes, table.i8, table.f32, table.maybe) == (False, True, -5, 0.5, None)
-    assert (table.colour, table.name, table.bools, table.one, table.many) == (Colour.GREEN, None, None, None, None)
+    assert (table.color, table.name, table.bools, table.one, table.many) == (Color.GREEN, None, None, None, None)
     assert (table.shape, table.shape_type) == (None, 0)
 
 
@@ -159,12 +159,12 @@ def test_vectors_read_are_views_that_cannot_be_written():
 
 
 def test_lists_bytes_and_other_integer_types_are_converted():
-    table = Everything(data=b"ab", shorts=np.array([1, -2], np.int64), longs=(1, 2), f32=0.1, colour=7)
+    table = Everything(data=b"ab", shorts=np.array([1, -2], np.int64), longs=(1, 2), f32=0.1, color=7)
     assert table.data.tolist() == [97, 98]
     assert table.shorts.dtype == np.int16
     assert table.longs.tolist() == [1, 2]
     assert table.f32 == float(np.float32(0.1))
-    assert table.colour is Colour.BLUE
+    assert table.color is Color.BLUE
     assert again(table) == table
 
 
@@ -206,8 +206,8 @@ def test_unknown_names_are_refused():
         ("flag", 1, "allowed are True and False"),
         ("f32", 1e300, "range of float32"),
         ("f32", "1", "numbers"),
-        ("colour", 1, "members of Colour"),
-        ("colour", "RED", "members of Colour"),
+        ("color", 1, "members of Color"),
+        ("color", "RED", "members of Color"),
         ("name", b"x", "allowed is a str"),
         ("name", "\ud800", "UTF-8"),
         ("names", "abc", "allowed is a list"),
@@ -221,7 +221,7 @@ def test_unknown_names_are_refused():
         ("shorts", b"ab\0\0", None),
         ("longs", 5, "allowed is a list"),
         ("floats", ["x"], r"floats\[0\]"),
-        ("colours", [5], r"colours\[0\]"),
+        ("colors", [5], r"colors\[0\]"),
         ("one", Square(), "found Square; allowed is Circle"),
         ("many", [Circle()], r"many\[0\]: found Circle; allowed is Square"),
         ("shape", Everything(), "found Everything; allowed is a member of Shape"),
@@ -266,15 +266,15 @@ def test_enum_members_newer_than_the_schema_are_refused():
         items: d.VectorOf[np.uint32] = d.vector(np.uint32)
 
     class Named(Table):
-        value: Colour = d.enum(Colour.RED)
-        items: list[Colour] | None = d.enums(Colour, UINT32)
+        value: Color = d.enum(Color.RED)
+        items: list[Color] | None = d.enums(Color, UINT32)
 
-    with pytest.raises(FormatError, match=r"Named.value: found Colour 5; allowed is 0 to 7"):
+    with pytest.raises(FormatError, match=r"Named.value: found Color 5; allowed is 0 to 7"):
         decode(encode(Number(value=5), IDENTIFIER), Named, IDENTIFIER, "test")
-    with pytest.raises(FormatError, match=r"Named.items: found Colour 8"):
+    with pytest.raises(FormatError, match=r"Named.items: found Color 8"):
         decode(encode(Number(items=[3, 8]), IDENTIFIER), Named, IDENTIFIER, "test")
     assert decode(encode(Number(value=7, items=[3, 0]), IDENTIFIER), Named, IDENTIFIER, "test").root == Named(
-        value=Colour.BLUE, items=[Colour.GREEN, Colour.RED]
+        value=Color.BLUE, items=[Color.GREEN, Color.RED]
     )
 
 

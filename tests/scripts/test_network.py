@@ -30,7 +30,7 @@ def test_the_box_head_of_the_graph_is_the_trained_one(tf) -> None:
         assert np.allclose(found[t][0], values, atol=5e-3)  # weights are stored with 11 bits
 
 
-def test_normalisation_is_folded_into_the_weights(tf) -> None:
+def test_normalization_is_folded_into_the_weights(tf) -> None:
     from detector.tensorflow_layers import TensorflowLayers
 
     x = np.random.default_rng(2).normal(size=(4, 8, 8, 3)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""What Proposal and DetectionOutput compute within themselves and quantise, as the Optimizer's float layers do.
+"""What Proposal and DetectionOutput compute within themselves and quantize, as the Optimizer's float layers do.
 
 tflq takes its ranges from a file; tests take them of these values.
 """
@@ -28,12 +28,12 @@ def _proposal_values(node: Node, operands: Operands, inputs: Sequence[Array]) ->
     """
     found = [constant_named(operands, key) for key in ANCHORS]
     ha, wa, ya, xa = (np.asarray(t.data, np.float32) for t in found if t is not None)
-    sizes, centres = np.stack([ha, wa], axis=-1), np.stack([ya, xa], axis=-1)
+    sizes, centers = np.stack([ha, wa], axis=-1), np.stack([ya, xa], axis=-1)
     deltas = _divided(inputs[1], DEVIATIONS)
     grown = _exponential(deltas[..., 2:])
-    centre, size = deltas[..., :2] * sizes + centres, grown * sizes
-    corners = _corners(node, ("height", "width"), centre, size)
-    return _joined((centre, size, corners, deltas[..., :2] * size)), _joined((deltas, grown))
+    center, size = deltas[..., :2] * sizes + centers, grown * sizes
+    corners = _corners(node, ("height", "width"), center, size)
+    return _joined((center, size, corners, deltas[..., :2] * size)), _joined((deltas, grown))
 
 
 def _detection_values(node: Node, _operands: Operands, inputs: Sequence[Array]) -> tuple[Singles, ...]:
@@ -49,9 +49,9 @@ def _detection_values(node: Node, _operands: Operands, inputs: Sequence[Array]) 
     near, far = proposals[..., None, :2], proposals[..., None, 2:]
     clip = np.float32(node.attributes.real("bbox_xform_clip", float("inf")))
     grown = _exponential(np.minimum(deltas[..., 2:], clip))
-    centre, size = deltas[..., :2] * (far - near) + (near + far) / np.float32(2), grown * (far - near)
-    corners = _corners(node, ("image_height", "image_width"), centre, size)
-    return _joined((corners, centre, size)), _joined((grown,)), _joined((deltas[..., :2],))
+    center, size = deltas[..., :2] * (far - near) + (near + far) / np.float32(2), grown * (far - near)
+    corners = _corners(node, ("image_height", "image_width"), center, size)
+    return _joined((corners, center, size)), _joined((grown,)), _joined((deltas[..., :2],))
 
 
 def _divided(deltas: Array, deviations: Sequence[float]) -> Singles:
@@ -64,10 +64,10 @@ def _exponential(x: Array) -> Singles:
     return np.exp(x.astype(np.float64)).astype(np.float32)
 
 
-def _corners(node: Node, window: tuple[str, str], centre: Array, size: Array) -> Array:
+def _corners(node: Node, window: tuple[str, str], center: Array, size: Array) -> Array:
     """Return the corners inside the window, [2, ..., 2]."""
     limits = [np.float32(node.attributes.real(key)) for key in window]
-    return np.stack([np.clip(centre + sign * size / np.float32(2), 0, limits) for sign in (-1, 1)])
+    return np.stack([np.clip(center + sign * size / np.float32(2), 0, limits) for sign in (-1, 1)])
 
 
 def _joined(parts: Sequence[Array]) -> Singles:

@@ -45,7 +45,7 @@ class Golden:
     """One case in one mode.
 
     Attributes:
-        wanted: the vendor's quantised IR.
+        wanted: the vendor's quantized IR.
         found: ours.
         graph: ours, lowered.
         tensors: top of a layer -> the vendor's quantized values of each sample, [S, *shape].
@@ -63,7 +63,7 @@ class Golden:
         kept = {t.name: i for i, t in enumerate(self.graph.tensors) if t.name in self.tensors}
         codes = [
             AIPU.encode(x, self.graph.tensors[t])
-            if not self.graph.tensors[t].dtype.is_integer or self.graph.tensors[t].quantisation is not None
+            if not self.graph.tensors[t].dtype.is_integer or self.graph.tensors[t].quantization is not None
             else x.astype(self.graph.tensors[t].dtype.storage)
             for x, t in zip(self.inputs, self.graph.inputs, strict=True)
         ]
@@ -93,7 +93,7 @@ def with_ranges(graph: Graph, layers: list[dict[str, object]]) -> Graph:
 
 @cache
 def golden(case: str, mode: str) -> Golden:
-    """Quantise a case's float IR with the vendor's ranges; `case` is kws_float32 or a folder such as ops/RELU."""
+    """Quantize a case's float IR with the vendor's ranges; `case` is kws_float32 or a folder such as ops/RELU."""
     folder = data_path("golden", "aipu", *case.split("/"))
     name = "kws_ref_model_float32" if case == KWS else folder.name
     float_folder = folder / "float_ir" if case == KWS else folder
@@ -102,8 +102,8 @@ def golden(case: str, mode: str) -> Golden:
     for index, node in enumerate(graph.nodes):
         if node.intermediates:
             _give_internal_ranges(graph, index, _batches(folder, len(graph.inputs)))
-    quantised = AIPU.quantise(graph, parse_settings(AIPU.settings, MODES[mode]))
-    lowered = lower(quantised, AIPU.arithmetic)
+    quantized = AIPU.quantize(graph, parse_settings(AIPU.settings, MODES[mode]))
+    lowered = lower(quantized, AIPU.arithmetic)
     wanted = read_ir(folder / mode, f"{name}_o")
     with np.load(folder / mode / "golden.npz") as file:
         arrays = {key: file[key] for key in file.files}

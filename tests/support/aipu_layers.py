@@ -1,4 +1,4 @@
-"""One layer of arithmetic `aipu`, built through the graph API, quantised from ranges, and run."""
+"""One layer of arithmetic `aipu`, built through the graph API, quantized from ranges, and run."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Ran:
     """A layer that ran.
 
     Attributes:
-        graph: quantised.
+        graph: quantized.
         inputs: the real numbers that the input quantized values stand for, [S, *shape] each.
         outputs: the real numbers that the output quantized values stand for.
         codes: of the outputs.
@@ -87,17 +87,17 @@ def float_layer(
 
 
 def run_layer(graph: Graph, inputs: Sequence[Array], settings: Sequence[str]) -> Ran:
-    """Quantise a float layer and run it."""
-    quantised = lower(AIPU.quantise(graph, parse_settings(AIPU.settings, settings)), AIPU.arithmetic)
-    tensors = [quantised.tensors[t] for t in (*quantised.inputs, *quantised.outputs)]
+    """Quantize a float layer and run it."""
+    quantized = lower(AIPU.quantize(graph, parse_settings(AIPU.settings, settings)), AIPU.arithmetic)
+    tensors = [quantized.tensors[t] for t in (*quantized.inputs, *quantized.outputs)]
     entering, leaving = tensors[: len(inputs)], tensors[len(inputs) :]
     given = [
         AIPU.encode(x, t) if x.dtype.kind == "f" else x.astype(np.int32) for x, t in zip(inputs, entering, strict=True)
     ]
-    found = Engine(quantised).run(given, list(quantised.outputs))
-    codes = [found[t] for t in quantised.outputs]
+    found = Engine(quantized).run(given, list(quantized.outputs))
+    codes = [found[t] for t in quantized.outputs]
     return Ran(
-        quantised,
+        quantized,
         [real_of(x, t) for x, t in zip(given, entering, strict=True)],
         [real_of(x, t) for x, t in zip(codes, leaving, strict=True)],
         codes,
@@ -108,6 +108,6 @@ def run_layer(graph: Graph, inputs: Sequence[Array], settings: Sequence[str]) ->
 
 def real_of(codes: Array, tensor: Tensor) -> Array:
     """Return what quantized values stand for, in float64; whole numbers without a type as they are."""
-    if not isinstance(tensor.quantisation, Affine):
+    if not isinstance(tensor.quantization, Affine):
         return codes
     return (codes.astype(np.float64) - float(tensor.affine.zero_point[0])) * float(tensor.affine.scale[0])

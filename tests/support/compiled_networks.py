@@ -19,7 +19,7 @@ def differing(target_name: str, name: str) -> list[str]:
     c_compiler.compiler()
     target = find_target(target_name)
     graph, inputs, _ = measured(NETWORKS.get(name) or VARIANTS[name])
-    made = lower(target.quantise(graph, parse_settings(target.settings)), target.arithmetic)
+    made = lower(target.quantize(graph, parse_settings(target.settings)), target.arithmetic)
     keep = [t for node in made.nodes for t in node.outputs]
     plain, compiled = Engine(made).run(inputs, keep), Engine(made, backend="c").run(inputs, keep)
     return [made.tensors[t].name for t in keep if not np.array_equal(plain[t], compiled[t])]

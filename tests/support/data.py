@@ -20,6 +20,6 @@ def data_path(*parts: str) -> Path:
 
 
 def data_files(*parts: str, pattern: str = "*.tflite") -> list[Path]:
-    """Return the sorted files below a folder of TFLQ_DATA for parametrisation; empty where it is not set."""
+    """Return the sorted files below a folder of TFLQ_DATA for parametrization; empty where it is not set."""
     root = os.environ.get("TFLQ_DATA")
     return sorted(Path(root, *parts).rglob(pattern)) if root else []

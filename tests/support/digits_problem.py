@@ -33,7 +33,7 @@ def problem(
     target: str = "gap9-ne16",
     rules: tuple[str, ...] = PINNED,
     widths: tuple[int, ...] = (),
-    labelled: bool = True,
+    labeled: bool = True,
     against_float: bool = False,
 ) -> Problem:
     data = demo_samples(model().main)
@@ -43,7 +43,7 @@ def problem(
         target,
         ((), rules),
         GivenSamples(data.samples.take(0, count)),
-        data.labels[:count] if labelled else None,
+        data.labels[:count] if labeled else None,
         against_float=against_float,
         widths=widths,
     )
@@ -64,7 +64,7 @@ def everything() -> dict[tuple[int, ...], Result]:
     return {bits: evaluate(small(), Trial(bits)) for bits in product(SMALL_WIDTHS, repeat=len(small().plan.layers))}
 
 
-def write_labelled(folder: Path, count: int) -> Path:
+def write_labeled(folder: Path, count: int) -> Path:
     """Write images as the model's input lies in memory, and y_labels.csv; return the folder."""
     data = demo_samples(model().main)
     (images,) = data.samples.take(0, count)

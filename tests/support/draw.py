@@ -34,7 +34,7 @@ def zero_points(dtype: DType) -> st.SearchStrategy[int]:
     return st.integers(dtype.minimum, dtype.maximum) if dtype.bits <= 8 else st.just(0)
 
 
-def quantisations(dtype: DType, low: int = -12, high: int = 3) -> st.SearchStrategy[Affine]:
+def quantizations(dtype: DType, low: int = -12, high: int = 3) -> st.SearchStrategy[Affine]:
     return st.builds(lambda s, z: affine(dtype, s, z), scales(low, high), zero_points(dtype))
 
 
@@ -66,15 +66,15 @@ def with_constants(
     output_shape: Sequence[int],
     constants: Sequence[np.ndarray],
     dtype: DType,
-    quantisation: Affine | None = None,
+    quantization: Affine | None = None,
     target: Affine | None = None,
     **attributes: Attribute,
 ) -> Graph:
     """A graph of one operator with one input, plain constants after it, and one output of the same type."""
     b = GraphBuilder(operator)
-    x = b.input("x", shape, dtype, quantisation)
+    x = b.input("x", shape, dtype, quantization)
     rest = [b.constant(f"constant_{i}", value) for i, value in enumerate(constants)]
-    return b.build([b.add(operator, [x, *rest], output_shape, dtype, target or quantisation, **attributes)])
+    return b.build([b.add(operator, [x, *rest], output_shape, dtype, target or quantization, **attributes)])
 
 
 def two_inputs(

@@ -55,7 +55,7 @@ def cases_of(entry: Entry, count: int, turn: int) -> list[Case]:
 
 
 def judged(
-    entry: Entry, target: Target, quantise: Callable[[Graph], Graph], run: Run, count: int, turn: int
+    entry: Entry, target: Target, quantize: Callable[[Graph], Graph], run: Run, count: int, turn: int
 ) -> Iterator[Found]:
     """Yield what came of each case that tflq itself runs."""
     for case in cases_of(entry, count, turn):
@@ -72,7 +72,7 @@ def judged(
         ):
             continue
         try:
-            graph = quantise(model.main)
+            graph = quantize(model.main)
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
                 # a written network begins each run with zeros
@@ -146,17 +146,17 @@ def without_options(graph: Graph) -> tuple[Graph, Graph]:
     return settled_graph(bare), settled_graph(read)
 
 
-def differs_by_default(entry: Entry, target: Target, quantise: Callable[[Graph], Graph]) -> list[str]:
+def differs_by_default(entry: Entry, target: Target, quantize: Callable[[Graph], Graph]) -> list[str]:
     """Return the cases of a cell that are written in another way where an option is not stated."""
     found = []
     for case in cases_of(entry, 2, 5):
         try:
             bare, read = without_options(case.model.main)
-            wanted = target.emit(quantise(read), Model([read], source="bare.tflite"))
+            wanted = target.emit(quantize(read), Model([read], source="bare.tflite"))
         except TflqError:
             continue
         try:
-            if target.emit(quantise(bare), Model([bare], source="bare.tflite")) != wanted:
+            if target.emit(quantize(bare), Model([bare], source="bare.tflite")) != wanted:
                 found.append(f"{entry.cell}: another file")
         except TflqError as error:
             if "found nothing" not in str(error):  # an option that must be stated

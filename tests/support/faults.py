@@ -42,7 +42,7 @@ def wrong_multiplier() -> Model:
     tensor = model.main.tensors[index]
     scale = np.array(tensor.affine.scale)
     scale[CHANNEL] *= 1.5
-    return with_tensor(model, index, replace(tensor, quantisation=replace(tensor.affine, scale=scale)))
+    return with_tensor(model, index, replace(tensor, quantization=replace(tensor.affine, scale=scale)))
 
 
 def with_output_scale(factor: float) -> Model:
@@ -51,12 +51,12 @@ def with_output_scale(factor: float) -> Model:
     index = model.main.nodes[LAYER].outputs[0]
     tensor = model.main.tensors[index]
     scale = (tensor.affine.scale * np.float32(factor)).astype(np.float32)
-    changed = with_tensor(model, index, replace(tensor, quantisation=replace(tensor.affine, scale=scale)))
+    changed = with_tensor(model, index, replace(tensor, quantization=replace(tensor.affine, scale=scale)))
     pooled = changed.main.nodes[LAYER + 1].outputs[0]
     affine = changed.main.tensors[index].affine
-    changed = with_tensor(changed, pooled, replace(changed.main.tensors[pooled], quantisation=affine))
+    changed = with_tensor(changed, pooled, replace(changed.main.tensors[pooled], quantization=affine))
     bias = changed.main.nodes[LAYER + 2].inputs[2]  # counts in steps of its input
     codes = changed.main.tensors[bias]
     finer = replace(codes.affine, scale=(codes.affine.scale * np.float32(factor)).astype(np.float32))
     data = np.rint(np.asarray(codes.data) / factor).astype(np.int32)
-    return with_tensor(changed, bias, replace(codes, quantisation=finer, data=data))
+    return with_tensor(changed, bias, replace(codes, quantization=finer, data=data))

@@ -11,7 +11,7 @@ import numpy as np
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import Target
 from tflq.graph import Array, DType, Graph, GraphBuilder, Range, Tensor
-from tflq.graph.float_view import dequantise
+from tflq.graph.float_view import dequantize
 from tflq.interpreter import Engine
 
 FLOAT = DType.FLOAT32
@@ -104,7 +104,7 @@ def behind_a_filter(operator: str, constant: float | None, clamp: str = "none", 
     return make
 
 
-def normalised(gamma: bool, beta: bool, swapped: bool = False, extra: bool = False) -> Make:
+def normalized(gamma: bool, beta: bool, swapped: bool = False, extra: bool = False) -> Make:
     """(x - m) / sqrt(v + eps) * gamma + beta, as PyTorch's exporters write it; one more reader inside."""
 
     def make(b: Network) -> int:
@@ -121,8 +121,8 @@ def normalised(gamma: bool, beta: bool, swapped: bool = False, extra: bool = Fal
     return make
 
 
-def normalised_by_keras(gamma: bool, negated: bool, last: str = "add") -> Make:
-    """X * s + (beta - m * s), s = gamma / sqrt(v + eps); with another last operator it is no normalisation."""
+def normalized_by_keras(gamma: bool, negated: bool, last: str = "add") -> Make:
+    """X * s + (beta - m * s), s = gamma / sqrt(v + eps); with another last operator it is no normalization."""
 
     def make(b: Network) -> int:
         x, axes, single = b.real("x", ROWS), b.whole(2), (1, 5, 1)
@@ -301,10 +301,10 @@ NETWORKS: dict[str, Make] = {
     **{f"{o} a channel behind a rectifier": behind_a_filter(o, None, "relu") for o in ("add", "mul", "div")},
     **{f"{o} {n} behind {c}": behind_a_filter(o, n, c)
        for o in ("mul", "div") for n in (0.75, -1.5) for c in ("none", "relu")},
-    **{f"normalised, gamma {g}, beta {b}": normalised(g, b) for g, b in BOTH if g or not b},
-    "normalised, constants first": normalised(True, True, swapped=True),
-    "normalised, read inside": normalised(True, True, extra=True),
-    **{f"normalised by Keras, negated {n}": normalised_by_keras(True, n) for n in (False, True)},
+    **{f"normalized, gamma {g}, beta {b}": normalized(g, b) for g, b in BOTH if g or not b},
+    "normalized, constants first": normalized(True, True, swapped=True),
+    "normalized, read inside": normalized(True, True, extra=True),
+    **{f"normalized by Keras, negated {n}": normalized_by_keras(True, n) for n in (False, True)},
     "a filter behind zeros": behind_zeros(False),
     "a depthwise behind zeros": behind_zeros(True, "relu"),
     "a written slope": written_prelu(False),
@@ -359,18 +359,18 @@ def measured(make: Make) -> tuple[Graph, list[Array], Array]:
 
 
 def share_lost(target: Target, name: str, sets: Sequence[str] = ()) -> float:
-    """Quantise a network and return how far it is from what the model does, as a share of the largest result."""
+    """Quantize a network and return how far it is from what the model does, as a share of the largest result."""
     graph, inputs, wanted = built(name)
-    engine = Engine(target.quantise(graph, parse_settings(target.settings, sets)), target.arithmetic)
+    engine = Engine(target.quantize(graph, parse_settings(target.settings, sets)), target.arithmetic)
     made = engine.graph
-    given = [_quantised(made.tensors[t], x) for t, x in zip(made.inputs, inputs, strict=True)]
+    given = [_quantized(made.tensors[t], x) for t, x in zip(made.inputs, inputs, strict=True)]
     found, output = engine.run(given)[made.outputs[0]], made.tensors[made.outputs[0]]
-    real = dequantise(found, output.affine) if output.dtype.is_integer else found
+    real = dequantize(found, output.affine) if output.dtype.is_integer else found
     distance = np.abs(np.subtract(real, wanted, dtype=np.float32)).max()
     return float(distance / np.abs(wanted.astype(np.float32)).max())
 
 
-def _quantised(tensor: Tensor, real: Array) -> Array:
+def _quantized(tensor: Tensor, real: Array) -> Array:
     if not tensor.dtype.is_integer:
         return real
     codes = np.rint(real.astype(np.float32) / tensor.affine.scale[0]) + tensor.affine.zero_point[0]

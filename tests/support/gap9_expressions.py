@@ -72,7 +72,7 @@ class Case:
 
     @staticmethod
     def of(name: str, numerics: str) -> Case:
-        """Quantise the model of a dump with the expression matcher on, and run it on the dump's samples."""
+        """Quantize the model of a dump with the expression matcher on, and run it on the dump's samples."""
         entries = json.loads((folder() / f"{name}.json").read_text(encoding="utf-8"))
         with np.load(folder() / f"{name}.npz") as file:
             arrays = dict(file)
@@ -82,7 +82,7 @@ class Case:
             graph = with_ranges_of(graph, entries)
         target = find_target(f"gap9-{scheme}")
         settings = parse_settings(target.settings, ["expressions=true", f"numerics={numerics}"], [])
-        lowered = lower(target.quantise(graph, settings), "gap9")
+        lowered = lower(target.quantize(graph, settings), "gap9")
         feeds = [
             target.encode(arrays[f"x{i}"].reshape(-1, *lowered.tensors[t].shape), lowered.tensors[t])
             for i, t in enumerate(lowered.inputs)

@@ -83,10 +83,10 @@ class Golden:
         return dict(found["quant"]["out_qs"][0])
 
 
-def quantised(model: Model, target: str, sets: Sequence[str] = (), layers: Sequence[str] = ()) -> Graph:
+def quantized(model: Model, target: str, sets: Sequence[str] = (), layers: Sequence[str] = ()) -> Graph:
     """Return a model's main graph for a target."""
     found = find_target(target)
-    return found.quantise(model.main, parse_settings(found.settings, sets, layers))
+    return found.quantize(model.main, parse_settings(found.settings, sets, layers))
 
 
 def encoded(model: Model, graph: Graph, codes: Array, target: str = "gap9-sq8") -> Array:
@@ -98,7 +98,7 @@ def encoded(model: Model, graph: Graph, codes: Array, target: str = "gap9-sq8") 
 
 @cache
 def golden(name: str, scheme: str) -> Golden:
-    """Read a golden file and run the model as tflq quantises it."""
+    """Read a golden file and run the model as tflq quantizes it."""
     folder = data_path("golden", "gap9")
     path = data_path("models", f"{name}.tflite") if name == "kws_ref_model" else folder / f"{name}.tflite"
     entries = json.loads((folder / f"{name}.{scheme}.json").read_text(encoding="utf-8"))
@@ -107,7 +107,7 @@ def golden(name: str, scheme: str) -> Golden:
     model = read_model(path)
     target = "gap9-sq8" if scheme == "sq8" else "gap9-ne16"
     layers = ["0:use_ne16=false"] if (name, scheme) == ("kws_ref_model", "ne16") else []
-    graph = lower(quantised(model, target, layers=layers), "gap9")
+    graph = lower(quantized(model, target, layers=layers), "gap9")
     shape = model.main.tensors[model.main.inputs[0]].shape
     codes = encoded(model, graph, arrays["input"].reshape(-1, *shape), target)
     keep = [*graph.inputs, *(t for node in graph.nodes for t in node.outputs)]

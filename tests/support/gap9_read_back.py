@@ -23,7 +23,7 @@ def read_graph(files: Mapping[str, bytes]) -> Graph:
     """Return the graph, not lowered.
 
     Args:
-        files: quantization.json and hardware.bin, as `artefacts_of` made them.
+        files: quantization.json and hardware.bin, as `artifacts_of` made them.
 
     Raises:
         FormatError: a file is missing, is no JSON, or lacks what the schema demands.
@@ -87,15 +87,15 @@ def _weights(node: Node, tensor: Tensor, entry: _Object, binary: bytes) -> Array
 
 
 def _tensor(entry: _Object) -> Tensor:
-    quantisation, range_ = None, None
+    quantization, range_ = None, None
     if "quantization" in entry:
-        quantisation = _affine(cast("_Object", entry["quantization"]))
+        quantization = _affine(cast("_Object", entry["quantization"]))
     if "range" in entry:
         low, high = cast("list[float]", entry["range"])
         kind = str(entry["range_precision"])
         range_ = Range(np.array([low], kind), np.array([high], kind))
     dtype = DType(str(entry["dtype"]))
-    return Tensor(str(entry["name"]), _indices(entry["shape"]), dtype, quantisation, range_)
+    return Tensor(str(entry["name"]), _indices(entry["shape"]), dtype, quantization, range_)
 
 
 def _affine(entry: _Object) -> Affine:
@@ -125,7 +125,7 @@ def _attribute(value: Json) -> Attribute:
 
 def _with_data(tensor: Tensor, data: Array) -> Tensor:
     return Tensor(
-        tensor.name, tensor.shape, tensor.dtype, tensor.quantisation, tensor.range, data.reshape(tensor.shape)
+        tensor.name, tensor.shape, tensor.dtype, tensor.quantization, tensor.range, data.reshape(tensor.shape)
     )
 
 

@@ -90,7 +90,7 @@ def converted(name: str, numerics: str) -> Graph:
         sets.append(f"weight_bits={variant[1:]}" if variant.startswith("w") else f"feature_bits={variant}")
     target = find_target(f"gap9-{engine}")
     settings = parse_settings(target.settings, sets)
-    return lower(target.quantise(settled_graph(drawn_network(int(seed))), settings), target.arithmetic)
+    return lower(target.quantize(settled_graph(drawn_network(int(seed))), settings), target.arithmetic)
 
 
 def shown(affine: Affine) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.gap9_golden import quantised
+from tests.support.gap9_golden import quantized
 from tests.support.gap9_nets import Net
 from tflq.graph import Affine, Graph
 from tflq.interpreter import Engine, lower
@@ -14,8 +14,8 @@ from tflq.interpreter import Engine, lower
 def convert(
     net: Net, output: int, target: str, layers: list[str] | None = None, sets: list[str] | None = None
 ) -> Graph:
-    """Quantise, lower, and run a sample, so that every type has a kernel."""
-    graph = lower(quantised(net.model(output), target, sets or [], layers or []), "gap9")
+    """Quantize, lower, and run a sample, so that every type has a kernel."""
+    graph = lower(quantized(net.model(output), target, sets or [], layers or []), "gap9")
     tensor = graph.tensors[graph.inputs[0]]
     codes = np.random.default_rng(1).integers(tensor.dtype.minimum, tensor.dtype.maximum + 1, (3, *tensor.shape))
     Engine(graph).run([codes.astype(tensor.dtype.storage)])

@@ -19,10 +19,10 @@ class IntegerNetwork:
         self.builder = GraphBuilder(f"integers_{seed}")
         self.dtype = (DType.INT8, DType.UINT8)[int(self.rng.integers(4) == 0)]
         self.shape: Shape = shape or tuple(self.rng.integers((1, 1, 1), (15, 15, 20)).tolist())
-        self.affine = self.quantisation()
+        self.affine = self.quantization()
         self.x = self.builder.input("x", (1, *self.shape), self.dtype, self.affine)
 
-    def quantisation(self) -> Affine:
+    def quantization(self) -> Affine:
         zero = int(self.rng.integers(self.dtype.minimum, self.dtype.maximum + 1))
         zero = self.dtype.minimum if self.rng.random() < 0.3 else zero
         scale = np.float32(2.0 ** self.rng.uniform(-7, -3))
@@ -52,7 +52,7 @@ class IntegerNetwork:
         attributes = {"stride_h": int(strides[0]), "stride_w": int(strides[1]), "padding": padding, **more}
         if "pool" not in operator:
             attributes |= {"dilation_h_factor": int(dilations[0]), "dilation_w_factor": int(dilations[1])}
-            self.affine = self.quantisation()
+            self.affine = self.quantization()
         self.shape = (sizes[0], sizes[1], outputs)
         attributes["fused_activation_function"] = self.activation()
         self.x = self.builder.add(operator, inputs, (1, *self.shape), self.dtype, self.affine, **attributes)
@@ -101,7 +101,7 @@ class IntegerNetwork:
         """Two functions of one tensor, or a tensor and a layer above it, added or multiplied."""
         first, source = self.x, self.affine
         self.function()
-        second, self.affine = self.x, self.quantisation()
+        second, self.affine = self.x, self.quantization()
         wide = float(np.maximum(source.scale[0], self.affine.scale[0]))  # TFLite takes no sum finer than its terms
         self.affine = Affine.per_tensor(np.float32(2 * wide), int(self.affine.zero_point[0]), 8, self.dtype.is_signed)
         name = str(self.rng.choice(["add", "mul", "sub"]))
@@ -111,7 +111,7 @@ class IntegerNetwork:
 
     def function(self) -> None:
         name = str(self.rng.choice(["relu", "leaky_relu", "logistic", "hard_swish"]))
-        self.affine = self.quantisation()
+        self.affine = self.quantization()
         if name == "logistic":
             self.affine = Affine.per_tensor(np.float32(1 / 256), self.dtype.minimum, 8, self.dtype.is_signed)
         attributes = {"alpha": 0.25} if name == "leaky_relu" else {}
@@ -124,7 +124,7 @@ class IntegerNetwork:
         for kernel in ((1, 1), (3, 3)):
             self.x, self.shape, self.affine = source, shape, affine
             constants = self.weights((8, *kernel, shape[2]), 0)
-            self.affine = ends[0] if ends else self.quantisation()
+            self.affine = ends[0] if ends else self.quantization()
             ends.append(self.affine)
             attributes = {"stride_h": 1, "stride_w": 1, "padding": "same", "dilation_h_factor": 1}
             attributes |= {"dilation_w_factor": 1, "fused_activation_function": "none"}
@@ -142,7 +142,7 @@ class IntegerNetwork:
         shape = self.builder.constant("shape", np.array([1, size], np.int32))
         flat = self.builder.add("reshape", [self.x, shape], (1, size), self.dtype, self.affine)
         constants = self.weights((outputs, size), 0)
-        self.affine = self.quantisation()
+        self.affine = self.quantization()
         attributes = {"fused_activation_function": self.activation(), "keep_num_dims": False}
         attributes |= {"weights_format": "default"}
         self.x = self.builder.add(
@@ -157,7 +157,7 @@ def integer_network(seed: int, layers: int | None = None) -> Graph:
 
 
 def depthwise_network(seed: int, shape: Shape | None = None, strides: Pair | None = None) -> Graph:
-    """Return a depthwise layer, of as many channels as fill vectors, alone or with its neighbours, or do not."""
+    """Return a depthwise layer, of as many channels as fill vectors, alone or with its neighbors, or do not."""
     rng = np.random.default_rng(seed)
     channels = int(rng.choice([1, 2, 3, 4, 8, 12, 16, 24, 32, 40, 64, 72, 128]))
     drawn = int(rng.integers(1, 12)), int(rng.integers(1, 18)), channels

@@ -16,7 +16,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class Weighted:
-    """How a layer with weights is quantised.
+    """How a layer with weights is quantized.
 
     Attributes:
         dtype: of input and output.
@@ -47,7 +47,7 @@ class Weighted:
 def weighted(
     draw: st.DrawFn, dtype: DType, weights_dtype: DType | None = None, bias_dtype: DType | None = DType.INT32
 ) -> Weighted:
-    """Draw quantisation; uint8 has one scale and a zero point for its weights, others none."""
+    """Draw quantization; uint8 has one scale and a zero point for its weights, others none."""
     kind = weights_dtype or (UINT8 if dtype is UINT8 else DType.INT8)
     return Weighted(
         dtype,
@@ -171,17 +171,17 @@ def depthwise_graph(how: Weighted, where: Geometry, batch: int, channels: int, m
 
 
 def pool_graph(
-    operator: str, dtype: DType, quantisation: Affine | None, where: Geometry, channels: int, activation: str
+    operator: str, dtype: DType, quantization: Affine | None, where: Geometry, channels: int, activation: str
 ) -> Graph:
     b = GraphBuilder(operator)
-    x = b.input("x", (1, *where.size, channels), dtype, quantisation)
+    x = b.input("x", (1, *where.size, channels), dtype, quantization)
     attributes = {**where.attributes, "filter_height": where.kernel[0], "filter_width": where.kernel[1]}
     y = b.add(
         operator,
         [x],
         (1, *where.output, channels),
         dtype,
-        quantisation,
+        quantization,
         fused_activation_function=activation,
         **attributes,
     )

@@ -26,7 +26,7 @@ class Lstm:
         outputs: O; equal to C without projection.
         cifg: whether the input gate is coupled.
         peephole: whether gates see the cells.
-        norm: whether gates are normalised.
+        norm: whether gates are normalized.
         projection: whether outputs are projected.
         time_major: order of the axes.
         clip: of cells and projection; 0 for none.
@@ -81,7 +81,7 @@ class Values:
         return self.b.constant(name, codes, affine(INT8, reach * self.rng.uniform(0.7, 1.3) / 127))
 
     def vector(self, name: str, size: int, reach: float) -> int:
-        """Weights of a peephole or a normalisation."""
+        """Weights of a peephole or a normalization."""
         if self.kind == "int8":
             codes = self.rng.integers(-32767, 32768, size).astype(np.int16)
             return self.b.constant(name, codes, affine(INT16, reach / 32767))
@@ -141,13 +141,13 @@ def _intermediates(b: GraphBuilder, hidden: Affine | None) -> list[int]:
 
 
 def eight_bit_graph(how: Lstm) -> Graph:
-    """LSTM of int8 with twelve intermediates: normalised, projected, a cell state of scale 2^-15."""
+    """LSTM of int8 with twelve intermediates: normalized, projected, a cell state of scale 2^-15."""
     how = replace(how, norm=True, projection=True, steps=0, time_major=False)
     graph = lstm_graph("lstm", how, "int8")
     rng = np.random.default_rng(how.seed)
     node = graph.nodes[0]
     state = node.inputs[19]
-    graph.tensors[state] = replace(graph.tensors[state], quantisation=affine(INT16, 2.0**-15))
+    graph.tensors[state] = replace(graph.tensors[state], quantization=affine(INT16, 2.0**-15))
     inputs = list(node.inputs)
     if inputs[17] == ABSENT:
         inputs[17] = len(graph.tensors)

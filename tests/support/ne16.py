@@ -1,6 +1,6 @@
 """NE16 as its register page describes it (docs/gap9.md, 16 and 20): one job after the other on a flat memory.
 
-Subtile by subtile, from the registers alone: it knows no filter. What the page leaves out is not modelled; bytes that
+Subtile by subtile, from the registers alone: it knows no filter. What the page leaves out is not modeled; bytes that
 no register accounts for are not read.
 """
 

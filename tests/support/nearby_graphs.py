@@ -11,13 +11,13 @@ import numpy as np
 from tflq.graph import DType, Graph, Node
 
 EPSILON = 0.01
-"""Of normalisations."""
+"""Of normalizations."""
 
 
 def rows(x: Any) -> Any:
-    """Normalised along the last axis."""
-    centred = x - x.mean(-1, keepdims=True)
-    return centred / np.sqrt((centred * centred).mean(-1, keepdims=True) + EPSILON)
+    """Normalized along the last axis."""
+    centered = x - x.mean(-1, keepdims=True)
+    return centered / np.sqrt((centered * centered).mean(-1, keepdims=True) + EPSILON)
 
 
 REAL: dict[str, Callable[..., Any]] = {

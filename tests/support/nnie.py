@@ -1,4 +1,4 @@
-"""Graphs quantised for NNIE, and OpenCV as the reader of Caffe files that nobody here wrote."""
+"""Graphs quantized for NNIE, and OpenCV as the reader of Caffe files that nobody here wrote."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from tflq.graph import Array, Graph, Model
 from tflq.interpreter.kernels.nnie.logarithm import Scheme, clipping_of
 
 
-def quantised(graph: Graph, data: Sequence[Array], sets: Sequence[str] = (), layers: Sequence[str] = ()) -> Graph:
-    """Calibrate a graph by extrema and quantise it."""
+def quantized(graph: Graph, data: Sequence[Array], sets: Sequence[str] = (), layers: Sequence[str] = ()) -> Graph:
+    """Calibrate a graph by extrema and quantize it."""
     calibrated = calibrate(graph, list(data), StatisticsOptions("extrema", keep_samples=len(data[0])))
-    return NNIE.quantise(calibrated, parse_settings(NNIE.settings, sets, layers))
+    return NNIE.quantize(calibrated, parse_settings(NNIE.settings, sets, layers))
 
 
 def package(
     graph: Graph, data: Sequence[Array], sets: Sequence[str] = (), layers: Sequence[str] = ()
 ) -> Mapping[str, bytes]:
     """Return the files of a graph, named "net"."""
-    return NNIE.emit(quantised(graph, data, sets, layers), Model([graph], source="folder/net.tflite"))
+    return NNIE.emit(quantized(graph, data, sets, layers), Model([graph], source="folder/net.tflite"))
 
 
 def clipping_grid(scheme: Scheme) -> NDArray[np.float32]:

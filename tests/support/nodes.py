@@ -29,7 +29,7 @@ class Operand:
 
     value: Array
     constant: bool = False
-    quantisation: Affine | None = None
+    quantization: Affine | None = None
     dtype: DType | None = None
 
     @property
@@ -39,20 +39,20 @@ class Operand:
 
 @dataclass(frozen=True)
 class Result:
-    """Type and quantisation of an output."""
+    """Type and quantization of an output."""
 
     dtype: DType
-    quantisation: Affine | None = None
+    quantization: Affine | None = None
 
 
-def sampled(value: Array, quantisation: Affine | None = None, dtype: DType | None = None) -> Operand:
-    return Operand(value, False, quantisation, dtype)
+def sampled(value: Array, quantization: Affine | None = None, dtype: DType | None = None) -> Operand:
+    return Operand(value, False, quantization, dtype)
 
 
-def fixed(value: object, quantisation: Affine | None = None, dtype: DType | None = None) -> Operand:
+def fixed(value: object, quantization: Affine | None = None, dtype: DType | None = None) -> Operand:
     """A constant; numbers of Python are int32."""
     array = value if isinstance(value, (np.ndarray, np.generic)) else np.asarray(value, np.int32)
-    return Operand(np.asarray(array), True, quantisation, dtype)
+    return Operand(np.asarray(array), True, quantization, dtype)
 
 
 def long(value: object) -> Operand:
@@ -85,11 +85,11 @@ def one_operator(
         if operand is None:
             inputs.append(-1)
         elif operand.constant:
-            inputs.append(b.constant(f"c{i}", operand.value, operand.quantisation, operand.kind))
+            inputs.append(b.constant(f"c{i}", operand.value, operand.quantization, operand.kind))
         else:
-            inputs.append(b.input(f"x{i}", operand.value.shape[1:], operand.kind, operand.quantisation))
+            inputs.append(b.input(f"x{i}", operand.value.shape[1:], operand.kind, operand.quantization))
     outputs = [
-        b.tensor(f"y{i}", shape, result.dtype, result.quantisation)
+        b.tensor(f"y{i}", shape, result.dtype, result.quantization)
         for i, (result, shape) in enumerate(zip(results, shapes, strict=True))
     ]
     b.node(operator, inputs, outputs, version, **attributes)

@@ -83,16 +83,16 @@ _PRECISIONS = {"f32": "FP32", "f16": "FP16", "boolean": "BOOL"} | {
 }
 
 
-def files_of(artefacts: Mapping[str, bytes]) -> tuple[bytes, bytes]:
-    """Return the .xml and the .bin among artefacts."""
-    (xml,) = (data for name, data in artefacts.items() if name.endswith(".xml"))
-    (weights,) = (data for name, data in artefacts.items() if name.endswith(".bin"))
+def files_of(artifacts: Mapping[str, bytes]) -> tuple[bytes, bytes]:
+    """Return the .xml and the .bin among artifacts."""
+    (xml,) = (data for name, data in artifacts.items() if name.endswith(".xml"))
+    (weights,) = (data for name, data in artifacts.items() if name.endswith(".bin"))
     return xml, weights
 
 
 def converted(model: Model, assignments: Sequence[str] = (), layers: Sequence[str] = ()) -> tuple[Engine, bytes, bytes]:
     """Return the target's graph, lowered, and its files."""
-    graph = OPENVINO.quantise(model.main, parse_settings(OPENVINO.settings, assignments, layers))
+    graph = OPENVINO.quantize(model.main, parse_settings(OPENVINO.settings, assignments, layers))
     engine = Engine(graph, "openvino")
     return engine, *files_of(OPENVINO.emit(engine.graph, model))
 

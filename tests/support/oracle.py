@@ -22,8 +22,8 @@ def oracle() -> Iterator[Oracle]:
 
 
 @pytest.fixture(scope="session")
-def optimised_oracle() -> Iterator[Oracle]:
-    """TFLite's optimised kernels, for operators without a reference kernel."""
+def optimized_oracle() -> Iterator[Oracle]:
+    """TFLite's optimized kernels, for operators without a reference kernel."""
     try:
         judge = Oracle(kernels="BUILTIN")
     except MissingExtraError as error:

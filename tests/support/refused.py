@@ -19,5 +19,5 @@ def refuses(function: Callable[[str], object], error: type[Exception], cases: Ma
 
 
 def damaged(*cases: tuple[str, str, str]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Parametrise a test by what is replaced in a text, by what, and what the message says."""
+    """Parametrize a test by what is replaced in a text, by what, and what the message says."""
     return pytest.mark.parametrize(("old", "new", "message"), cases)

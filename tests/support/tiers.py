@@ -25,7 +25,7 @@ EXAMPLES = 3
 """Examples that hypothesis draws for a test in the quick tier, at most."""
 
 _SPREAD = "tests/analysis/test_spread.py::test_run_gives_the_same_bytes"
-_ARTEFACTS = "tests/scripts/test_compare_artefacts.py::test_bytes_of_files_are_compared"
+_ARTEFACTS = "tests/scripts/test_compare_artifacts.py::test_bytes_of_files_are_compared"
 _EXTENDING = "tests/extending/test_extending.py::test_convert_writes_its_files"
 FULL_ONLY = {
     "tests/analysis/test_spread.py::test_verify_finds_the_same": _SPREAD,
@@ -48,16 +48,16 @@ FULL_ONLY = {
     "tests/extending/test_extending.py::test_bench_counts": _EXTENDING,
     "tests/extending/test_extending.py::test_compare_ranks_its_layers": _EXTENDING,
     "tests/extending/test_extending.py::test_export_writes_vectors": _EXTENDING,
-    "tests/scripts/test_compare_artefacts.py::test_a_checkout_equals_itself": (
-        "tests/scripts/test_compare_artefacts.py::test_tensors_are_compared_and_a_revision_is_cached"
+    "tests/scripts/test_compare_artifacts.py::test_a_checkout_equals_itself": (
+        "tests/scripts/test_compare_artifacts.py::test_tensors_are_compared_and_a_revision_is_cached"
     ),
-    "tests/scripts/test_compare_artefacts.py::test_a_process_that_dies_is_a_difference": (
-        "tests/scripts/test_compare_artefacts.py::test_the_death_of_a_process_is_not_cached"
+    "tests/scripts/test_compare_artifacts.py::test_a_process_that_dies_is_a_difference": (
+        "tests/scripts/test_compare_artifacts.py::test_the_death_of_a_process_is_not_cached"
     ),
-    "tests/scripts/test_compare_artefacts.py::test_names_of_files_are_compared": _ARTEFACTS,
-    "tests/scripts/test_compare_artefacts.py::test_refusals_are_compared": _ARTEFACTS,
+    "tests/scripts/test_compare_artifacts.py::test_names_of_files_are_compared": _ARTEFACTS,
+    "tests/scripts/test_compare_artifacts.py::test_refusals_are_compared": _ARTEFACTS,
 }
-"""Functions of the full tier only, each expensive, with the function of the quick tier that covers the behaviour."""
+"""Functions of the full tier only, each expensive, with the function of the quick tier that covers the behavior."""
 
 _is_quick = pytest.StashKey[bool]()
 _left_out = pytest.StashKey[int]()

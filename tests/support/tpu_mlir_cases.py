@@ -22,7 +22,7 @@ from tflq.converters.tpu_mlir.adapt import for_the_tool
 from tflq.converters.tpu_mlir.options import LayerOptions
 from tflq.converters.tpu_mlir.passes.expand import expand
 from tflq.converters.tpu_mlir.passes.moves import see_network
-from tflq.converters.tpu_mlir.quantise import quantise_network
+from tflq.converters.tpu_mlir.quantize import quantize_network
 from tflq.converters.tpu_mlir.tables import parse_calibration_table
 from tflq.errors import TflqError
 from tflq.graph import Array, DType, Graph
@@ -83,7 +83,7 @@ def graph_of(name: str) -> Graph:
 
 
 def compared(name: str, mode: str) -> Comparison:
-    """Quantise and run a case as the tool did."""
+    """Quantize and run a case as the tool did."""
     folder = data_path("cases", "tpu_mlir_more")
     network = expand(graph_of(name))
     layers = _modes(network, folder / f"{name}.qtable")
@@ -91,7 +91,7 @@ def compared(name: str, mode: str) -> Comparison:
     table = parse_calibration_table((folder / f"{name}.table").read_text(encoding="utf-8"))
     options = read_options(LayerOptions, network, settings)
     seen = see_network(network, for_the_tool(translate(network)))
-    graph = lower(quantise_network(seen, table, options), "tpu_mlir")
+    graph = lower(quantize_network(seen, table, options), "tpu_mlir")
     with np.load(folder / f"{name}_{mode}.npz") as file:
         arrays = {key: file[key] for key in file.files}
     inputs = [arrays[f"in/{graph.tensors[t].name}"] for t in graph.inputs]
@@ -116,7 +116,7 @@ def compared(name: str, mode: str) -> Comparison:
             np.isclose(float(tensor.affine.scale[0]), stated["scale"], rtol=1e-6, atol=0)
             and int(tensor.affine.zero_point[0]) == stated["zero_point"]
         ):
-            problems.append(f"{key}: type {tensor.quantisation}, the tool's {stated}")
+            problems.append(f"{key}: type {tensor.quantization}, the tool's {stated}")
         elif not _is_equal(values[t], theirs, tensor.dtype):
             problems.append(f"{key}: values")
     return Comparison(counts[0], counts[1], problems)
@@ -128,7 +128,7 @@ def _counterpart(name: str, ours: dict[str, int]) -> int | None:
 
 
 def _modes(graph: Graph, path: Path) -> list[str]:
-    """The layers of a quantisation table as rules; a rectifier's convolution, too."""
+    """The layers of a quantization table as rules; a rectifier's convolution, too."""
     if not path.exists():
         return []
     written, rules = graph.producers(), []

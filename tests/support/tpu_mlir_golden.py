@@ -18,7 +18,7 @@ from tflq.converters.settings import parse_settings, read_options
 from tflq.converters.tpu_mlir import TPU_MLIR
 from tflq.converters.tpu_mlir.options import LayerOptions
 from tflq.converters.tpu_mlir.passes.moves import see_network
-from tflq.converters.tpu_mlir.quantise import quantise_network
+from tflq.converters.tpu_mlir.quantize import quantize_network
 from tflq.converters.tpu_mlir.tables import CalibrationTable, parse_calibration_table
 from tflq.graph import Array, Graph, Node
 from tflq.interpreter import Engine, lower
@@ -78,7 +78,7 @@ def network(model: str) -> Graph:
     return read_onnx(data_path("golden", "tpu_mlir") / f"{model}.onnx")
 
 
-def quantised(model: str, mode: str, *sets: str) -> Graph:
+def quantized(model: str, mode: str, *sets: str) -> Graph:
     """Return tflq's graph for a golden model and its own calibration table."""
     graph = network(model)
     settings = parse_settings(TPU_MLIR.settings, [f"asymmetric={str(mode == 'asym').lower()}", *sets])
@@ -86,7 +86,7 @@ def quantised(model: str, mode: str, *sets: str) -> Graph:
     written = translate(graph)
     # the golden networks flatten in the order (c, h, w): nothing is permuted
     written = replace(written, nodes=tuple(node for node in written.nodes if node.op_type != "Transpose"))
-    return lower(quantise_network(see_network(graph, written), table_for(model, mode), options), "tpu_mlir")
+    return lower(quantize_network(see_network(graph, written), table_for(model, mode), options), "tpu_mlir")
 
 
 @cache
@@ -95,7 +95,7 @@ def golden(model: str, mode: str) -> Golden:
     folder = data_path("golden", "tpu_mlir")
     with np.load(folder / f"{_FILES.get(model, model)}_{mode}_tensors.npz") as file:
         tensors = {key: file[key] for key in file.files}
-    graph = quantised(model, mode)
+    graph = quantized(model, mode)
     keep = [*graph.inputs, *(t for node in graph.nodes for t in node.outputs)]
     found = Engine(graph).run([tensors["x"].transpose(0, 2, 3, 1)[None]], keep)
     images = {t: _image(graph, t) for t in keep}

@@ -15,8 +15,8 @@ from peers.campaign import find
 from peers.tpu_mlir import Tool, feeds
 
 from tests.support.tpu_mlir_recorded import MODES, TYPES, lowered, network, problems, together
-from tflq.converters.tpu_mlir.emit import artefacts_of
-from tflq.converters.tpu_mlir.quantise import float_network
+from tflq.converters.tpu_mlir.emit import artifacts_of
+from tflq.converters.tpu_mlir.quantize import float_network
 from tflq.errors import TflqError
 from tflq.graph import Model
 
@@ -48,13 +48,13 @@ def _recorded(tool: Tool, names: list[str]) -> Iterator[dict[str, Any]]:
     found: dict[str, Any] = {"names": names, "layers": {}, "differs": {}}
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch)
-        made = artefacts_of(lowered(graph, "sym"), Model([graph]))
+        made = artifacts_of(lowered(graph, "sym"), Model([graph]))
         (place / "net.onnx").write_bytes(next(data for key, data in made.items() if key.endswith(".onnx")))
         found["table"] = next(data for key, data in made.items() if key.endswith("_cali_table")).decode()
         (place / "table").write_text(found["table"])
         np.savez(place / "x.npz", **feeds(float_network(graph).onnx, inputs))  # type: ignore[arg-type]
         for mode in MODES:
-            made = artefacts_of(lowered(graph, mode), Model([graph]))
+            made = artifacts_of(lowered(graph, mode), Model([graph]))
             modes = [place / key for key in made if key.endswith("_qtable")]
             for path in modes:
                 path.write_bytes(made[path.name])

@@ -75,7 +75,7 @@ def together(names: Sequence[str]) -> tuple[Graph, list[Array]]:
 
 def lowered(graph: Graph, mode: str, table: Path | None = None) -> Graph:
     sets = [*MODES[mode][0], *([] if table is None else [f"calibration_table={table}"])]
-    return lower(TPU_MLIR.quantise(graph, parse_settings(TPU_MLIR.settings, sets, MODES[mode][1])), TPU_MLIR.arithmetic)
+    return lower(TPU_MLIR.quantize(graph, parse_settings(TPU_MLIR.settings, sets, MODES[mode][1])), TPU_MLIR.arithmetic)
 
 
 def problems(graph: Graph, inputs: list[Array], layers: list[dict[str, Any]]) -> list[str]:

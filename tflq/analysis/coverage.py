@@ -78,9 +78,9 @@ class Coverage:
 
 
 def cover(path: Path, name: str, targets: Sequence[str], samples: int = 8, seed: int = 1) -> Iterator[Coverage]:
-    """Convert a file for each target, with the target's defaults: quantise, lower, emit, run one sample.
+    """Convert a file for each target, with the target's defaults: quantize, lower, emit, run one sample.
 
-    A model without quantised activations is calibrated: on NAME.samples.npz beside the file, where NAME is the file's
+    A model without quantized activations is calibrated: on NAME.samples.npz beside the file, where NAME is the file's
     name up to one of its dots, else on random samples.
 
     Args:
@@ -114,7 +114,7 @@ def samples_beside(path: Path) -> Path | None:
 
 def _calibrated(model: Model, path: Path, count: int, seed: int) -> tuple[Model, Samples]:
     graph, beside = model.main, samples_beside(path)
-    if _is_quantised(graph):
+    if _is_quantized(graph):
         return model, RandomSamples(graph, 1, seed=seed)
     names = {name: t for s in model.signatures if s.graph == 0 for name, t in s.inputs.items()}
     drawn: Samples = RandomSamples(graph, count, seed=seed)
@@ -125,8 +125,8 @@ def _calibrated(model: Model, path: Path, count: int, seed: int) -> tuple[Model,
     return replace(model, graphs=[ranged, *model.graphs[1:]]), drawn
 
 
-def _is_quantised(graph: Graph) -> bool:
-    return any(isinstance(t.quantisation, Affine) and not t.is_constant for t in graph.tensors)
+def _is_quantized(graph: Graph) -> bool:
+    return any(isinstance(t.quantization, Affine) and not t.is_constant for t in graph.tensors)
 
 
 def _converted(model: Model, target: str, samples: Samples) -> tuple[Refusal, ...]:

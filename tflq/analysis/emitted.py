@@ -100,7 +100,7 @@ _OPERATOR_UNKNOWN = ("Didn't find op for builtin opcode", "Encountered unresolve
 
 
 def check_emitted(
-    execution: Execution, artefacts: Mapping[str, bytes], samples: Samples
+    execution: Execution, artifacts: Mapping[str, bytes], samples: Samples
 ) -> EmittedDifference | str | None:
     """Compare the .tflite among a target's files with its arithmetic; None without one, in words why it was not done.
 
@@ -109,7 +109,7 @@ def check_emitted(
     Raises:
         UnsupportedError: TFLite does not take the file, although it has its operators in their versions.
     """
-    content = next((data for name, data in artefacts.items() if name.endswith(".tflite")), None)
+    content = next((data for name, data in artifacts.items() if name.endswith(".tflite")), None)
     if content is None:
         return None
     try:
@@ -146,10 +146,10 @@ def recode(codes: Array, source: Tensor, target: Tensor) -> Array:
     Equal scales give the same steps, whatever the zero points; the float32 rounding of a scale does not matter.
     """
     real = real_values(codes, source)
-    quantisation = target.quantisation
-    if not isinstance(quantisation, Affine) or not target.dtype.is_integer:
+    quantization = target.quantization
+    if not isinstance(quantization, Affine) or not target.dtype.is_integer:
         return np.asarray(real.astype(target.dtype.storage))
-    scale, zero_point = quantisation.along(codes.ndim)
+    scale, zero_point = quantization.along(codes.ndim)
     found = np.floor(real / scale.astype(np.float64) + 0.5) + zero_point
     return np.asarray(np.clip(found, target.dtype.minimum, target.dtype.maximum).astype(target.dtype.storage))
 
@@ -159,7 +159,7 @@ def steps_between(a: Array, tensor_a: Tensor, b: Array, tensor_b: Tensor) -> NDA
 
     The scale is the wider one of the two tensors'; without any it is 1.
     """
-    scales = [float(t.quantisation.scale.max()) for t in (tensor_a, tensor_b) if isinstance(t.quantisation, Affine)]
+    scales = [float(t.quantization.scale.max()) for t in (tensor_a, tensor_b) if isinstance(t.quantization, Affine)]
     lsb = max(scales, default=1.0)
     distance = np.abs(real_values(a, tensor_a) - real_values(b, tensor_b)) / lsb
     # scales that agree to float32 give whole steps but for its rounding

@@ -16,7 +16,7 @@ from tflq.converters.settings import Settings
 from tflq.converters.targets import Target, find_target, problems_of
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, DType, Graph, Model, Tensor
-from tflq.graph.float_view import dequantise, float_view
+from tflq.graph.float_view import dequantize, float_view
 from tflq.interpreter import Engine
 from tflq.interpreter.execution.engine import State
 from tflq.interpreter.execution.values import concatenate
@@ -71,7 +71,7 @@ class Execution:
             before, after = self.source.tensors[s], self.graph.tensors[t]
             if self.target is None and before.dtype is after.dtype:
                 encoded.append(array)
-            elif self.target is not None and isinstance(after.quantisation, Affine):
+            elif self.target is not None and isinstance(after.quantization, Affine):
                 encoded.append(self.target.encode(real_values(array, before), after))
             else:
                 encoded.append(real_values(array, before).astype(after.dtype.storage))
@@ -144,13 +144,13 @@ def in_float(model: Model, state: State | None = None) -> Execution:
 
 
 def for_target(graph: Graph, target: Target, settings: Settings) -> Execution:
-    """Quantise the model for a target and run it in the target's integers.
+    """Quantize the model for a target and run it in the target's integers.
 
     Raises:
         UnsupportedError: operators that the target cannot take, all at once.
         OptionError: a setting that does not fit the graph.
     """
-    engine = Engine(quantised(graph, target, settings), target.arithmetic)
+    engine = Engine(quantized(graph, target, settings), target.arithmetic)
     return Execution(target.name, engine, graph, target, recipe=(_for_named_target, (graph, target.name, settings)))
 
 
@@ -164,12 +164,12 @@ def _for_named_target(graph: Graph, name: str, settings: Settings) -> Execution:
     return for_target(graph, find_target(name), settings)
 
 
-def quantised(graph: Graph, target: Target, settings: Settings) -> Graph:
+def quantized(graph: Graph, target: Target, settings: Settings) -> Graph:
     """Return the target's graph, not lowered. Raises as `for_target`."""
     problems = problems_of(target, graph, settings)
     if problems:
         raise UnsupportedError(f"target {target.name}: " + "; ".join(problems))
-    return target.quantise(graph, settings)
+    return target.quantize(graph, settings)
 
 
 def all_outputs(
@@ -189,13 +189,13 @@ def real_values(codes: Array, tensor: Tensor) -> NDArray[np.float64]:
 
     Args:
         codes: dtype[S, *shape] of the tensor.
-        tensor: says how; without a quantisation the numbers stand for themselves.
+        tensor: says how; without a quantization the numbers stand for themselves.
     """
-    quantisation = tensor.quantisation
-    if isinstance(quantisation, Affine) and tensor.dtype.is_integer:
-        axis = None if quantisation.axis is None else quantisation.axis + 1
-        shifted = Affine(quantisation.scale, quantisation.zero_point, axis, quantisation.bits, quantisation.signed)
-        return np.asarray(dequantise(codes, shifted), np.float64)
+    quantization = tensor.quantization
+    if isinstance(quantization, Affine) and tensor.dtype.is_integer:
+        axis = None if quantization.axis is None else quantization.axis + 1
+        shifted = Affine(quantization.scale, quantization.zero_point, axis, quantization.bits, quantization.signed)
+        return np.asarray(dequantize(codes, shifted), np.float64)
     if tensor.dtype is DType.BFLOAT16:
         return np.asarray((codes.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64))
     return np.asarray(codes.astype(np.float64))

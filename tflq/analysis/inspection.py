@@ -1,4 +1,4 @@
-"""What a model holds, as plain data: operators, tensors, quantisation, sizes, and what cannot be run."""
+"""What a model holds, as plain data: operators, tensors, quantization, sizes, and what cannot be run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tflq.converters.settings import parse_settings
 from tflq.converters.settled import settled_graph
 from tflq.converters.targets import Target, find_target, problems_of, target_names
 from tflq.errors import TflqError
-from tflq.graph import ABSENT, Affine, Blockwise, Graph, Model, Quantisation, Tensor
+from tflq.graph import ABSENT, Affine, Blockwise, Graph, Model, Quantization, Tensor
 from tflq.graph.arena import Arena, arena_of, macs, precision, tensor_bytes
 from tflq.interpreter.execution.control import CONTROL
 from tflq.interpreter.registry import arithmetic_of, has_kernel, kernel_name
@@ -120,20 +120,20 @@ def inspect(model: Model) -> tuple[GraphFacts, ...]:
     return tuple(_graph_facts(graph) for graph in model.graphs)
 
 
-def describe_quantisation(quantisation: Quantisation | None) -> str:
-    """Write a quantisation in one short phrase; empty where there is none."""
-    if quantisation is None:
+def describe_quantization(quantization: Quantization | None) -> str:
+    """Write a quantization in one short phrase; empty where there is none."""
+    if quantization is None:
         return ""
-    if isinstance(quantisation, Affine):
-        scales = quantisation.scale
-        if not quantisation.is_per_axis:
-            return f"scale {scales[0]:.6g}, zero point {quantisation.zero_point[0]}"
-        zero_points = quantisation.zero_point
+    if isinstance(quantization, Affine):
+        scales = quantization.scale
+        if not quantization.is_per_axis:
+            return f"scale {scales[0]:.6g}, zero point {quantization.zero_point[0]}"
+        zero_points = quantization.zero_point
         zeros = "zero point 0" if not zero_points.any() else f"zero points {zero_points.min()}..{zero_points.max()}"
-        return f"{scales.size} scales {scales.min():.6g}..{scales.max():.6g} along axis {quantisation.axis}, {zeros}"
-    if isinstance(quantisation, Blockwise):
-        return f"scales in tensor {quantisation.scales}, one for each block of {quantisation.block_size}"
-    return type(quantisation).__name__.lower()
+        return f"{scales.size} scales {scales.min():.6g}..{scales.max():.6g} along axis {quantization.axis}, {zeros}"
+    if isinstance(quantization, Blockwise):
+        return f"scales in tensor {quantization.scales}, one for each block of {quantization.block_size}"
+    return type(quantization).__name__.lower()
 
 
 def _graph_facts(graph: Graph) -> GraphFacts:

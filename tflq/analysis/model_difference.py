@@ -1,4 +1,4 @@
-"""What differs between two models: structure, quantisation, attributes, constants."""
+"""What differs between two models: structure, quantization, attributes, constants."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tflq.analysis.compare.params import IntegerDifference, array_difference
-from tflq.analysis.inspection import describe_quantisation
+from tflq.analysis.inspection import describe_quantization
 from tflq.arrays import same
 from tflq.graph import ABSENT, Affine, Graph, Model, Node, Tensor
 
@@ -19,7 +19,7 @@ class Finding:
     """One difference.
 
     Attributes:
-        kind: "operator", "attribute", "type", "shape", "quantisation", "constant", "interface" or "file".
+        kind: "operator", "attribute", "type", "shape", "quantization", "constant", "interface" or "file".
         where: the operator or tensor.
         words: what differs.
         constant: the figures of a constant whose values differ.
@@ -100,8 +100,8 @@ class _Pair:
             yield Finding("type", where, f"{a.dtype.value} against {b.dtype.value}")
         if a.shape != b.shape:
             yield Finding("shape", where, f"{list(a.shape)} against {list(b.shape)}")
-        if a.quantisation != b.quantisation:
-            yield Finding("quantisation", where, _quantisation(a, b))
+        if a.quantization != b.quantization:
+            yield Finding("quantization", where, _quantization(a, b))
         if a.is_constant != b.is_constant or a.is_variable != b.is_variable:
             yield Finding("constant", where, "constant or variable in one model only")
         if a.data is not None and b.data is not None and a.dtype is b.dtype and a.shape == b.shape:
@@ -121,21 +121,21 @@ def _key(graph: Graph, node: Node) -> tuple[object, ...]:
 
 
 def _channel_axis(tensor: Tensor, role: str) -> int:
-    quantisation = tensor.quantisation
-    if isinstance(quantisation, Affine) and quantisation.axis is not None:
-        return quantisation.axis
+    quantization = tensor.quantization
+    if isinstance(quantization, Affine) and quantization.axis is not None:
+        return quantization.axis
     return len(tensor.shape) - 1 if "(depthwise_conv_2d " in role and tensor.shape else 0
 
 
-def _quantisation(a: Tensor, b: Tensor) -> str:
-    """Name the first channel whose scale or zero point differs, else both quantisations."""
-    x, y = a.quantisation, b.quantisation
+def _quantization(a: Tensor, b: Tensor) -> str:
+    """Name the first channel whose scale or zero point differs, else both quantizations."""
+    x, y = a.quantization, b.quantization
     if isinstance(x, Affine) and isinstance(y, Affine) and x.scale.size == y.scale.size > 1:
         for name, ours, theirs in (("scale", x.scale, y.scale), ("zero point", x.zero_point, y.zero_point)):
             difference = array_difference(name, np.asarray(ours), np.asarray(theirs))
             if difference is not None:
                 return replace(difference, name=name).words
-    return f"{describe_quantisation(x) or 'none'} against {describe_quantisation(y) or 'none'}"
+    return f"{describe_quantization(x) or 'none'} against {describe_quantization(y) or 'none'}"
 
 
 def _file(first: Model, second: Model) -> Iterator[Finding]:

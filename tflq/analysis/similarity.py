@@ -3,7 +3,7 @@
 Two figures a tensor, with y_f the float result, y_q the target's quantized values, and s, zp those of the tensor:
 
     cosine       cos(y_f, real(y_q)) = sum y_f * y / sqrt(sum y_f^2 * sum y^2), float64; 1 where both are all zero
-    requantised  y_f as quantized values of the target, clamp(round(s * y_f - zp)), against y_q: the cosine of the real
+    requantized  y_f as quantized values of the target, clamp(round(s * y_f - zp)), against y_q: the cosine of the real
     numbers
                  both stand for, the share of elements that differ, and the largest difference in quantized values
 
@@ -42,9 +42,9 @@ class Similarity:
         source: name of the model's tensor.
         node: name of the target's node that writes it; empty for inputs.
         cosine: of the float result and the numbers that the quantized values stand for.
-        code_cosine: of the numbers that the requantised float result and the quantized values stand for; NaN where the
+        code_cosine: of the numbers that the requantized float result and the quantized values stand for; NaN where the
             tensor holds no quantized values.
-        differing: share of the requantised float result's quantized values that differ; NaN as above.
+        differing: share of the requantized float result's quantized values that differ; NaN as above.
         largest: largest difference of these quantized values; NaN as above.
     """
 
@@ -62,9 +62,9 @@ class Similarity:
         """The figures by the names that reports and templates give them."""
         return {
             "cosine": self.cosine,
-            "requantised_cosine": self.code_cosine,
-            "requantised_differing": self.differing,
-            "requantised_largest": self.largest,
+            "requantized_cosine": self.code_cosine,
+            "requantized_differing": self.differing,
+            "requantized_largest": self.largest,
         }
 
 
@@ -129,7 +129,7 @@ def measured_similarities(
 
 
 class _Pair:
-    """Counts one tensor's differences, from the float result and from the requantised one."""
+    """Counts one tensor's differences, from the float result and from the requantized one."""
 
     def __init__(self, found: Match, target: Target | None) -> None:
         self._match, self._target = found, target
@@ -143,8 +143,8 @@ class _Pair:
         self._real.add(codes, reals, start)
         tensor = self._match.first.tensor
         if self._codes is not None and self._target is not None and tensor is not None:
-            requantised = self._target.encode(reals.reshape(codes.shape), tensor)
-            self._codes.add(codes, requantised.astype(codes.dtype), start)
+            requantized = self._target.encode(reals.reshape(codes.shape), tensor)
+            self._codes.add(codes, requantized.astype(codes.dtype), start)
 
     def result(self) -> Similarity:
         """Return what the chunks add up to."""
@@ -163,7 +163,7 @@ class _Pair:
 
 
 def _has_codes(tensor: Tensor | None) -> bool:
-    return tensor is not None and tensor.dtype.is_integer and isinstance(tensor.quantisation, Affine)
+    return tensor is not None and tensor.dtype.is_integer and isinstance(tensor.quantization, Affine)
 
 
 def _chunk(matches: Sequence[Match]) -> int:
@@ -182,7 +182,7 @@ def largest_output_change(execution: Execution, reference: Execution, samples: S
     """Return max |real(output) - real(reference's output)| over all samples and outputs, in float64.
 
     Args:
-        execution: some quantisation of a model.
+        execution: some quantization of a model.
         reference: another one of the same model: outputs in the same order.
         samples: in the encoding of that model.
     """

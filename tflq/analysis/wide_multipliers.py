@@ -79,10 +79,10 @@ def _is_suspicious(graph: Graph, index: int) -> bool:
     node = graph.nodes[index]
     above = max(1.0, abs(node.attributes.real("alpha", 1.0)))
     for t in node.inputs:
-        affine = None if t == ABSENT else graph.tensors[t].quantisation
+        affine = None if t == ABSENT else graph.tensors[t].quantization
         if isinstance(affine, Affine) and affine.scale.size and not graph.tensors[t].dtype.bits > 16:
             above *= float(affine.scale.max())
-    scales = [graph.tensors[t].quantisation for t in node.outputs]
+    scales = [graph.tensors[t].quantization for t in node.outputs]
     below = min((float(a.scale.min()) for a in scales if isinstance(a, Affine) and a.scale.size), default=1.0)
     return not above < _SUSPICIOUS * below
 

@@ -165,7 +165,7 @@ def _gone(error: Exception) -> TflqError:
 class _Processes:
     """Processes of this machine, each with a pipe of its own.
 
-    One that is killed, also in the middle of an answer, closes its pipe; its neighbours share nothing with it.
+    One that is killed, also in the middle of an answer, closes its pipe; its neighbors share nothing with it.
     (`ProcessPoolExecutor` has one queue for all, whose lock or half a message a killed process leaves behind: then it
     waits for ever.)
     """

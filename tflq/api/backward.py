@@ -39,7 +39,7 @@ class BackwardOptions(JudgeOptions):
 
     First the layers from there to the end get 16 bits; where that is not enough they run in floating point, which files
     cannot hold: that says how far the network is from what 16 bits give. The score is the accuracy in
-    percent on labelled samples, or another `metric`; without any, the smallest cosine of the outputs and the float
+    percent on labeled samples, or another `metric`; without any, the smallest cosine of the outputs and the float
     model's.
 
     Attributes:
@@ -52,7 +52,7 @@ class BackwardOptions(JudgeOptions):
 
 @dataclass(frozen=True)
 class Judge:
-    """A metric on labelled samples.
+    """A metric on labeled samples.
 
     Attributes:
         metric: the figure.
@@ -85,7 +85,7 @@ class Promoted:
         target: promotable.
         options: the user's settings.
         samples: that outputs are compared on.
-        judge: gives the score on labelled samples; None without any.
+        judge: gives the score on labeled samples; None without any.
     """
 
     original: Model
@@ -100,11 +100,11 @@ class Promoted:
         return parse_settings(self.target.settings, self.options.settings, (*self.options.layers, *rules))
 
     def execution(self, rules: Rules) -> Execution:
-        """Quantise with these rules."""
+        """Quantize with these rules."""
         return for_target(self.ranged.main, self.target, self.settings(rules))
 
     def score(self, rules: Rules) -> float:
-        """Return the metric on labelled samples; without any, the cosine of the outputs."""
+        """Return the metric on labeled samples; without any, the cosine of the outputs."""
         return self.cosine(rules) if self.judge is None else self.judge.score(self.execution(rules))
 
     def cosine(self, rules: Rules) -> float:

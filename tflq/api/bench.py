@@ -1,4 +1,4 @@
-"""`tflq.bench`: accuracy and performance on a labelled data set: as is, for targets, or of a board."""
+"""`tflq.bench`: accuracy and performance on a labeled data set: as is, for targets, or of a board."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from tflq.api.result import PageResult, TableResult, paired_report
 from tflq.api.run_record import recorded
 from tflq.api.target import ALL, choose_targets, complete, refuse_settings_without_target
 from tflq.api.trials import Span
-from tflq.benchmarks.accuracy import Accuracy, LabelledSamples, predictions
-from tflq.benchmarks.anomaly import Detection, LabelledWindows
+from tflq.benchmarks.accuracy import Accuracy, LabeledSamples, predictions
+from tflq.benchmarks.anomaly import Detection, LabeledWindows
 from tflq.benchmarks.board import Board, BoardRun, run_board
 from tflq.benchmarks.performance import INPUTS, SECONDS, Performance
 from tflq.benchmarks.results_layout import System, write_accuracy, write_performance
 from tflq.benchmarks.rows import Candidate, Row, candidates, measure_accuracy, measure_performance, pairs
 from tflq.benchmarks.scoring import DataSet, load_data, split_named
 from tflq.benchmarks.tasks import Quality, Task, find_task
-from tflq.benchmarks.truth import Judged, LabelledTruth
-from tflq.benchmarks.wake_words import LIMIT, LabelledStreams, WakeWords
+from tflq.benchmarks.truth import Judged, LabeledTruth
+from tflq.benchmarks.wake_words import LIMIT, LabeledStreams, WakeWords
 from tflq.converters.settings import Settings
 from tflq.converters.targets import Target
 from tflq.errors import UsageError
@@ -56,7 +56,7 @@ class BenchOptions:
 
     Attributes:
         count: only the first samples; None for all.
-        targets: quantise for these, too; ("all",) is every one with its defaults.
+        targets: quantize for these, too; ("all",) is every one with its defaults.
         target: settings of each of them.
         calibration: their ranges.
         mode: "performance" measures the speed of the simulation on this computer, median of five inputs.
@@ -140,7 +140,7 @@ class BenchResult(PageResult, TableResult):
     @property
     def quality(self) -> Quality | None:
         """What the benchmark asks of such data; of wake words only where they are a stream."""
-        if isinstance(self.data, LabelledStreams):
+        if isinstance(self.data, LabeledStreams):
             return Quality("wake words", LIMIT)
         return self.task.quality if self.task else None
 
@@ -192,7 +192,7 @@ class BenchResult(PageResult, TableResult):
     def figures(self) -> Mapping[str, Mapping[str, float]]:
         """Name of a row -> name of a metric -> its value."""
         data = self.data
-        if not self.metrics or not isinstance(data, (LabelledSamples, LabelledTruth)):
+        if not self.metrics or not isinstance(data, (LabeledSamples, LabeledTruth)):
             return {}
         values = {row.name: np.asarray(row.values, np.float64) for row in self.measured if row.values is not None}
         first = values[self.measured[0].name]
@@ -201,7 +201,7 @@ class BenchResult(PageResult, TableResult):
     @cached_property
     def confusions(self) -> Mapping[str, NDArray[np.int64]]:
         """Name of a row -> how often each class was taken for each: int64[true class, predicted class]."""
-        if self.mode != "accuracy" or not isinstance(self.data, LabelledSamples) or self.data.classes > MOST_CLASSES:
+        if self.mode != "accuracy" or not isinstance(self.data, LabeledSamples) or self.data.classes > MOST_CLASSES:
             return {}
         labels, classes = self.data.labels, self.data.classes
         found = {row.name: predictions(row.values) for row in self.measured if row.values is not None}
@@ -210,7 +210,7 @@ class BenchResult(PageResult, TableResult):
     @property
     def pairs(self) -> Mapping[str, Paired]:
         """Name of a target -> its right answers beside those of the model as it is, sample by sample."""
-        if self.mode != "accuracy" or self.board is not None or not isinstance(self.data, LabelledSamples):
+        if self.mode != "accuracy" or self.board is not None or not isinstance(self.data, LabeledSamples):
             return {}
         return pairs(self.measured, self.data.labels)
 
@@ -263,7 +263,7 @@ def bench(
     progress: Progress = silent,
     **changes: object,
 ) -> BenchResult:
-    """Measure a model on a labelled data set: as it is and for each target; or a board, compared with one of these.
+    """Measure a model on a labeled data set: as it is and for each target; or a board, compared with one of these.
 
     Args:
         model: to measure.
@@ -313,7 +313,7 @@ def _run_board(
 ) -> tuple[BoardRun, str]:
     """Measure a board, beside the one arithmetic that is left, whose name is returned, too."""
     task, samples = result.task, result.data
-    if isinstance(samples, LabelledStreams):
+    if isinstance(samples, LabeledStreams):
         raise UsageError("--port loads samples into a board; a stream is played to it by mlcommons' runner")
     if task is None:
         raise UsageError("--port needs TASK: the board says which one it runs, and it must be that")
@@ -324,16 +324,16 @@ def _run_board(
 
 
 def _metrics(options: BenchOptions, samples: DataSet) -> tuple[Metric, ...]:
-    if options.metrics and (options.mode == "performance" or not isinstance(samples, (LabelledSamples, LabelledTruth))):
+    if options.metrics and (options.mode == "performance" or not isinstance(samples, (LabeledSamples, LabeledTruth))):
         raise UsageError("--metric is for the accuracy of a classifier, and for boxes, masks and texts")
-    kind = samples.labels.metric.kind if isinstance(samples, LabelledTruth) else "classes"
+    kind = samples.labels.metric.kind if isinstance(samples, LabeledTruth) else "classes"
     return tuple(find_metric(name).for_labels(kind) for name in options.metrics)
 
 
 def _score_of(samples: DataSet) -> Metric:
-    if isinstance(samples, LabelledTruth):
+    if isinstance(samples, LabeledTruth):
         return samples.labels.metric
-    return AUC if isinstance(samples, LabelledWindows) else TOP_1
+    return AUC if isinstance(samples, LabeledWindows) else TOP_1
 
 
 def _named(task: str | None, data: str) -> tuple[Task | None, Path]:
@@ -378,9 +378,9 @@ def _recovered(
     return found
 
 
-def _without(data: DataSet, span: Span) -> LabelledSamples:
+def _without(data: DataSet, span: Span) -> LabeledSamples:
     """Return the samples that nothing was fitted to."""
-    if not isinstance(data, LabelledSamples):
+    if not isinstance(data, LabeledSamples):
         raise UsageError("--recover is for data sets of a classifier")
     others = np.delete(np.arange(data.samples.count), np.arange(span.start, span.stop))
     if not others.size:

@@ -1,4 +1,4 @@
-"""`tflq.calibrate`: ranges of tensors, from samples or files, for a target to quantise by."""
+"""`tflq.calibrate`: ranges of tensors, from samples or files, for a target to quantize by."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def calibrate(
     """Return the model as targets see it: settled (converters/settled.py), with ranges on its main graph's tensors.
 
     Args:
-        model: float, or quantised: its own ranges stay where none are given.
+        model: float, or quantized: its own ranges stay where none are given.
         options: samples, statistics, and files of ranges.
         progress: shows how far it is.
         **changes: fields of the options.

@@ -30,7 +30,7 @@ from tflq.api.recovered_layers import RecoveredLayer, recovered_layers
 from tflq.api.result import PageResult, TableResult, picked
 from tflq.api.run_record import recorded
 from tflq.api.samples import samples as choose_samples
-from tflq.api.sides import Quantising, Side, parse_side, read_beside
+from tflq.api.sides import Quantizing, Side, parse_side, read_beside
 from tflq.api.target import complete
 from tflq.errors import UsageError
 from tflq.files import write_bytes
@@ -204,7 +204,7 @@ def compare(
         first: a model, "MODEL@float", "MODEL@TARGET", or a tensor dump: a file or folder (docs/dumps.md).
         second: the same; "@float" and "@TARGET" take the first one's model.
         samples: to run on, 100 random ones where none are named; for a dump those that it is a dump of.
-        options: what counts as a difference, how targets quantise.
+        options: what counts as a difference, how targets quantize.
         progress: shows how far it is.
         **changes: fields of the options.
 
@@ -213,12 +213,12 @@ def compare(
         InputError, OptionError, FormatError, UnsupportedError: sides, samples or settings that do not fit.
     """
     options = changed(options, changes)
-    quantising = Quantising(complete(options.target, options.calibration), options.calibration, progress)
+    quantizing = Quantizing(complete(options.target, options.calibration), options.calibration, progress)
     a, b = parse_side(first), parse_side(second, may_lack_model=True)
-    quantising.refuse_unless(a, b)
+    quantizing.refuse_unless(a, b)
     if options.dump != DumpOptions() and not (a.is_dump or b.is_dump):
         raise UsageError("options of a dump are given, and no dump; leave them away, or name its file or folder")
-    left, right, count = _sides(a, b, samples, options.dump, quantising)
+    left, right, count = _sides(a, b, samples, options.dump, quantizing)
     if options.tensors:
         require_known(options.tensors, [c.name for c in left.columns], left.name)
     with progress("compare", count) as advance:
@@ -257,17 +257,17 @@ def _looked_for(model: Running, dump: Dump, samples: int, progress: Progress) ->
 
 
 def _sides(
-    a: Side, b: Side, samples: SampleSource, dump: DumpOptions, quantising: Quantising
+    a: Side, b: Side, samples: SampleSource, dump: DumpOptions, quantizing: Quantizing
 ) -> tuple[analysis.Side, analysis.Side, int]:
     """Return both sides and the number of samples to compare."""
     if a.is_dump and b.is_dump:
         return _dumps(a, b, samples, dump)
     model = (b if a.is_dump else a).model()
     if a.is_dump or b.is_dump:
-        return _with_dump(a, b, model, samples, dump, quantising)
+        return _with_dump(a, b, model, samples, dump, quantizing)
     chosen = choose_samples(model, samples, count=DEFAULT_SAMPLES)
-    left = quantising.running(a, model, chosen, model)
-    right = quantising.running(b, b.model(model), chosen, model)
+    left = quantizing.running(a, model, chosen, model)
+    right = quantizing.running(b, b.model(model), chosen, model)
     return left, right, chosen.count
 
 
@@ -282,11 +282,11 @@ def _dumps(a: Side, b: Side, samples: SampleSource, dump: DumpOptions) -> tuple[
 
 
 def _with_dump(
-    a: Side, b: Side, model: Model, samples: SampleSource, options: DumpOptions, quantising: Quantising
+    a: Side, b: Side, model: Model, samples: SampleSource, options: DumpOptions, quantizing: Quantizing
 ) -> tuple[analysis.Side, analysis.Side, int]:
     """Return a dump and the model that it is a dump of, on the dump's samples."""
     given, named = (a if a.is_dump else b), b if a.is_dump else a
-    side, dump = read_beside(given, named, model, samples, options, quantising)
+    side, dump = read_beside(given, named, model, samples, options, quantizing)
     count = min(dump.count, side.samples.count)
     return (dump, side, count) if a.is_dump else (side, dump, count)
 

@@ -24,11 +24,11 @@ from tflq.api.result import PageResult, TableResult, picked
 from tflq.api.run_record import recorded
 from tflq.api.samples import samples_or_calibration, why_not_compared
 from tflq.api.target import calibration_of, choose_target, complete, fits_weights
-from tflq.benchmarks.all_targets import TargetRow, summarise
+from tflq.benchmarks.all_targets import TargetRow, summarize
 from tflq.benchmarks.scoring import load_named
 from tflq.converters.engines import EngineChoices
 from tflq.converters.settings import Settings
-from tflq.converters.targets import Artefacts, Target, find_target, target_names, targets_with
+from tflq.converters.targets import Artifacts, Target, find_target, target_names, targets_with
 from tflq.converters.template import template_bytes
 from tflq.errors import OptionError, UsageError
 from tflq.files import output_folder, write_bytes
@@ -87,10 +87,10 @@ class ConvertResult(PageResult, TableResult):
         original: the model as it was given.
         target: that it was converted for.
         settings: complete.
-        ranged: the model with the ranges that the target quantised it by.
+        ranged: the model with the ranges that the target quantized it by.
         graph: the target's, lowered.
         folder: where the files are; None where none were written.
-        artefacts: file name -> content.
+        artifacts: file name -> content.
         compared: the emitted .tflite in TFLite against the target; None without one, or why it was not compared.
         measured: each layer against floating point, or why that was not measured.
         engines: what the choice of engines by the estimate came to; None where it was not asked for.
@@ -104,7 +104,7 @@ class ConvertResult(PageResult, TableResult):
     ranged: Model
     graph: Graph
     folder: Path | None
-    artefacts: Artefacts
+    artifacts: Artifacts
     compared: EmittedDifference | str | None
     measured: Similarities | str
     engines: EngineChoices | None = None
@@ -113,7 +113,7 @@ class ConvertResult(PageResult, TableResult):
     @property
     def files(self) -> dict[str, int]:
         """Path of each file -> its bytes."""
-        return {str((self.folder or Path()) / name): len(data) for name, data in self.artefacts.items()}
+        return {str((self.folder or Path()) / name): len(data) for name, data in self.artifacts.items()}
 
     def rows(self) -> Sequence[Mapping[str, Json]]:
         """Return a row for each layer: what runs it, and how close its result is to floating point."""
@@ -132,7 +132,7 @@ class ConvertResult(PageResult, TableResult):
     def facts(self, node: Node) -> LayerFacts:
         """Return what the target put down on a layer."""
         weights = self.graph.tensors[node.inputs[1]] if len(node.inputs) > 1 and node.inputs[1] != ABSENT else None
-        affine = weights.quantisation if weights is not None and weights.is_constant else None
+        affine = weights.quantization if weights is not None and weights.is_constant else None
         engine, reason = (node.attributes.text(key, "") for key in ("engine", "engine_reason"))
         bits = affine.bits if isinstance(affine, (Affine, Logarithmic)) else None
         return LayerFacts(engine, reason, bits, self.departures.get(node.name, ""))
@@ -158,7 +158,7 @@ class ConvertResult(PageResult, TableResult):
 
     def page(self) -> Page:
         """Return the page: what runs where, how close each layer is to floating point, the files."""
-        sizes = {name: len(data) for name, data in self.artefacts.items()}
+        sizes = {name: len(data) for name, data in self.artifacts.items()}
         return conversion_page(
             self.model, self.target.name, self.graph, sizes, self.compared, self.measured, self.departures, self.engines
         )
@@ -172,7 +172,7 @@ class ConvertResult(PageResult, TableResult):
         """
         if self.target.tool_settings is None:
             raise UsageError(f"target {self.target.name}: its tool has no file of settings that could be written")
-        write_bytes(Path(path), self.target.tool_settings(self.settings, list(self.artefacts)).encode())
+        write_bytes(Path(path), self.target.tool_settings(self.settings, list(self.artifacts)).encode())
 
     def write_template(self, path: str | Path) -> None:
         """Write the settings, ranges and figures of each layer, to edit and give back as `calibration.template`.
@@ -211,7 +211,7 @@ class ConvertAllResult(PageResult, TableResult):
         return [
             {
                 **picked(row, "target", "score_percent", "size_bytes"),
-                "files": {name: len(data) for name, data in row.artefacts.items()},
+                "files": {name: len(data) for name, data in row.artifacts.items()},
                 "worst_layer": row.worst_layer or None,
                 "worst_sqnr_db": row.worst_sqnr_db if row.worst_layer else None,
                 "constraints": list(row.constraints),
@@ -240,7 +240,7 @@ def convert(
     progress: Progress = silent,
     **changes: object,
 ) -> ConvertResult:
-    """Quantise a model for a target and write its files: all of them, or none after an error.
+    """Quantize a model for a target and write its files: all of them, or none after an error.
 
     Each layer's result is compared with floating point. The .tflite among the files is run by TFLite, too, and compared
     with the target's own arithmetic; where neither ai-edge-litert nor tensorflow is installed this is omitted. Neither
@@ -275,11 +275,11 @@ def convert(
         execution = for_target(ranged.main, found, settings)
     selected = select_changes(trace, options.passes)
     with nullcontext() if folder is None else output_folder(folder) as scratch:
-        artefacts = _artefacts(found, execution.graph, ranged)
+        artifacts = _artifacts(found, execution.graph, ranged)
         skipped = why_not_compared(execution.graph, chosen, samples)
-        compared = skipped or check_emitted(execution, artefacts, chosen)
+        compared = skipped or check_emitted(execution, artifacts, chosen)
         if scratch is not None:
-            _write(scratch, artefacts)
+            _write(scratch, artifacts)
     measured: Similarities | str = skipped
     if not skipped:
         with progress("compare", chosen.count) as advance:
@@ -287,7 +287,7 @@ def convert(
     where = None if folder is None else Path(folder)
     name, graph = name_of(model), execution.graph
     return ConvertResult(
-        name, original, found, settings, ranged, graph, where, artefacts, compared, measured, engines, selected
+        name, original, found, settings, ranged, graph, where, artifacts, compared, measured, engines, selected
     )
 
 
@@ -301,7 +301,7 @@ def convert_all(
     progress: Progress = silent,
     **changes: object,
 ) -> ConvertAllResult:
-    """Quantise a model for every target with its defaults, write a folder for each, and compare them.
+    """Quantize a model for every target with its defaults, write a folder for each, and compare them.
 
     A target that refuses the model has a row that says why. Arguments and errors as for `convert`.
     """
@@ -311,25 +311,25 @@ def convert_all(
         raise UsageError("--engine auto is for one target; --target all takes each one's defaults")
     chosen = samples_or_calibration(original, samples, options.calibration, DEFAULT_SAMPLES)
     ranged = calibrate(original, options.calibration, progress=progress)
-    labelled = None
+    labeled = None
     if isinstance(samples, SampleOptions) and samples.data is not None:
-        labelled = load_named(samples.data, original.main)
+        labeled = load_named(samples.data, original.main)
     names, reference, rows = target_names(), as_is(original), []
     with progress("convert", len(names)) as advance:
         for name in names:
-            rows.append(summarise(reference, ranged, find_target(name), chosen, labelled))
+            rows.append(summarize(reference, ranged, find_target(name), chosen, labeled))
             advance(1)
     if folder is not None:
         with output_folder(folder) as scratch:
             for row in rows:
                 if not row.refused:
                     (scratch / row.target).mkdir()
-                    _write(scratch / row.target, row.artefacts)
+                    _write(scratch / row.target, row.artifacts)
     where = None if folder is None else Path(folder)
-    return ConvertAllResult(name_of(model), where, tuple(rows), chosen.count, labelled is not None)
+    return ConvertAllResult(name_of(model), where, tuple(rows), chosen.count, labeled is not None)
 
 
-def _artefacts(target: Target, graph: Graph, ranged: Model) -> Artefacts:
+def _artifacts(target: Target, graph: Graph, ranged: Model) -> Artifacts:
     """Return the target's files; of a recovered model what was done to it, too."""
     about = ranged.metadata.get(METADATA)
     files = target.emit(graph, ranged)
@@ -390,6 +390,6 @@ def _engines(found: EngineChoices) -> Json:
     return {"before": figure(found.before), "after": figure(found.after), "layers": layers}
 
 
-def _write(folder: Path, artefacts: Artefacts) -> None:
-    for name, data in artefacts.items():
+def _write(folder: Path, artifacts: Artifacts) -> None:
+    for name, data in artifacts.items():
         (folder / name).write_bytes(data)

@@ -21,7 +21,7 @@ from tflq.api.read_model import read_model
 from tflq.api.result import TableResult, picked
 from tflq.api.target import choose_target
 from tflq.api.verify import VerifyResult, verify
-from tflq.benchmarks.accuracy import Accuracy, LabelledSamples, measure
+from tflq.benchmarks.accuracy import Accuracy, LabeledSamples, measure
 from tflq.converters.targets import target_names
 from tflq.errors import MissingExtraError
 from tflq.graph import Graph, Model
@@ -35,12 +35,12 @@ def demo_model_path() -> Path:
     return Path(str(files("tflq") / "data" / "digits.tflite"))
 
 
-def demo_samples(graph: Graph) -> LabelledSamples:
+def demo_samples(graph: Graph) -> LabeledSamples:
     """Return the 360 test images, none of which the model was trained on, in the encoding of the model's input."""
     arrays = read_npz(str(files("tflq") / "data" / "digits_test.npz"))
     tensor = graph.tensors[graph.inputs[0]]
     images = arrays["images"].reshape(-1, *tensor.shape)
-    return LabelledSamples(GivenSamples([images]), arrays["labels"].astype(np.int64), DIGITS)
+    return LabeledSamples(GivenSamples([images]), arrays["labels"].astype(np.int64), DIGITS)
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Demo(TableResult):
 
     path: Path
     model: Model
-    data: LabelledSamples
+    data: LabeledSamples
 
     @cached_property
     def verified(self) -> VerifyResult | str:

@@ -40,7 +40,7 @@ class DiffResult(TableResult):
 
 
 def diff(first: ModelSource, second: ModelSource) -> DiffResult:
-    """List what differs between two models: operators, attributes, types, shapes, quantisation, constants.
+    """List what differs between two models: operators, attributes, types, shapes, quantization, constants.
 
     Nothing is run; `compare` says what the differences do.
 

@@ -11,7 +11,7 @@ from tflq.analysis.dumps.wanted import DumpOptions
 from tflq.api.options import CalibrationOptions, Progress, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource
 from tflq.api.result import TableResult, picked
-from tflq.api.sides import Quantising, parse_side, read_beside
+from tflq.api.sides import Quantizing, parse_side, read_beside
 from tflq.api.target import complete
 from tflq.errors import UsageError
 from tflq.quoting import Json
@@ -84,9 +84,9 @@ def dumps(
     if not given.is_dump or named.is_dump:
         wrong = f"'{given.text}' is no dump" if not given.is_dump else f"'{named.text}' is a dump"
         raise UsageError(f"{wrong}; write DUMP --model MODEL")
-    quantising = Quantising(complete(options.target, options.calibration), options.calibration, progress)
-    quantising.refuse_unless(named)
-    _, found = read_beside(given, named, named.model(), samples, options.dump, quantising, needs_samples=False)
+    quantizing = Quantizing(complete(options.target, options.calibration), options.calibration, progress)
+    quantizing.refuse_unless(named)
+    _, found = read_beside(given, named, named.model(), samples, options.dump, quantizing, needs_samples=False)
     assert found.understood is not None
     return DumpsResult(named.text, found.understood)
 

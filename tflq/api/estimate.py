@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tflq.analysis.executions import quantised
+from tflq.analysis.executions import quantized
 from tflq.api.calibrate import calibrate
 from tflq.api.options import CalibrationOptions, Progress, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
@@ -97,7 +97,7 @@ def estimate(
     if isinstance(found.estimate, str):
         return EstimateResult(name_of(model), found.name, without_model(found.estimate))
     ranged = calibrate(original, options.calibration, progress=progress)
-    return EstimateResult(name_of(model), found.name, found.estimate(quantised(ranged.main, found, settings)))
+    return EstimateResult(name_of(model), found.name, found.estimate(quantized(ranged.main, found, settings)))
 
 
 def figure(found: Figure) -> dict[str, Json]:
@@ -113,7 +113,7 @@ def figure(found: Figure) -> dict[str, Json]:
 
 
 def _layer(layer: LayerEstimate) -> dict[str, Json]:
-    figures = ("macs", "cycles", "engine_cycles", "utilisation", "weights", "working_set")
+    figures = ("macs", "cycles", "engine_cycles", "utilization", "weights", "working_set")
     found: dict[str, Json] = picked(layer, "index", "name", "operator", "engine")
     for name in figures:
         value: Figure | None = getattr(layer, name)

@@ -19,7 +19,7 @@ from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.recovered_layers import recovered_layers
 from tflq.api.result import TableResult, picked
 from tflq.api.samples import samples as choose_samples
-from tflq.api.sides import Quantising, Side, parse_side
+from tflq.api.sides import Quantizing, Side, parse_side
 from tflq.api.target import complete
 from tflq.errors import InputError, OptionError, TflqError, UsageError
 from tflq.graph import Model
@@ -150,13 +150,13 @@ def explain(
     b = None if options.against is None else parse_side(options.against, may_lack_model=True)
     if a.is_dump:
         raise UsageError("a dump has no computation to explain; name a model")
-    quantising = Quantising(target, options.calibration, progress)
-    quantising.refuse_unless(a, None if b is not None and b.is_dump else b)
+    quantizing = Quantizing(target, options.calibration, progress)
+    quantizing.refuse_unless(a, None if b is not None and b.is_dump else b)
     found = a.model()
     chosen = choose_samples(found, samples, count=options.sample + 1)
     if options.sample >= chosen.count:
         raise OptionError(f"--sample {options.sample}: there are {chosen.count} samples, counted from 0")
-    left = quantising.running(a, found, chosen, found)
+    left = quantizing.running(a, found, chosen, found)
     constant = _constant(left, tensor)
     if constant is not None:
         graph = left.execution.source if a.what == "tflite" else left.execution.graph
@@ -171,7 +171,7 @@ def explain(
     if b.is_dump:
         device = _device(left, explainer, t, first, b, options)
         return ExplainResult((a.text, b.text), first, None, device, recovered)
-    right = quantising.running(b, b.model(found), chosen, found)
+    right = quantizing.running(b, b.model(found), chosen, found)
     other = _explainer(right, options.sample)
     second = _checked(other.explain(_counterpart(left, right, t, other), tuple(index)))
     return ExplainResult((a.text, b.text), first, side_by_side(first, second), recovered=recovered)

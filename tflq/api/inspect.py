@@ -67,7 +67,7 @@ class InspectResult(TableResult):
 def inspect(model: ModelSource) -> InspectResult:
     """Return what a model holds.
 
-    Operators, tensors, shapes, quantisation, sizes, multiply-accumulates by precision, the memory of activations over
+    Operators, tensors, shapes, quantization, sizes, multiply-accumulates by precision, the memory of activations over
     the order of execution, signatures, metadata, operators without a kernel, and what each target would refuse.
 
     Raises:
@@ -96,16 +96,16 @@ def _graph(graph: GraphFacts) -> Mapping[str, Json]:
 
 
 def _tensor(tensor: Tensor) -> Mapping[str, Json]:
-    affine, limits = tensor.quantisation, tensor.range
-    quantisation: Json = None if affine is None else type(affine).__name__.lower()
+    affine, limits = tensor.quantization, tensor.range
+    quantization: Json = None if affine is None else type(affine).__name__.lower()
     if isinstance(affine, Affine):
         scale, zero_point = affine.scale.tolist(), affine.zero_point.tolist()
-        quantisation = {"scale": scale, "zero_point": zero_point, "axis": affine.axis}
+        quantization = {"scale": scale, "zero_point": zero_point, "axis": affine.axis}
     return {
         "name": tensor.name,
         "dtype": tensor.dtype.value,
         **picked(tensor, "shape", "shape_signature", "is_constant", "is_variable"),
         "size_bytes": tensor_bytes(tensor),
-        "quantisation": quantisation,
+        "quantization": quantization,
         "range": None if limits is None else {"minimum": limits.minimum.tolist(), "maximum": limits.maximum.tolist()},
     }

@@ -52,7 +52,7 @@ class SampleOptions:
             have the model's own type.
         count: number of random samples; None for what the use case takes by itself.
         seed: of random samples.
-        data: the samples of a labelled data set instead, "[TASK=]DIR" (docs/mlperf_tiny.md); the first `count` of them.
+        data: the samples of a labeled data set instead, "[TASK=]DIR" (docs/mlperf_tiny.md); the first `count` of them.
     """
 
     inputs: Inputs = ()
@@ -74,7 +74,7 @@ def is_random(samples: SampleSource) -> bool:
 
 @dataclass(frozen=True)
 class TargetOptions:
-    """A target and how it quantises.
+    """A target and how it quantizes.
 
     Attributes:
         name: of the target; None for the model as it is, or where a use case names its targets itself.
@@ -91,7 +91,7 @@ class TargetOptions:
 
 @dataclass(frozen=True)
 class CalibrationOptions:
-    """How tensors get their ranges before a target quantises them (docs/calibration.md).
+    """How tensors get their ranges before a target quantizes them (docs/calibration.md).
 
     Attributes:
         samples: as `SampleOptions.inputs`; none where it is empty.

@@ -138,11 +138,11 @@ def recover(
 ) -> RecoverResult:
     """Find weights and biases of few bits that the target's integers reconstruct best, without training or labels.
 
-    The result is a float model with its ranges, of which the target's own quantiser makes exactly the quantized weights
+    The result is a float model with its ranges, of which the target's own quantizer makes exactly the quantized weights
     that were found: every other use case takes it, with the same target and settings.
 
     Args:
-        model: float with ranges (or `calibration`), or quantised.
+        model: float with ranges (or `calibration`), or quantized.
         target: with its settings, or its name.
         samples: like those that the device will see; one of ten is kept aside to decide what stays.
         options: which of them, and how.
@@ -155,11 +155,11 @@ def recover(
         TflqWarning: random samples; fewer than 100.
 
     Raises:
-        UsageError: no samples, or labelled samples and others.
+        UsageError: no samples, or labeled samples and others.
         LimitError: a layer needs more memory than the limits allow.
         InputError, OptionError, FormatError: samples, settings or files that do not fit.
         UnsupportedError: operators that the target or the float network cannot take; weights that the target's
-            quantiser does not give back.
+            quantizer does not give back.
         OutputError: the file cannot be written.
     """
     options = changed(options, changes)

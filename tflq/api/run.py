@@ -26,7 +26,7 @@ class RunOptions:
     """How a model runs.
 
     Attributes:
-        target: quantise for this target and run its integers.
+        target: quantize for this target and run its integers.
         arithmetic: "tflite", the params of TFLite's reference kernels, or "float", the model's float view; None for
             the target's, or TFLite's without one.
         calibration: ranges for the target.

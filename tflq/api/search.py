@@ -241,7 +241,7 @@ def search(
     Args:
         model: to search.
         target: one with a choice of bits, and its settings.
-        samples: that judge, 64 random ones where none are named (32 for `BackwardOptions`); or labelled ones by `data`.
+        samples: that judge, 64 random ones where none are named (32 for `BackwardOptions`); or labeled ones by `data`.
         options: `SearchOptions` for the cheapest setting, `BackwardOptions` for the last layer that needs more bits.
         progress: shows how far it is.
         **changes: fields of the options.

@@ -90,7 +90,7 @@ def sensitivity(
     Args:
         model: to measure.
         target: one with a choice of bits, and its settings.
-        samples: that judge, 64 random ones where none are named; or labelled ones by `data`.
+        samples: that judge, 64 random ones where none are named; or labeled ones by `data`.
         options: what is measured, and where.
         progress: shows how far it is.
         **changes: fields of the options.

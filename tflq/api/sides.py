@@ -66,8 +66,8 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Quantising:
-    """How sides that are targets quantise.
+class Quantizing:
+    """How sides that are targets quantize.
 
     Attributes:
         target: settings, complete; the sides name the targets.
@@ -140,7 +140,7 @@ def read_beside(
     model: Model,
     samples: SampleSource,
     options: DumpOptions,
-    quantising: Quantising,
+    quantizing: Quantizing,
     needs_samples: bool = True,
 ) -> tuple[Running, Dump]:
     """Return a model that runs a dump's samples, and the dump as the model understands it.
@@ -151,7 +151,7 @@ def read_beside(
     """
     said = samples is not None and not (isinstance(samples, SampleOptions) and samples.is_random and not samples.count)
     chosen = choose_samples(model, samples if said else SampleOptions(count=1))
-    side = quantising.running(named, model, chosen, model)
+    side = quantizing.running(named, model, chosen, model)
     dump = dump_of(given.archive(options), side, options, chosen.count if said else None)
     if not said and needs_samples:
         side = replace(side, samples=_held(dump, side))

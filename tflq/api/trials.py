@@ -62,7 +62,7 @@ class JudgeOptions:
     """What judges settings.
 
     Attributes:
-        data: labelled samples, "[TASK=]DIR", instead of others: the data set of a task of `tflq bench`, a folder with
+        data: labeled samples, "[TASK=]DIR", instead of others: the data set of a task of `tflq bench`, a folder with
             y_labels.csv, or a data description .json.
         span: which of the samples; all where it is None.
         calibration: ranges of the model's tensors.
@@ -175,7 +175,7 @@ def read_subject(
     """Read a model and its samples, as many random ones as the spans need where no others are named.
 
     Raises:
-        UsageError: labelled samples and others; a metric without labels; a setting that asks for recovery, where there
+        UsageError: labeled samples and others; a metric without labels; a setting that asks for recovery, where there
             is none.
         InputError, OptionError, FormatError: a model, samples, ranges or a metric that do not fit.
     """

@@ -30,7 +30,7 @@ class VerifyOptions:
 
     Attributes:
         package: that holds TFLite; "auto" takes litert, else tensorflow.
-        kernels: TFLite's reference kernels, its optimised ones, or what it uses by default (with XNNPACK).
+        kernels: TFLite's reference kernels, its optimized ones, or what it uses by default (with XNNPACK).
         state: for models that keep state.
         strict: known differences (docs/operators.md) count, too.
         jobs: processes to use, each with a TFLite of its own; those of more than one import the program that calls,

@@ -117,12 +117,12 @@ class DequantizeResult(WrittenModel):
 
 
 def dequantize(model: ModelSource, output: str | Path | None = None) -> DequantizeResult:
-    """Return the float view of a model: float32 in place of every quantised tensor, constants dequantised.
+    """Return the float view of a model: float32 in place of every quantized tensor, constants dequantized.
 
     QUANTIZE, DEQUANTIZE and FAKE_QUANT go; ranges of activations stay as minimum and maximum.
 
     Args:
-        model: quantised, or in part.
+        model: quantized, or in part.
         output: a .tflite to write.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Accuracy over a labelled data set: top-1, for each class, and the area under the ROC curve."""
+"""Accuracy over a labeled data set: top-1, for each class, and the area under the ROC curve."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def one_against_rest(outputs: Array, labels: NDArray[np.int64]) -> float | None:
 
 
 @dataclass(frozen=True)
-class LabelledSamples:
+class LabeledSamples:
     """Samples with their classes.
 
     Attributes:
@@ -126,7 +126,7 @@ class Accuracy:
         return value is not None and value >= quality.at_least
 
 
-def load(task: Task, folder: Path, graph: Graph, count: int | None = None) -> LabelledSamples:
+def load(task: Task, folder: Path, graph: Graph, count: int | None = None) -> LabeledSamples:
     """Read a classification task's data set for a model: the first `count` lines of its labels, or all.
 
     Raises:
@@ -141,10 +141,10 @@ def load(task: Task, folder: Path, graph: Graph, count: int | None = None) -> La
     require_files(files)
     kind = task.stored_dtype(files[0].stat().st_size)
     require_samples(files, task.shape, kind)
-    return _labelled(lambda some: task.encode(read_exact(some, task.shape, kind), tensor), labels, files)
+    return _labeled(lambda some: task.encode(read_exact(some, task.shape, kind), tensor), labels, files)
 
 
-def load_folder(folder: Path, graph: Graph, count: int | None = None) -> LabelledSamples:
+def load_folder(folder: Path, graph: Graph, count: int | None = None) -> LabeledSamples:
     """Read any folder with y_labels.csv whose files hold samples as the model's input lies in memory.
 
     Raises:
@@ -166,12 +166,10 @@ def load_folder(folder: Path, graph: Graph, count: int | None = None) -> Labelle
     def read(some: Sequence[Path]) -> Array:
         return fit(read_exact(some, tensor.shape, kind), tensor, legal, str(folder))
 
-    return _labelled(read, labels, files)
+    return _labeled(read, labels, files)
 
 
-def measure(
-    execution: Execution, data: LabelledSamples, progress: Callable[[int], object] = lambda _: None
-) -> Accuracy:
+def measure(execution: Execution, data: LabeledSamples, progress: Callable[[int], object] = lambda _: None) -> Accuracy:
     """Run all samples and count the right predictions.
 
     Args:
@@ -179,7 +177,7 @@ def measure(
         data: samples in the encoding of the model that `execution` was made from.
         progress: called with the number of samples just finished.
     """
-    return summarise(execution.name, answers(execution, data.samples, progress), data)
+    return summarize(execution.name, answers(execution, data.samples, progress), data)
 
 
 def answers(
@@ -193,7 +191,7 @@ def answers(
     return np.concatenate(reals)
 
 
-def summarise(name: str, outputs: Array, data: LabelledSamples) -> Accuracy:
+def summarize(name: str, outputs: Array, data: LabeledSamples) -> Accuracy:
     """Compare outputs, real[S, classes], with the labels."""
     right = predictions(outputs) == data.labels
     totals = np.bincount(data.labels, minlength=data.classes)
@@ -223,8 +221,8 @@ def _labels(folder: Path, graph: Graph, count: int | None) -> tuple[Label, ...]:
     return labels[:count]
 
 
-def _labelled(
+def _labeled(
     read: Callable[[Sequence[Path]], Array], labels: tuple[Label, ...], files: tuple[Path, ...]
-) -> LabelledSamples:
+) -> LabeledSamples:
     classes = np.array([label.true_class for label in labels], np.int64)
-    return LabelledSamples(FileSamples(files, read), classes, labels[0].classes, files)
+    return LabeledSamples(FileSamples(files, read), classes, labels[0].classes, files)

@@ -13,7 +13,7 @@ from tflq.analysis.compare.comparison import compare_sides
 from tflq.analysis.compare.sides import Running
 from tflq.analysis.executions import Execution, for_target
 from tflq.analysis.inputs import RandomSamples, Samples
-from tflq.benchmarks.accuracy import LabelledSamples, answers, measure, predictions
+from tflq.benchmarks.accuracy import LabeledSamples, answers, measure, predictions
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import Target
 from tflq.errors import InputError, TflqError
@@ -33,19 +33,19 @@ class TargetRow:
 
     Attributes:
         target: its name.
-        score_percent: accuracy on labelled data; without any, the share of samples whose highest output is that of
+        score_percent: accuracy on labeled data; without any, the share of samples whose highest output is that of
             the model as it is. None where the target refuses the model.
-        artefacts: file name -> content; empty where it refuses.
+        artifacts: file name -> content; empty where it refuses.
         worst_layer: name of the layer with the smallest signal-to-noise ratio against the model as it is; empty where
             no layer differs, None where the target's tensors have no counterpart in the model.
         worst_sqnr_db: that ratio, 10 log10(sum of squares / sum of squared differences).
         constraints: what was hit, in words: the reason of the refusal, or of layers that run elsewhere; and where the
-            score is an artefact of random samples.
+            score is an artifact of random samples.
     """
 
     target: str
     score_percent: float | None
-    artefacts: Mapping[str, bytes]
+    artifacts: Mapping[str, bytes]
     worst_layer: str | None
     worst_sqnr_db: float
     constraints: tuple[str, ...]
@@ -58,35 +58,35 @@ class TargetRow:
     @property
     def size_bytes(self) -> int:
         """Size of all files together."""
-        return sum(map(len, self.artefacts.values()))
+        return sum(map(len, self.artifacts.values()))
 
 
-def summarise(
-    reference: Execution, ranged: Model, target: Target, samples: Samples, labelled: LabelledSamples | None
+def summarize(
+    reference: Execution, ranged: Model, target: Target, samples: Samples, labeled: LabeledSamples | None
 ) -> TargetRow:
-    """Quantise with the target's defaults, emit, run and compare.
+    """Quantize with the target's defaults, emit, run and compare.
 
     Args:
         reference: the model as it is.
         ranged: the same model with ranges, where the user gave any.
         target: one of the table.
         samples: in the model's encoding, for the comparison of layers.
-        labelled: for accuracy; None to count agreement with the model as it is.
+        labeled: for accuracy; None to count agreement with the model as it is.
     """
     try:
         execution = for_target(ranged.main, target, parse_settings(target.settings))
-        artefacts = target.emit(execution.graph, ranged)
+        artifacts = target.emit(execution.graph, ranged)
     except TflqError as error:
         return TargetRow(target.name, None, {}, "", float("inf"), (str(error),))
     layer, ratio = _worst_layer(execution, reference, samples)
     constraints = _constraints(execution.graph)
-    if labelled:
-        score = measure(execution, labelled).percent
+    if labeled:
+        score = measure(execution, labeled).percent
     else:
         ours, theirs = (answers(side, samples) for side in (execution, reference))
         score = 100.0 * float((predictions(ours) == predictions(theirs)).mean())
-        constraints += artefacts_of_chance(ours, theirs) if isinstance(samples, RandomSamples) else ()
-    return TargetRow(target.name, score, artefacts, layer, ratio, constraints)
+        constraints += artifacts_of_chance(ours, theirs) if isinstance(samples, RandomSamples) else ()
+    return TargetRow(target.name, score, artifacts, layer, ratio, constraints)
 
 
 def _worst_layer(execution: Execution, reference: Execution, samples: Samples) -> tuple[str | None, float]:
@@ -102,7 +102,7 @@ def _worst_layer(execution: Execution, reference: Execution, samples: Samples) -
     return worst.node, worst.figures.sqnr_db
 
 
-def artefacts_of_chance(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> tuple[str, ...]:
+def artifacts_of_chance(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> tuple[str, ...]:
     """Return why the agreement over random samples is one of chance, in words; nothing where it is not.
 
     Noise is none of a network's classes: it may answer all of it alike, or with outputs that are nearly equal, whose

@@ -63,7 +63,7 @@ class Windows:
 
 
 @dataclass(frozen=True)
-class LabelledWindows:
+class LabeledWindows:
     """Files with their classes, and the windows in them.
 
     Attributes:
@@ -102,7 +102,7 @@ class Detection:
         return self.auc is not None and self.auc >= quality.at_least
 
 
-def load_windows(task: Task, folder: Path, graph: Graph, count: int | None = None) -> LabelledWindows:
+def load_windows(task: Task, folder: Path, graph: Graph, count: int | None = None) -> LabeledWindows:
     """Read the data set of an anomaly task: the first `count` lines of its labels, or all.
 
     Raises:
@@ -116,11 +116,11 @@ def load_windows(task: Task, folder: Path, graph: Graph, count: int | None = Non
     require_files(files)
     views = tuple(_views(path, label) for path, label in zip(files, labels, strict=True))
     classes = np.array([label.true_class for label in labels], np.int64)
-    return LabelledWindows(Windows(task, graph, views), classes, files)
+    return LabeledWindows(Windows(task, graph, views), classes, files)
 
 
 def window_errors(
-    execution: Execution, data: LabelledWindows, progress: Callable[[int], object] = lambda _: None
+    execution: Execution, data: LabeledWindows, progress: Callable[[int], object] = lambda _: None
 ) -> NDArray[np.float32]:
     """Run all windows and return the error of each, float32[W, 1].
 
@@ -139,7 +139,7 @@ def window_errors(
     return np.concatenate(errors)[:, None]
 
 
-def summarise_errors(name: str, errors: Array, data: LabelledWindows) -> Detection:
+def summarize_errors(name: str, errors: Array, data: LabeledWindows) -> Detection:
     """Average the windows' errors, real[W, 1], over each file, whose score that is, and compare with the labels."""
     ends = np.cumsum([len(view) for view in data.samples.views])[:-1]
     scores = [float(part.mean(dtype=np.float64)) for part in np.split(errors[:, 0], ends)]

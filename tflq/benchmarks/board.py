@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.analysis.executions import Execution
-from tflq.benchmarks.accuracy import LabelledSamples
+from tflq.benchmarks.accuracy import LabeledSamples
 from tflq.benchmarks.host import Host, Identity, Reply
 from tflq.benchmarks.performance import INPUTS, SECONDS, Performance, Window
 from tflq.benchmarks.protocol import READY, agree
@@ -19,7 +19,7 @@ from tflq.benchmarks.rows import Row
 from tflq.benchmarks.scoring import DataSet, first_samples, run_data, score
 from tflq.benchmarks.serial_port import open_port
 from tflq.benchmarks.tasks import Task
-from tflq.benchmarks.truth import LabelledTruth
+from tflq.benchmarks.truth import LabeledTruth
 from tflq.errors import DeviceError, InputError
 from tflq.files import read_bytes
 from tflq.graph import Array
@@ -159,11 +159,11 @@ def remember(log: list[str]) -> Callable[[str], object]:
 
 def samples_of(data: DataSet) -> Iterator[Sample]:
     """Yield the samples of a data set as their files hold them."""
-    if isinstance(data, LabelledSamples):
+    if isinstance(data, LabeledSamples):
         for path in data.files:
             yield Sample(path.name, bytes(read_bytes(path)))
         return
-    if isinstance(data, LabelledTruth):
+    if isinstance(data, LabeledTruth):
         raise InputError("a board takes samples with classes, or windows")
     for path, view in zip(data.files, data.samples.views, strict=True):
         for number, window in enumerate(view):

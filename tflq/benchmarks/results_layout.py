@@ -12,13 +12,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tflq.benchmarks.accuracy import Accuracy, LabelledSamples
+from tflq.benchmarks.accuracy import Accuracy, LabeledSamples
 from tflq.benchmarks.board import samples_of
 from tflq.benchmarks.performance import SECONDS, Performance
 from tflq.benchmarks.scoring import DataSet, Score
 from tflq.benchmarks.tasks import Task
-from tflq.benchmarks.truth import Judged, LabelledTruth
-from tflq.benchmarks.wake_words import LabelledStreams, WakeWords
+from tflq.benchmarks.truth import Judged, LabeledTruth
+from tflq.benchmarks.wake_words import LabeledStreams, WakeWords
 from tflq.files import output_folder, write_bytes
 from tflq.graph import Array
 
@@ -125,10 +125,10 @@ def write_performance(root: Path, system: System, task: Task, found: Performance
 
 def _records(data: DataSet, values: Array) -> Iterator[Record]:
     """Yield one record for each sample; windows of a file follow one another, as the runner loads them."""
-    if isinstance(data, (LabelledStreams, LabelledTruth)):
+    if isinstance(data, (LabeledStreams, LabeledTruth)):
         return
     labels = data.labels.tolist()
-    if isinstance(data, LabelledSamples):
+    if isinstance(data, LabeledSamples):
         counts, classes = [1] * len(labels), data.classes
     else:
         counts, classes = [len(view) for view in data.samples.views], 2

@@ -11,12 +11,12 @@ import numpy as np
 from tflq.analysis.executions import Execution, all_outputs
 from tflq.analysis.inputs import GivenSamples
 from tflq.analysis.inputs.described import Description, described_array, read_description
-from tflq.benchmarks.accuracy import Accuracy, LabelledSamples, answers, load, load_folder, summarise
-from tflq.benchmarks.anomaly import Detection, LabelledWindows, load_windows, summarise_errors, window_errors
+from tflq.benchmarks.accuracy import Accuracy, LabeledSamples, answers, load, load_folder, summarize
+from tflq.benchmarks.anomaly import Detection, LabeledWindows, load_windows, summarize_errors, window_errors
 from tflq.benchmarks.labels import read_labels
 from tflq.benchmarks.tasks import Task, find_task
-from tflq.benchmarks.truth import Judged, LabelledTruth, judge, load_truth
-from tflq.benchmarks.wake_words import LabelledStreams, WakeWords, holds_streams, load_streams, summarise_streams
+from tflq.benchmarks.truth import Judged, LabeledTruth, judge, load_truth
+from tflq.benchmarks.wake_words import LabeledStreams, WakeWords, holds_streams, load_streams, summarize_streams
 from tflq.errors import InputError
 from tflq.graph import Array, Graph
 
@@ -28,7 +28,7 @@ def is_description(path: Path) -> bool:
     return path.suffix.lower() == SUFFIX and not path.is_dir()
 
 
-def load_described(path: Path, graph: Graph, count: int | None = None) -> LabelledSamples:
+def load_described(path: Path, graph: Graph, count: int | None = None) -> LabeledSamples:
     """Read the files of a description (docs/data.md) for a classifier: all, or the first `count`.
 
     Raises:
@@ -51,10 +51,10 @@ def load_described(path: Path, graph: Graph, count: int | None = None) -> Labell
     if len(description.classes) > outputs:
         raise InputError(f"{path}: has {len(description.classes)} classes, the model's output has {outputs} elements")
     array, _ = described_array(description, graph.tensors[graph.inputs[0]])
-    return LabelledSamples(GivenSamples([array]), np.array(description.labels, np.int64), outputs, description.files)
+    return LabeledSamples(GivenSamples([array]), np.array(description.labels, np.int64), outputs, description.files)
 
 
-DataSet = LabelledSamples | LabelledWindows | LabelledStreams | LabelledTruth
+DataSet = LabeledSamples | LabeledWindows | LabeledStreams | LabeledTruth
 Score = Accuracy | Detection | WakeWords | Judged
 
 
@@ -103,14 +103,14 @@ def kind_of_labels(text: str) -> str:
     return "classes" if description is None or description.truth is None else description.truth.kind
 
 
-def load_judged(text: str, graph: Graph) -> LabelledSamples | LabelledTruth:
+def load_judged(text: str, graph: Graph) -> LabeledSamples | LabeledTruth:
     """Read what judges settings, named [TASK=]DIR: classes, boxes, masks or texts; errors as for `load_data`."""
     task, folder = split_named(text)
     description = _described_truth(task, folder)
     return load_classified(task, folder, graph) if description is None else load_truth(description, graph)
 
 
-def load_classified(task: Task | None, folder: Path, graph: Graph, count: int | None = None) -> LabelledSamples:
+def load_classified(task: Task | None, folder: Path, graph: Graph, count: int | None = None) -> LabeledSamples:
     """Read a data set for a classifier; arguments and errors as for `load_data`."""
     if is_description(folder):
         return load_described(folder, graph, count)
@@ -127,7 +127,7 @@ def split_named(text: str) -> tuple[Task | None, Path]:
     return (find_task(task), Path(folder)) if equals and not Path(text).exists() else (None, Path(text))
 
 
-def load_named(text: str, graph: Graph) -> LabelledSamples:
+def load_named(text: str, graph: Graph) -> LabeledSamples:
     """Read a data set for a classifier that is named [TASK=]DIR; arguments and errors as for `load_data`."""
     return load_classified(*split_named(text), graph)
 
@@ -142,20 +142,20 @@ def run_data(execution: Execution, data: DataSet, progress: Callable[[int], obje
         data: samples for the model that `execution` was made from.
         progress: called with the number of samples just finished.
     """
-    if isinstance(data, (LabelledSamples, LabelledStreams)):
+    if isinstance(data, (LabeledSamples, LabeledStreams)):
         return answers(execution, data.samples, progress)
-    if isinstance(data, LabelledTruth):
+    if isinstance(data, LabeledTruth):
         return all_outputs(execution, data.samples, progress)
     return window_errors(execution, data, progress)
 
 
 def score(name: str, values: Array, data: DataSet) -> Score:
     """Compare what was answered, real[S, values], with the labels."""
-    if isinstance(data, LabelledStreams):
-        return summarise_streams(name, values.astype(np.float64), data)
-    if isinstance(data, LabelledTruth):
+    if isinstance(data, LabeledStreams):
+        return summarize_streams(name, values.astype(np.float64), data)
+    if isinstance(data, LabeledTruth):
         return judge(name, values.astype(np.float64), data)
-    return summarise(name, values, data) if isinstance(data, LabelledSamples) else summarise_errors(name, values, data)
+    return summarize(name, values, data) if isinstance(data, LabeledSamples) else summarize_errors(name, values, data)
 
 
 def first_samples(data: DataSet, count: int) -> DataSet:
@@ -164,14 +164,14 @@ def first_samples(data: DataSet, count: int) -> DataSet:
     Raises:
         InputError: the data set has fewer files.
     """
-    if isinstance(data, LabelledStreams):
+    if isinstance(data, LabeledStreams):
         raise InputError("a stream gives accuracy alone; performance takes windows in files with y_labels.csv")
-    if isinstance(data, LabelledTruth):
+    if isinstance(data, LabeledTruth):
         raise InputError("performance takes samples with classes, or windows in files with y_labels.csv")
     if len(data.labels) < count:
         raise InputError(f"performance is measured with {count} inputs, the data set has {len(data.labels)} files")
     labels, files = data.labels[:count], data.files[:count]
-    if isinstance(data, LabelledSamples):
+    if isinstance(data, LabeledSamples):
         return replace(data, samples=GivenSamples(data.samples.take(0, count)), labels=labels, files=files)
     views = tuple(view[:1] for view in data.samples.views[:count])
-    return LabelledWindows(replace(data.samples, views=views), labels, files)
+    return LabeledWindows(replace(data.samples, views=views), labels, files)

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from tflq.analysis.inputs.encoding import quantise_real
+from tflq.analysis.inputs.encoding import quantize_real
 from tflq.errors import InputError, OptionError
 from tflq.graph import Array, DType, Graph, Tensor
 
@@ -43,7 +43,7 @@ class Task:
         shape: of one sample, without batch axis.
         stored: types that the numbers in a file may have; float32 numbers are real ones.
         offset: added to a stored integer to get the reference model's int8 code.
-        scale: real number = scale * (code - zero_point), the quantisation of the reference model's input.
+        scale: real number = scale * (code - zero_point), the quantization of the reference model's input.
         zero_point: see there.
         quality: what must be reached; None where samples alone do not tell, or nobody asks.
         is_anomaly: whether a sample is scored by how far the model's output is from it.
@@ -107,7 +107,7 @@ class Task:
         """
         shaped = stored.reshape(len(stored), *tensor.shape)
         if stored.dtype.kind == "f":
-            return quantise_real(shaped, tensor, self.name)[0]
+            return quantize_real(shaped, tensor, self.name)[0]
         quantized = shaped.astype(np.int16) + np.int16(self.offset)
         if tensor.dtype is DType.FLOAT32:
             return np.asarray((quantized - self.zero_point) * np.float64(np.float32(self.scale)), np.float32)

@@ -1,4 +1,4 @@
-"""Labelled data whose labels are no classes (docs/data.md): boxes, classes of pixels, texts, and what outputs say."""
+"""Labeled data whose labels are no classes (docs/data.md): boxes, classes of pixels, texts, and what outputs say."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DETECTION = "TFLite_Detection_PostProcess"
 
 
 @dataclass(frozen=True)
-class LabelledTruth:
+class LabeledTruth:
     """Samples with what they show or say.
 
     Attributes:
@@ -53,7 +53,7 @@ class Judged:
     value: float
 
 
-def load_truth(description: Description, graph: Graph) -> LabelledTruth:
+def load_truth(description: Description, graph: Graph) -> LabeledTruth:
     """Read the files of a description and what they show or say.
 
     Raises:
@@ -66,10 +66,10 @@ def load_truth(description: Description, graph: Graph) -> LabelledTruth:
         raise InputError(f"{where}: gives samples of one input; the model has {len(graph.inputs)}")
     truth = {"boxes": _boxes, "masks": _masks, "texts": _texts}[of.kind](description, of, graph)
     array, _ = described_array(description, graph.tensors[graph.inputs[0]])
-    return LabelledTruth(GivenSamples([array]), truth, description.files)
+    return LabeledTruth(GivenSamples([array]), truth, description.files)
 
 
-def judge(name: str, values: Doubles, data: LabelledTruth) -> Judged:
+def judge(name: str, values: Doubles, data: LabeledTruth) -> Judged:
     """Return the score of outputs, real[S, elements]."""
     metric = data.labels.metric
     return Judged(name, len(values), metric, data.labels.figure(metric, values, values))

@@ -78,7 +78,7 @@ class StreamWindows:
 
 
 @dataclass(frozen=True)
-class LabelledStreams:
+class LabeledStreams:
     """Streams with their wake words.
 
     Attributes:
@@ -171,14 +171,14 @@ def read_streams(path: Path) -> tuple[Stream, ...]:
     return streams
 
 
-def load_streams(task: Task, path: Path, graph: Graph) -> LabelledStreams:
+def load_streams(task: Task, path: Path, graph: Graph) -> LabeledStreams:
     """Read streams for a model.
 
     Raises:
         InputError: the model does not fit the task, or what `read_streams` raises.
     """
     streams = read_streams(path)
-    return LabelledStreams(windows_of(task, graph, streams), streams)
+    return LabeledStreams(windows_of(task, graph, streams), streams)
 
 
 def windows_of(task: Task, graph: Graph, streams: Sequence[Stream]) -> StreamWindows:
@@ -197,7 +197,7 @@ def stream_features(sound: NDArray[np.float64]) -> NDArray[np.float32]:
     return lfbe(np.concatenate([np.zeros(STRIDE), whole]), _FEATURES, RATE).astype(np.float32)
 
 
-def summarise_streams(name: str, values: NDArray[np.float64], data: LabelledStreams) -> WakeWords:
+def summarize_streams(name: str, values: NDArray[np.float64], data: LabeledStreams) -> WakeWords:
     """Count the detections in what was answered to each window, real[W, 3]."""
     found = false = 0
     ends = np.cumsum([len(view) for view in data.samples.views])[:-1]
@@ -252,9 +252,9 @@ def _encoding(tensor: Tensor) -> tuple[np.float32, np.float32]:
     Raises:
         InputError: it has none, or several.
     """
-    if not isinstance(tensor.quantisation, Affine) or tensor.quantisation.is_per_axis:
+    if not isinstance(tensor.quantization, Affine) or tensor.quantization.is_per_axis:
         raise InputError(f"input '{tensor.name}' has no single scale and zero point, which features of sound need")
-    scale, offset = tensor.quantisation.along(0)
+    scale, offset = tensor.quantization.along(0)
     return np.float32(scale), np.float32(offset)
 
 

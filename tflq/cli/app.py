@@ -31,21 +31,21 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 COMMANDS = {
-    "inspect": "Show what a model holds: operators, tensors, quantisation, sizes, MACs.",
+    "inspect": "Show what a model holds: operators, tensors, quantization, sizes, MACs.",
     "run": "Run a model in TFLite's integers, in floating point or in a target's integers.",
     "verify": "Compare every tensor with TFLite itself, bit for bit.",
     "compare": "Compare models, targets or tensor dumps and rank the layers by what they add to the difference.",
     "dumps": "Show how a tensor dump is understood: tensors, layouts, encodings, and why.",
     "explain": "Show every step of one output element, from the inputs to the stored value.",
-    "diff": "List what differs between two models: operators, tensors, quantisation, constants.",
+    "diff": "List what differs between two models: operators, tensors, quantization, constants.",
     "sensitivity": "Measure what each layer alone does to accuracy and outputs at each of its widths.",
     "search": "Find the smallest mixed precision that keeps an accuracy.",
     "tune": "Find from which layer on a network needs more bits: an alias of `search --backward`.",
     "recover": "Find weights of few bits that work for a target, without training.",
     "estimate": "Estimate cycles, time, energy and memory on a target, each figure with its error.",
-    "convert": "Quantise a model for a target and write its files.",
+    "convert": "Quantize a model for a target and write its files.",
     "cut": "Write a part of a model as its own .tflite.",
-    "dequantize": "Write the float network behind a quantised model.",
+    "dequantize": "Write the float network behind a quantized model.",
     "export": "Write each layer's inputs, constants, integers and expected outputs for test benches.",
     "bench": "Measure accuracy and performance on a data set: as is, for each target, or of a board.",
     "dut": "Run a model as a virtual device under test of MLPerf Tiny, on a pseudo-terminal.",
@@ -129,7 +129,7 @@ class LazyGroup(HelpfulGroup):
     help="Print what teaches a shell (bash, zsh or fish) to complete commands, targets, tasks, settings and layers.",
 )
 def cli() -> None:
-    """Read .tflite files, run them bit for bit as TFLite does, and requantise them for NPUs.
+    """Read .tflite files, run them bit for bit as TFLite does, and requantize them for NPUs.
 
     Exit status: 0 all well, 1 a check failed, 2 bad use or bad input.
     """

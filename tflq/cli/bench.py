@@ -65,7 +65,7 @@ def _board(port: str | None, baud: int | None, timeout: float | None) -> Board |
     multiple=True,
     metavar="TARGET",
     shell_complete=completion.targets,
-    help="Quantise for this target too; `all` is every one. Repeat it for more; --set and --layer hold for each.",
+    help="Quantize for this target too; `all` is every one. Repeat it for more; --set and --layer hold for each.",
 )
 @target_options()
 @calibration_options

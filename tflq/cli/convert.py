@@ -84,14 +84,14 @@ def command(
     report: Path | None,
     as_json: bool,
 ) -> int:
-    """Quantise MODEL for a target and write its files into a folder: all of them, or none after an error.
+    """Quantize MODEL for a target and write its files into a folder: all of them, or none after an error.
 
     Each layer's result is compared with floating point on the samples: those of --input, else the first of
     --calibrate, else random ones. The .tflite among the files is run by TFLite on them, too, and compared with the
     target's own arithmetic; where neither ai-edge-litert nor tensorflow is installed this is omitted.
 
     `--target all` writes a folder for each target, with its defaults, and compares them in one table, by accuracy where
-    --data names labelled samples; the status is 1 if a target refuses the model.
+    --data names labeled samples; the status is 1 if a target refuses the model.
     """
     found: ConvertResult | ConvertAllResult
     options = ConvertOptions(calibration, recover, engine, trace_passes, passes)
@@ -140,9 +140,9 @@ def _print(found: ConvertResult) -> None:
     nodes = found.graph.nodes
     output.line(f"{found.target.name}: {len(nodes)} operators")
     rows = [_layer(found, str(number), node) for number, node in enumerate(nodes)]
-    columns = ("#", "operator", "layer", "engine", "weights", "output", "cosine", "requantised")
-    numbers = ("#", "cosine", "requantised", "TFLite, LSB")
-    least = ("reason", "TFLite, LSB", "requantised", "weights", "output", "engine", "operator")
+    columns = ("#", "operator", "layer", "engine", "weights", "output", "cosine", "requantized")
+    numbers = ("#", "cosine", "requantized", "TFLite, LSB")
+    least = ("reason", "TFLite, LSB", "requantized", "weights", "output", "engine", "operator")
     output.table((*columns, "TFLite, LSB", "reason"), rows, right=numbers, least=least)
     output.line()
     if found.engines is not None:
@@ -163,17 +163,17 @@ def _layer(found: ConvertResult, number: str, node: Node) -> tuple[str, ...]:
     outputs = ", ".join(f"{t.dtype.value}[{','.join(map(str, t.shape))}]" for t in tensors.values())
     facts, bits = found.facts(node), found.facts(node).weight_bits
     similarity = found.similarity(node)
-    cosine = requantised = lsb = ""
+    cosine = requantized = lsb = ""
     if similarity is not None:
         cosine = f"{similarity.cosine:.6f}"
         if not math.isnan(similarity.differing):
-            requantised = f"{100 * similarity.differing:.2f}%, {output.number(similarity.largest)}"
+            requantized = f"{100 * similarity.differing:.2f}%, {output.number(similarity.largest)}"
     if found.compared is not None and not isinstance(found.compared, str):
         steps = [found.compared.tensors[t].largest_lsb for t in tensors if t in found.compared.tensors]
         lsb = output.number(max(steps)) if steps else ""
     weights = f"{bits} bits" if bits else ""
     name = output.short(node.name)
-    return number, node.operator, name, facts.engine, weights, outputs, cosine, requantised, lsb, facts.reason
+    return number, node.operator, name, facts.engine, weights, outputs, cosine, requantized, lsb, facts.reason
 
 
 def _print_all(found: ConvertAllResult) -> None:
@@ -183,7 +183,7 @@ def _print_all(found: ConvertAllResult) -> None:
     output.table(columns, [_target(row) for row in found.targets], right=(score, "files", "its SQNR"))
     if not found.is_accuracy:
         output.line(f"agrees: share of {found.samples} samples whose highest output is that of the model as it is;")
-        output.line("  --data TASK=DIR measures accuracy on labelled data instead.")
+        output.line("  --data TASK=DIR measures accuracy on labeled data instead.")
 
 
 def _target(row: TargetRow) -> tuple[str, ...]:

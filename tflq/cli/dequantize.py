@@ -1,4 +1,4 @@
-"""`tflq dequantize`: the float network behind a quantised model."""
+"""`tflq dequantize`: the float network behind a quantized model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tflq.cli.outputs import writing
 @reporting
 @writing
 def command(model: str, path: Path, as_json: bool) -> None:
-    """Write the float view of MODEL: float32 in place of every quantised tensor, constants dequantised.
+    """Write the float view of MODEL: float32 in place of every quantized tensor, constants dequantized.
 
     QUANTIZE, DEQUANTIZE and FAKE_QUANT go; ranges of activations stay in the file as minimum and maximum.
     """

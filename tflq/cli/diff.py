@@ -14,7 +14,7 @@ from tflq.cli.options import reporting
 @click.argument("second", metavar="B", type=click.Path())
 @reporting
 def command(first: str, second: str, as_json: bool) -> int:
-    """List what differs between the models A and B: operators, attributes, types, shapes, quantisation, constants.
+    """List what differs between the models A and B: operators, attributes, types, shapes, quantization, constants.
 
     Nothing is run; `tflq compare` says what the differences do. Exit status 1 if anything differs.
     """

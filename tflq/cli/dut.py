@@ -17,7 +17,7 @@ from tflq.cli.options import ARITHMETIC_OPTION, MODEL_ARGUMENT, calibration_opti
 @MODEL_ARGUMENT
 @click.option("--task", required=True, metavar="TASK", help="What the model is: kws01, vww01, ic01, ic02, ad01, sww01.")
 @ARITHMETIC_OPTION
-@target_options("Quantise for this target and run its integers.")
+@target_options("Quantize for this target and run its integers.")
 @calibration_options
 @click.option(
     "--time-us",

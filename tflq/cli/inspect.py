@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tflq.analysis.inspection import GraphFacts, OperatorFacts, Refusals, describe_quantisation
+from tflq.analysis.inspection import GraphFacts, OperatorFacts, Refusals, describe_quantization
 from tflq.api.inspect import InspectResult, inspect, tensor_bytes
 from tflq.cli import output
 from tflq.cli.options import MODEL_ARGUMENT, reporting
@@ -26,7 +26,7 @@ _BAR_WIDTH = 12
 def command(model: str, show_tensors: bool, as_json: bool) -> None:
     """Show what MODEL holds.
 
-    Operators, tensors, shapes, quantisation, sizes, multiply-accumulates by precision, the memory of activations over
+    Operators, tensors, shapes, quantization, sizes, multiply-accumulates by precision, the memory of activations over
     the order of execution, signatures, metadata, operators without a kernel, and what each target would refuse.
     """
     found = inspect(model)
@@ -55,13 +55,13 @@ def _print_graph(number: int, graph: GraphFacts, show_tensors: bool) -> None:
     for role, indices in (("input", graph.inputs), ("output", graph.outputs)):
         for t in indices:
             tensor = graph.tensors[t]
-            quantisation = describe_quantisation(tensor.quantisation) or "not quantised"
-            output.line(f"  {role:<6} {t} '{tensor.name}' {_type(tensor)}, {quantisation}")
+            quantization = describe_quantization(tensor.quantization) or "not quantized"
+            output.line(f"  {role:<6} {t} '{tensor.name}' {_type(tensor)}, {quantization}")
     output.line()
-    columns = ("#", "operator", "output", "quantisation", "constants", "MACs", "activations", "")
+    columns = ("#", "operator", "output", "quantization", "constants", "MACs", "activations", "")
     rows = [_operator_row(graph, operator) for operator in graph.operators]
     rows.append(("", "total", "", "", output.size(graph.constant_bytes), f"{graph.macs:,}", "", ""))
-    output.table(columns, rows, right=("#", "constants", "MACs", "activations"), least=("", "quantisation"))
+    output.table(columns, rows, right=("#", "constants", "MACs", "activations"), least=("", "quantization"))
     if graph.macs:
         output.line(f"MACs: {', '.join(f'{count:,} {kind}' for kind, count in graph.macs_by_precision.items())}")
     _print_arena(graph)
@@ -108,11 +108,11 @@ def _print_tensors(graph: GraphFacts) -> None:
             _type(tensor),
             "constant" if tensor.is_constant else "variable" if tensor.is_variable else "",
             output.size(tensor_bytes(tensor)),
-            describe_quantisation(tensor.quantisation),
+            describe_quantization(tensor.quantization),
         )
         for t, tensor in enumerate(graph.tensors)
     ]
-    output.table(("#", "tensor", "type", "kind", "size", "quantisation"), rows, right=("#", "size"))
+    output.table(("#", "tensor", "type", "kind", "size", "quantization"), rows, right=("#", "size"))
 
 
 def _print_rest(model: Model) -> None:
@@ -130,7 +130,7 @@ def _operator_row(graph: GraphFacts, operator: OperatorFacts) -> tuple[str, ...]
         str(operator.index),
         operator.operator,
         ", ".join(map(_type, outputs)),
-        describe_quantisation(outputs[0].quantisation) if outputs else "",
+        describe_quantization(outputs[0].quantization) if outputs else "",
         output.size(operator.constant_bytes) if operator.constant_bytes else "",
         f"{operator.macs:,}" if operator.macs else "",
         output.size(live),

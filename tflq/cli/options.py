@@ -87,7 +87,7 @@ INPUT_OPTION = click.option(
     "images or WAV files (docs/data.md). Repeat it for each input.",
 )
 DATA_HELP = (
-    "Samples of a labelled data set: TASK=DIR, the one of a task of `tflq bench`; or DIR, a folder with y_labels.csv "
+    "Samples of a labeled data set: TASK=DIR, the one of a task of `tflq bench`; or DIR, a folder with y_labels.csv "
     "whose files are as the model's input lies in memory, or a data description .json."
 )
 SIDE_HELP = (

@@ -38,7 +38,7 @@ _VALUES = 12
 @MODEL_ARGUMENT
 @sample_options(1)
 @ARITHMETIC_OPTION
-@target_options("Quantise for this target and run its integers.")
+@target_options("Quantize for this target and run its integers.")
 @calibration_options
 @STATE_OPTION
 @THREADS_OPTION

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     type=click.Choice(get_args(Kernels)),
     default="BUILTIN_REF",
     show_default=True,
-    help="TFLite's reference kernels, its optimised ones, or what it uses by default (with XNNPACK).",
+    help="TFLite's reference kernels, its optimized ones, or what it uses by default (with XNNPACK).",
 )
 @STATE_OPTION
 @BACKEND_OPTION

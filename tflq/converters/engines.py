@@ -15,7 +15,7 @@ class EngineChoice:
     """A layer that was tried on another engine.
 
     Attributes:
-        index: of its node in the graph that is quantised.
+        index: of its node in the graph that is quantized.
         name: of that node.
         engine: that it runs on now.
         tried: the engine that the settings do not give it.
@@ -60,7 +60,7 @@ class EngineChoices:
 
 
 EngineChooser = Callable[[Graph, Settings], EngineChoices]
-"""Returns the engines of a graph with ranges, chosen by the target's estimate. Raises as the target's `quantise`."""
+"""Returns the engines of a graph with ranges, chosen by the target's estimate. Raises as the target's `quantize`."""
 
 
 def network_cycles(estimate: Estimate) -> Figure:

@@ -129,7 +129,7 @@ class LayerEstimate:
         macs: multiply-accumulates.
         cycles: with its share of transfers and set-up.
         engine_cycles: of the accelerator alone; None where it does not run there.
-        utilisation: of the accelerator's array while it runs; None as before.
+        utilization: of the accelerator's array while it runs; None as before.
         bound: what most of its cycles go to.
         weights: weights and parameters in the accelerator's layout.
         working_set: inputs, outputs, weights and parameters together.
@@ -143,7 +143,7 @@ class LayerEstimate:
     macs: Figure
     cycles: Figure
     engine_cycles: Figure | None
-    utilisation: Figure | None
+    utilization: Figure | None
     bound: str
     weights: Figure
     working_set: Figure
@@ -186,7 +186,7 @@ class Estimator(Protocol):
     """What a target estimates."""
 
     def __call__(self, graph: Graph, layers: Sequence[LayerEstimate] | None = None) -> Estimate:
-        """Return what a quantised graph, lowered or not, costs.
+        """Return what a quantized graph, lowered or not, costs.
 
         Args:
             graph: of the target.

@@ -9,7 +9,7 @@ from tflq.converters.settings import LayerRule, Settings, Value
 from tflq.errors import OptionError, UnsupportedError
 from tflq.graph import ABSENT, Affine, Graph, Tensor
 
-Quantise = Callable[[Graph, Settings], Graph]
+Quantize = Callable[[Graph, Settings], Graph]
 GLOBAL_CALIBRATION = "global_calibration"
 """Key of targets whose tool fits weights across layers: the objective by which recovery does so."""
 
@@ -40,7 +40,7 @@ class LayerWidths:
     """A layer that has a choice.
 
     Attributes:
-        index: of its node in the graph that is quantised.
+        index: of its node in the graph that is quantized.
         name: of that node.
         operator: of that node.
         widths: at least two, the widest first.
@@ -121,40 +121,40 @@ def packed_bytes(elements: int, bits: int) -> int:
 
 def tensor_bytes(tensor: Tensor) -> int:
     """Return the bytes of a tensor's quantized values, those below a byte packed."""
-    bits = tensor.quantisation.bits if isinstance(tensor.quantisation, Affine) else 8 * tensor.dtype.storage.itemsize
+    bits = tensor.quantization.bits if isinstance(tensor.quantization, Affine) else 8 * tensor.dtype.storage.itemsize
     return packed_bytes(tensor.size, bits)
 
 
 def probed_plan(
-    quantise: Quantise,
+    quantize: Quantize,
     graph: Graph,
     settings: Settings,
     offered: Sequence[tuple[int, Mapping[str, Value]]],
     counted: str,
 ) -> PrecisionPlan:
-    """Find the choices by trying them: quantise once for each node and width.
+    """Find the choices by trying them: quantize once for each node and width.
 
     With t(b) the bytes of the whole graph where one node has b bits, b0 its narrowest and b1 its widest width:
     size(b) = b0 * (t(b1) - t(b0)) // (b1 - b0) + t(b) - t(b0), what depends on the width, whatever tensor that is.
     Nodes that no width changes have no choice; widths that the target refuses are not offered.
 
     Args:
-        quantise: the target's; constants and activations of its graphs are Affine.
+        quantize: the target's; constants and activations of its graphs are Affine.
         graph: with ranges.
         settings: the user's; single layers are changed in what they give.
         offered: (bits, settings that choose it), the widest first.
         counted: what sizes count, in words.
 
     Raises:
-        UnsupportedError, OptionError: the graph cannot be quantised with the user's settings.
+        UnsupportedError, OptionError: the graph cannot be quantized with the user's settings.
     """
     keys = {key for _, values in offered for key in values}
-    whole = graph_bytes(quantise(graph, settings))
+    whole = graph_bytes(quantize(graph, settings))
     layers, fixed = [], whole
     for index, node in enumerate(graph.nodes):
         if settings.names(graph, index, keys):
             continue
-        totals = {bits: _total(quantise, graph, settings, index, values) for bits, values in offered}
+        totals = {bits: _total(quantize, graph, settings, index, values) for bits, values in offered}
         found = {bits: total for bits, total in totals.items() if total is not None}
         if len(set(found.values())) < 2:
             continue
@@ -172,9 +172,9 @@ def graph_bytes(graph: Graph) -> int:
     return sum(tensor_bytes(graph.tensors[t]) for t in sorted(used))
 
 
-def _total(quantise: Quantise, graph: Graph, settings: Settings, index: int, values: Mapping[str, Value]) -> int | None:
+def _total(quantize: Quantize, graph: Graph, settings: Settings, index: int, values: Mapping[str, Value]) -> int | None:
     changed = Settings(settings.values, (*settings.rules, LayerRule(str(index), values)))
     try:
-        return graph_bytes(quantise(graph, changed))
+        return graph_bytes(quantize(graph, changed))
     except (UnsupportedError, OptionError):
         return None

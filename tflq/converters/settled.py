@@ -1,11 +1,11 @@
 """What every target sees: true shapes, no operators whose results are known before the run; and the float model.
 
-Keras writes SHAPE, STRIDED_SLICE and PACK in front of RESHAPE and TRANSPOSE_CONV, in quantised networks too. With the
+Keras writes SHAPE, STRIDED_SLICE and PACK in front of RESHAPE and TRANSPOSE_CONV, in quantized networks too. With the
 shapes of the inputs they are constants, so no target needs a mapping for them. Tensors keep their numbers, nodes their
-names. Weights behind a QUANTIZE (quantisation-aware training), or of float16 behind a DEQUANTIZE, are constants, too;
+names. Weights behind a QUANTIZE (quantization-aware training), or of float16 behind a DEQUANTIZE, are constants, too;
 what else could be folded is a target's own matter.
 
-`dequantized` gives a quantised model as a float model: its float view, with ranges, ready to be written.
+`dequantized` gives a quantized model as a float model: its float view, with ranges, ready to be written.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from tflq.interpreter.execution.settle import settle
 def settled_graph(graph: Graph) -> Graph:
     """Return the graph for the shapes of its inputs; the graph itself where that changes nothing.
 
-    A graph that contradicts itself stays as it is: who quantises it says what is wrong. So does one whose nodes all
-    name their arithmetic: a reader or a quantiser has settled it.
+    A graph that contradicts itself stays as it is: who quantizes it says what is wrong. So does one whose nodes all
+    name their arithmetic: a reader or a quantizer has settled it.
     """
     if graph.nodes and all(node.arithmetic is not None for node in graph.nodes):
         return graph
@@ -47,15 +47,15 @@ def settled_graph(graph: Graph) -> Graph:
 
 
 def _converted_constants(graph: Graph) -> set[int]:
-    """Return what QUANTIZE makes, and DEQUANTIZE behind it: a pair on weights is a fake quantisation."""
-    quantised = {t for node in graph.nodes if node.operator == "quantize" for t in node.outputs}
-    pairs = (n.outputs[0] for n in graph.nodes if n.operator == "dequantize" and n.inputs[0] in quantised)
-    return quantised.union(pairs)
+    """Return what QUANTIZE makes, and DEQUANTIZE behind it: a pair on weights is a fake quantization."""
+    quantized = {t for node in graph.nodes if node.operator == "quantize" for t in node.outputs}
+    pairs = (n.outputs[0] for n in graph.nodes if n.operator == "dequantize" and n.inputs[0] in quantized)
+    return quantized.union(pairs)
 
 
 def _is_plain_integer(tensor: Tensor) -> bool:
     """Whether a tensor holds shapes, indices or truth values."""
-    return tensor.quantisation is None and (tensor.dtype.is_integer or tensor.dtype is DType.BOOL)
+    return tensor.quantization is None and (tensor.dtype.is_integer or tensor.dtype is DType.BOOL)
 
 
 def settled_model(model: Model) -> Model:
@@ -67,8 +67,8 @@ def settled_model(model: Model) -> Model:
 def dequantized(model: Model) -> Model:
     """Return the model with the float view of each graph (tflq.graph.float_view), for TFLite to run.
 
-    Each activation keeps the range that its quantisation reached, as minimum and maximum: the float file can be
-    quantised again without calibration. Inputs and outputs stay in their order; signatures follow them.
+    Each activation keeps the range that its quantization reached, as minimum and maximum: the float file can be
+    quantized again without calibration. Inputs and outputs stay in their order; signatures follow them.
 
     Raises:
         GraphError: a constant whose scales do not fit its shape.

@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 ENTRY_POINT_GROUP = "tflq.targets"
 
 Specification = Mapping[str, object]
-Artefacts = Mapping[str, bytes]
+Artifacts = Mapping[str, bytes]
 """File name -> content."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """A device that a graph can be quantised for: data, and functions over graphs.
+    """A device that a graph can be quantized for: data, and functions over graphs.
 
     The way is: settings = parse_settings(target.settings, ...); problems_of(target, graph, settings) for what stands in
-    the way; graph = target.quantise(graph, settings); tflq.interpreter.lower(graph) for the integers, and
+    the way; graph = target.quantize(graph, settings); tflq.interpreter.lower(graph) for the integers, and
     target.emit(graph, source) for the files.
 
     Attributes:
@@ -44,19 +44,19 @@ class Target:
         specification: bits, symmetry, granularity, multiplier format and limits, as data.
         settings: the keys that it knows.
         check: returns one line for each operator that cannot be mapped: which, why, and the way out.
-        quantise: returns the target's graph: its types, its requantised constants, its inserted nodes. Raises
+        quantize: returns the target's graph: its types, its requantized constants, its inserted nodes. Raises
             UnsupportedError for what `check` lists, all at once, or a value that the target cannot hold; OptionError
             for a setting that does not fit the graph.
-        encode: returns the quantized values of real numbers in a tensor of a quantised graph, rounded as the target's
+        encode: returns the quantized values of real numbers in a tensor of a quantized graph, rounded as the target's
             tool does.
-        emit: returns the files of a quantised graph, lowered or not; nothing is written.
+        emit: returns the files of a quantized graph, lowered or not; nothing is written.
         precision_plan: returns the widths that single layers can have; a layer whose width a rule of the settings names
-            has none. None where there is nothing to choose. Raises as `quantise`.
+            has none. None where there is nothing to choose. Raises as `quantize`.
         promotions: what a backward search gives the last layers of a network, the cheapest first.
         departures: returns name of a layer -> why the device's result differs from the right one; of a lowered graph.
         file_departures: returns name of an operator -> why the vendor's tool does not read a file; of the file's graph,
             in which what is known before the run is not folded yet.
-        estimate: returns what a quantised graph costs, or why nothing is offered.
+        estimate: returns what a quantized graph costs, or why nothing is offered.
         tool_settings: returns the settings as the vendor's tool reads them, for emitted files of these names; None
             where it has no such file. Raises FormatError for settings that the tool does not have.
         read_settings: returns the settings in a file of the vendor's tool, of its text and path; None if the file is of
@@ -71,9 +71,9 @@ class Target:
     specification: Specification
     settings: Sequence[Setting]
     check: Callable[[Graph, Settings], tuple[str, ...]]
-    quantise: Callable[[Graph, Settings], Graph]
+    quantize: Callable[[Graph, Settings], Graph]
     encode: Callable[[Array, Tensor], Array]
-    emit: Callable[[Graph, Model], Artefacts]
+    emit: Callable[[Graph, Model], Artifacts]
     precision_plan: Callable[[Graph, Settings], PrecisionPlan] | None = None
     promotions: Sequence[Promotion] = ()
     departures: Callable[[Graph], Mapping[str, str]] = lambda _graph: {}
@@ -92,12 +92,12 @@ _TABLE = {
     "openvino": "tflq.converters.openvino:OPENVINO",
     "onnx": "tflq.converters.onnx:ONNX",
     "tpu-mlir": "tflq.converters.tpu_mlir:TPU_MLIR",
-    "tflite": "tflq.converters.tflite_quantiser:TFLITE",
+    "tflite": "tflq.converters.tflite_quantizer:TFLITE",
 }
 
 
 _OWNERS = {"aipu": "aipu", "aipu_float": "aipu"}
-"""Arithmetic of the layers in a file of Compass, quantised and float -> that of the target that takes them."""
+"""Arithmetic of the layers in a file of Compass, quantized and float -> that of the target that takes them."""
 
 
 def target_names() -> tuple[str, ...]:
@@ -161,7 +161,7 @@ def _unsound_scales(graph: Graph) -> tuple[str, ...]:
                 require_sound_tensor(graph.tensors[t])
             except GraphError as error:
                 found.setdefault(t, f"{graph.where(index)}: {error}")
-    worst = [t for t in found if not np.isfinite(cast(Affine, graph.tensors[t].quantisation).scale).all()]
+    worst = [t for t in found if not np.isfinite(cast(Affine, graph.tensors[t].quantization).scale).all()]
     return tuple(found[t] for t in worst or found)
 
 

@@ -15,7 +15,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tflq.converters.calibration.ranges import computed_tensors, range_of, ranges_from_quantisation, stated_range
+from tflq.converters.calibration.ranges import computed_tensors, range_of, ranges_from_quantization, stated_range
 from tflq.converters.settings import Setting, Settings, Value
 from tflq.errors import FormatError
 from tflq.files import read_bytes
@@ -91,10 +91,10 @@ def template_bytes(target: str, known: Sequence[Setting], settings: Settings, gr
         target: name.
         known: the target's keys.
         settings: complete.
-        graph: the model's, with the ranges that the target quantised it by.
+        graph: the model's, with the ranges that the target quantized it by.
         figures: to show.
     """
-    ranged = ranges_from_quantisation(graph)
+    ranged = ranges_from_quantization(graph)
     changeable = [s.key for s in known if s.per_layer]
     layers: list[Json] = []
     for index, (node, values) in enumerate(zip(graph.nodes, settings.of_layers(graph), strict=True)):
@@ -180,7 +180,7 @@ def _apply(
             raise FormatError(f"{where}: has no tensor '{name}'; it has {', '.join(map(repr, names))}")
         t, given = names[name], range_of(*limits)
         stated = stated_range(graph.tensors[t])
-        # What was not edited leaves the tensor as it is: its quantisation says more than its range.
+        # What was not edited leaves the tensor as it is: its quantization says more than its range.
         if stated is None or (stated.minimum, stated.maximum) != (given.minimum, given.maximum):
             graph.tensors[t] = replace(graph.tensors[t], range=given)
 

@@ -1,4 +1,4 @@
-"""The neutral graph: tensors, nodes, quantisation. Imports no other package of tflq."""
+"""The neutral graph: tensors, nodes, quantization. Imports no other package of tflq."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from tflq.graph.attributes import Attribute, Attributes
 from tflq.graph.builder import GraphBuilder
 from tflq.graph.cut import cut, find_tensor, pruned
 from tflq.graph.dtypes import DType
-from tflq.graph.float_view import dequantise, float_view
+from tflq.graph.float_view import dequantize, float_view
 from tflq.graph.graph import ABSENT, Graph, Node, Operands, Tensor, validate
 from tflq.graph.model import Model, Signature, with_graphs
-from tflq.graph.quantisation import Affine, Blockwise, FakeQuantize, Logarithmic, Quantisation, Range
+from tflq.graph.quantization import Affine, Blockwise, FakeQuantize, Logarithmic, Quantization, Range
 
 __all__ = [
     "ABSENT",
@@ -27,15 +27,25 @@ __all__ = [
     "Model",
     "Node",
     "Operands",
-    "Quantisation",
+    "Quantization",
     "Range",
     "Signature",
     "Tensor",
     "cut",
-    "dequantise",
+    "dequantize",
     "find_tensor",
     "float_view",
     "pruned",
     "validate",
     "with_graphs",
 ]
+
+_OLD_NAMES = {"Quantisation": Quantization, "dequantise": dequantize}
+"""Old spellings, until release 0.3."""
+
+
+def __getattr__(name: str) -> object:
+    try:
+        return _OLD_NAMES[name]
+    except KeyError:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None

@@ -10,7 +10,7 @@ from tflq.arrays import Array
 from tflq.graph.attributes import Attribute, Attributes
 from tflq.graph.dtypes import DType
 from tflq.graph.graph import Graph, Node, Tensor, validate
-from tflq.graph.quantisation import Quantisation
+from tflq.graph.quantization import Quantization
 
 
 class GraphBuilder:
@@ -26,28 +26,28 @@ class GraphBuilder:
     def __init__(self, name: str = "") -> None:
         self._graph = Graph([], [], (), (), name)
 
-    def input(self, name: str, shape: Sequence[int], dtype: DType, quantisation: Quantisation | None = None) -> int:
+    def input(self, name: str, shape: Sequence[int], dtype: DType, quantization: Quantization | None = None) -> int:
         """Add a graph input and return its tensor index."""
-        index = self._graph.add_tensor(Tensor(name, tuple(shape), dtype, quantisation))
+        index = self._graph.add_tensor(Tensor(name, tuple(shape), dtype, quantization))
         self._graph.inputs += (index,)
         return index
 
     def constant(
-        self, name: str, data: Array, quantisation: Quantisation | None = None, dtype: DType | None = None
+        self, name: str, data: Array, quantization: Quantization | None = None, dtype: DType | None = None
     ) -> int:
         """Add a constant and return its tensor index; `dtype` names the types that share a storage type."""
         kind = dtype or DType.of(data.dtype)
         value = np.ascontiguousarray(data, kind.storage).reshape(np.shape(data))
         value.setflags(write=False)
-        return self._graph.add_tensor(Tensor(name, value.shape, kind, quantisation, data=value))
+        return self._graph.add_tensor(Tensor(name, value.shape, kind, quantization, data=value))
 
-    def variable(self, name: str, shape: Sequence[int], dtype: DType, quantisation: Quantisation | None = None) -> int:
+    def variable(self, name: str, shape: Sequence[int], dtype: DType, quantization: Quantization | None = None) -> int:
         """Add a tensor that keeps its value between invocations and starts with zeros; return its index."""
-        return self._graph.add_tensor(Tensor(name, tuple(shape), dtype, quantisation, is_variable=True))
+        return self._graph.add_tensor(Tensor(name, tuple(shape), dtype, quantization, is_variable=True))
 
-    def tensor(self, name: str, shape: Sequence[int], dtype: DType, quantisation: Quantisation | None = None) -> int:
+    def tensor(self, name: str, shape: Sequence[int], dtype: DType, quantization: Quantization | None = None) -> int:
         """Add a tensor that some node will write, and return its index."""
-        return self._graph.add_tensor(Tensor(name, tuple(shape), dtype, quantisation))
+        return self._graph.add_tensor(Tensor(name, tuple(shape), dtype, quantization))
 
     def node(
         self,
@@ -78,12 +78,12 @@ class GraphBuilder:
         inputs: Iterable[int],
         shape: Sequence[int],
         dtype: DType,
-        quantisation: Quantisation | None = None,
+        quantization: Quantization | None = None,
         version: int = 1,
         **attributes: Attribute,
     ) -> int:
         """Add a node with one new output and return the output's tensor index."""
-        output = self.tensor(f"{operator}_{len(self._graph.nodes)}", shape, dtype, quantisation)
+        output = self.tensor(f"{operator}_{len(self._graph.nodes)}", shape, dtype, quantization)
         self.node(operator, inputs, (output,), version, None, **attributes)
         return output
 

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from tflq.errors import GraphError, OptionError, UnsupportedError
 from tflq.graph.dtypes import DType
 from tflq.graph.graph import ABSENT, Graph, Node, validate
-from tflq.graph.quantisation import Blockwise
+from tflq.graph.quantization import Blockwise
 
 _NAMED = 5
 """Tensors that a message names."""
@@ -40,7 +40,7 @@ def find_tensor(graph: Graph, text: str) -> int:
 def cut(graph: Graph, sources: Sequence[int], targets: Sequence[int]) -> Graph:
     """Return the operators that lead from some tensors to others, as a graph with these inputs and outputs.
 
-    Tensors are numbered anew; their names, shapes, types and quantisations stay.
+    Tensors are numbered anew; their names, shapes, types and quantizations stay.
 
     Args:
         graph: the whole.
@@ -139,11 +139,11 @@ def pruned(graph: Graph) -> Graph:
     tensors = []
     for t in sorted(used):
         tensor = graph.tensors[t]
-        if isinstance(tensor.quantisation, Blockwise):
-            blocks = tensor.quantisation
+        if isinstance(tensor.quantization, Blockwise):
+            blocks = tensor.quantization
             zero_points = number.get(blocks.zero_points, ABSENT)
             moved = replace(blocks, scales=number[blocks.scales], zero_points=zero_points)
-            tensor = replace(tensor, quantisation=moved)
+            tensor = replace(tensor, quantization=moved)
         tensors.append(tensor)
     nodes = [
         replace(
@@ -159,10 +159,10 @@ def pruned(graph: Graph) -> Graph:
 
 
 def _with_block_scales(graph: Graph, used: set[int]) -> set[int]:
-    """Add the tensors that hold the scales of weights quantised in blocks."""
+    """Add the tensors that hold the scales of weights quantized in blocks."""
     found = set(used)
     for t in used:
-        blocks = graph.tensors[t].quantisation
+        blocks = graph.tensors[t].quantization
         if isinstance(blocks, Blockwise):
             found.update(s for s in (blocks.scales, blocks.zero_points) if s > 0 or s == blocks.scales)
     return found

@@ -10,7 +10,7 @@ from tflq.arrays import Array, Doubles
 from tflq.errors import GraphError
 from tflq.graph.dtypes import DType
 from tflq.graph.graph import ABSENT, Graph, Node, Tensor
-from tflq.graph.quantisation import Affine, Blockwise
+from tflq.graph.quantization import Affine, Blockwise
 
 _CONVERSIONS = ("quantize", "dequantize", "fake_quant")
 # Input, weights and bias of the operators that add a bias to their accumulators.
@@ -29,11 +29,11 @@ _BIAS_TYPES = (DType.INT32, DType.INT64)
 
 
 def float_view(graph: Graph) -> Graph:
-    """Return the graph with float32 in place of every quantised tensor, affine or in blocks.
+    """Return the graph with float32 in place of every quantized tensor, affine or in blocks.
 
-    Constants are dequantised: real = scale * (q - zero_point), computed in float64 and rounded to float32 once. A bias
+    Constants are dequantized: real = scale * (q - zero_point), computed in float64 and rounded to float32 once. A bias
     without a scale has S_input * S_weights. QUANTIZE, DEQUANTIZE and FAKE_QUANT have nothing left to do and go: who
-    reads their output reads their input. Tensors keep their indices, and their ranges; tensors without a quantisation
+    reads their output reads their input. Tensors keep their indices, and their ranges; tensors without a quantization
     (shapes, indices, floats) stay as they are.
 
     Raises:
@@ -62,7 +62,7 @@ def _with_scaled_biases(graph: Graph) -> Graph:
         if affine is None:
             continue
         t = node.inputs[position]
-        tensor = replace(graph.tensors[t], quantisation=affine)
+        tensor = replace(graph.tensors[t], quantization=affine)
         if t not in done:
             scaled.tensors[t] = tensor
             done.add(t)
@@ -79,9 +79,9 @@ def _missing_scale(graph: Graph, node: Node) -> tuple[int, Affine | None]:
     if positions is None or len(node.inputs) <= positions[2] or node.inputs[positions[2]] == ABSENT:
         return 0, None
     source, weights, bias = (graph.tensors[node.inputs[p]] for p in positions)
-    if bias.data is None or bias.quantisation is not None or bias.dtype not in _BIAS_TYPES:
+    if bias.data is None or bias.quantization is not None or bias.dtype not in _BIAS_TYPES:
         return positions[2], None
-    x, w = source.quantisation, weights.quantisation
+    x, w = source.quantization, weights.quantization
     if not isinstance(x, Affine) or not isinstance(w, Affine):
         return positions[2], None
     scale = x.scale.astype(np.float64) * w.scale.astype(np.float64)
@@ -89,27 +89,27 @@ def _missing_scale(graph: Graph, node: Node) -> tuple[int, Affine | None]:
 
 
 def _float_tensor(graph: Graph, tensor: Tensor) -> Tensor:
-    quantisation = tensor.quantisation
-    if not isinstance(quantisation, (Affine, Blockwise)) or not tensor.dtype.is_integer:
+    quantization = tensor.quantization
+    if not isinstance(quantization, (Affine, Blockwise)) or not tensor.dtype.is_integer:
         return tensor
     if tensor.data is None:
-        return replace(tensor, dtype=DType.FLOAT32, quantisation=None)
+        return replace(tensor, dtype=DType.FLOAT32, quantization=None)
     try:
-        if isinstance(quantisation, Affine):
-            data = dequantise(tensor.data, quantisation).astype(np.float32)
+        if isinstance(quantization, Affine):
+            data = dequantize(tensor.data, quantization).astype(np.float32)
         else:
-            data = dequantise_blocks(graph, tensor.data, quantisation).astype(np.float32)
+            data = dequantize_blocks(graph, tensor.data, quantization).astype(np.float32)
     except GraphError as error:
         raise GraphError(f"tensor '{tensor.name}': {error}") from None
     data.setflags(write=False)
-    return replace(tensor, dtype=DType.FLOAT32, quantisation=None, data=data)
+    return replace(tensor, dtype=DType.FLOAT32, quantization=None, data=data)
 
 
 def _is_identity(tensors: list[Tensor], source: int, target: int) -> bool:
     return tensors[source].dtype is DType.FLOAT32 and tensors[target].dtype is DType.FLOAT32
 
 
-def dequantise(codes: Array, quantisation: Affine) -> Array:
+def dequantize(codes: Array, quantization: Affine) -> Array:
     """Return scale * (q - zero_point): float64[shape] of integer quantized values [shape].
 
     Per tensor or along the axis.
@@ -117,14 +117,14 @@ def dequantise(codes: Array, quantisation: Affine) -> Array:
     Raises:
         GraphError: the number of scales is not the size of the axis.
     """
-    axis, count = quantisation.axis, quantisation.scale.size
-    if quantisation.is_per_axis and (axis is None or axis >= codes.ndim or codes.shape[axis] != count):
+    axis, count = quantization.axis, quantization.scale.size
+    if quantization.is_per_axis and (axis is None or axis >= codes.ndim or codes.shape[axis] != count):
         raise GraphError(f"{count} scales along axis {axis} do not fit a tensor of shape {codes.shape}")
-    scale, zero_point = quantisation.along(codes.ndim)
+    scale, zero_point = quantization.along(codes.ndim)
     return np.asarray((codes.astype(np.int64) - zero_point) * scale.astype(np.float64))
 
 
-def dequantise_blocks(graph: Graph, codes: Array, blocks: Blockwise) -> Array:
+def dequantize_blocks(graph: Graph, codes: Array, blocks: Blockwise) -> Array:
     """Return scale[block] * (q - zero_point[block]): float64[..., K] of integer quantized values [..., K].
 
     Scales are the values of another tensor of the graph, [..., K / block_size]; so are zero points, which are 0 where

@@ -10,7 +10,7 @@ from tflq.errors import GraphError, RuntimeOperandError
 from tflq.graph.attributes import Attributes
 from tflq.graph.dtypes import DType
 from tflq.graph.printing import format_graph
-from tflq.graph.quantisation import Affine, Blockwise, Quantisation, Range
+from tflq.graph.quantization import Affine, Blockwise, Quantization, Range
 
 ABSENT = -1
 """Index of an optional operand that is not given."""
@@ -24,8 +24,8 @@ class Tensor:
         name: as in the file; names need not be unique.
         shape: the model's own shape, its batch axis included.
         dtype: element type.
-        quantisation: how the integers stand for real numbers; None for plain values.
-        range: the real range that the file or a calibration states, kept beside the quantisation.
+        quantization: how the integers stand for real numbers; None for plain values.
+        range: the real range that the file or a calibration states, kept beside the quantization.
         data: the value of a constant, read-only, in `dtype.storage`; None for what is computed.
         shape_signature: shape with -1 where the model leaves a size open; None where it leaves none.
         is_variable: whether it keeps its value from one invocation to the next.
@@ -36,13 +36,18 @@ class Tensor:
     name: str
     shape: tuple[int, ...]
     dtype: DType
-    quantisation: Quantisation | None = None
+    quantization: Quantization | None = None
     range: Range | None = None
     data: Array | None = None
     shape_signature: tuple[int, ...] | None = None
     is_variable: bool = False
     has_rank: bool = False
     extra: object | None = None
+
+    @property
+    def quantisation(self) -> Quantization | None:
+        """Old spelling of `quantization`, until release 0.3."""
+        return self.quantization
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tensor) and same(tuple(vars(self).values()), tuple(vars(other).values()))
@@ -62,14 +67,14 @@ class Tensor:
 
     @property
     def affine(self) -> Affine:
-        """The affine quantisation.
+        """The affine quantization.
 
         Raises:
             GraphError: the tensor has none.
         """
-        if not isinstance(self.quantisation, Affine):
+        if not isinstance(self.quantization, Affine):
             raise GraphError(f"tensor '{self.name}' ({self.dtype.value}) has no scale and zero point")
-        return self.quantisation
+        return self.quantization
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +93,7 @@ class Node:
         arithmetic: whose kernels run it; None in a graph that is not lowered.
         params: what `lower` decided: a frozen dataclass of that arithmetic and operator.
         extra: what only the file format knows (mutating inputs), kept for writing.
-        intermediates: tensors whose quantisation the kernel uses within itself (LSTM); None where the file has no list.
+        intermediates: tensors whose quantization the kernel uses within itself (LSTM); None where the file has no list.
     """
 
     operator: str
@@ -150,10 +155,10 @@ class Graph:
         )
 
     def _block_scales(self, index: int) -> Tensor | None:
-        quantisation = self.tensors[index].quantisation
-        if not isinstance(quantisation, Blockwise) or not 0 <= quantisation.scales < len(self.tensors):
+        quantization = self.tensors[index].quantization
+        if not isinstance(quantization, Blockwise) or not 0 <= quantization.scales < len(self.tensors):
             return None
-        return self.tensors[quantisation.scales]
+        return self.tensors[quantization.scales]
 
     def where(self, index: int) -> str:
         """Name node `index` for a message: its number, operator and name."""
@@ -187,8 +192,8 @@ class Operands:
         inputs: None for an optional operand that is not given.
         outputs: the tensors that the node writes.
         where: "operator 3 (conv_2d 'CONV_2D_0_3')".
-        intermediates: tensors whose quantisation the kernel uses within itself.
-        block_scales: for each input, the tensor of its scales where it is quantised in blocks, else None.
+        intermediates: tensors whose quantization the kernel uses within itself.
+        block_scales: for each input, the tensor of its scales where it is quantized in blocks, else None.
     """
 
     inputs: tuple[Tensor | None, ...]
@@ -242,7 +247,7 @@ _MOST_BYTES = (1 << 63) - 1
 
 
 def validate(graph: Graph, where: str = "graph") -> None:
-    """Check indices, single assignment, order of execution, shapes, and that quantisations fit them.
+    """Check indices, single assignment, order of execution, shapes, and that quantizations fit them.
 
     Raises:
         GraphError: names the first node or tensor that does not fit.
@@ -267,10 +272,10 @@ def _check_tensor(tensor: Tensor, count: int, where: str) -> None:
         raise GraphError(f"{where}: found shape {tensor.shape}; a tensor has less than 2^63 bytes")
     if tensor.data is not None and tensor.data.shape != tensor.shape:
         raise GraphError(f"{where}: found shape {tensor.shape}, but its data has {tensor.data.shape}")
-    if isinstance(tensor.quantisation, Affine):
-        _check_affine(tensor.quantisation, tensor.shape, where)
-    if isinstance(tensor.quantisation, Blockwise):
-        _check_blocks(tensor.quantisation, count, where)
+    if isinstance(tensor.quantization, Affine):
+        _check_affine(tensor.quantization, tensor.shape, where)
+    if isinstance(tensor.quantization, Blockwise):
+        _check_blocks(tensor.quantization, count, where)
 
 
 def _check_affine(affine: Affine, shape: tuple[int, ...], where: str) -> None:

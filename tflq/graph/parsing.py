@@ -16,7 +16,7 @@ from tflq.graph.attributes import Attribute, Attributes
 from tflq.graph.dtypes import DType
 from tflq.graph.graph import ABSENT, Graph, Node, Tensor, validate
 from tflq.graph.printing import FAKE_BOUNDS
-from tflq.graph.quantisation import Affine, Blockwise, FakeQuantize, Logarithmic, Quantisation, Range
+from tflq.graph.quantization import Affine, Blockwise, FakeQuantize, Logarithmic, Quantization, Range
 from tflq.graph.tokens import TokenReader
 
 _COUNT = re.compile(r"\d+")
@@ -210,7 +210,7 @@ class _Parser(TokenReader):
         return tuple(shape), tuple(signature) if -1 in signature else None
 
     def _described(self, tensor: Tensor) -> Tensor:
-        kinds: dict[str, Callable[[], Quantisation]] = {
+        kinds: dict[str, Callable[[], Quantization]] = {
             "q": self._affine,
             "blocks": self._blocks,
             "log": self._logarithmic,
@@ -219,7 +219,7 @@ class _Parser(TokenReader):
         while self._kind() == "word":
             word = self._next()
             if word in kinds:
-                tensor = replace(tensor, quantisation=kinds[word]())
+                tensor = replace(tensor, quantization=kinds[word]())
             elif word == "range":
                 low, high = self._in_brackets(lambda: np.atleast_1d(self._array(np.float32)))
                 tensor = replace(tensor, range=Range(_reals(low), _reals(high)))

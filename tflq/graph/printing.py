@@ -25,7 +25,7 @@ import numpy as np
 from tflq.arrays import Array
 from tflq.graph.attributes import Attribute
 from tflq.graph.dtypes import DType
-from tflq.graph.quantisation import Affine, Blockwise, FakeQuantize, Logarithmic, Quantisation, Range
+from tflq.graph.quantization import Affine, Blockwise, FakeQuantize, Logarithmic, Quantization, Range
 
 if TYPE_CHECKING:
     from tflq.graph.graph import Graph, Node, Tensor
@@ -136,8 +136,8 @@ class TensorPrinter:
         signature = tensor.shape_signature or tensor.shape
         sizes = (f"?{n}" if stated < 0 else str(n) for n, stated in zip(tensor.shape, signature, strict=True))
         text = f"{self.name(t)}: {tensor.dtype.value}[{','.join(sizes)}]"
-        if tensor.quantisation is not None:
-            text += f" {self._quantization(tensor.quantisation)}"
+        if tensor.quantization is not None:
+            text += f" {self._quantization(tensor.quantization)}"
         if tensor.range is not None:
             text += f" {_range(tensor.range)}"
         if tensor.is_variable:
@@ -150,7 +150,7 @@ class TensorPrinter:
             return f"... #{crc32(stored):08x}"
         return array_text(data, dtype.storage)
 
-    def _quantization(self, quantization: Quantisation) -> str:
+    def _quantization(self, quantization: Quantization) -> str:
         if isinstance(quantization, Affine):
             return _affine(quantization)
         if isinstance(quantization, Blockwise):
@@ -164,7 +164,7 @@ class TensorPrinter:
 
 
 def _scale_tensors(tensor: Tensor) -> tuple[int, ...]:
-    quantization = tensor.quantisation
+    quantization = tensor.quantization
     return (quantization.scales, quantization.zero_points) if isinstance(quantization, Blockwise) else ()
 
 

@@ -1,7 +1,7 @@
 """The order of images in memory: samples first or last; what steps cost decides.
 
 The shape of an image's array is always [S, N, H, W, C]. Samples last means that it lies in memory as [N, C, H, W, S]:
-neighbours are the same pixel of different samples. Then a channel is one long run, which constants of a channel meet
+neighbors are the same pixel of different samples. Then a channel is one long run, which constants of a channel meet
 without being repeated, and the rows that a depthwise convolution reads are one matrix, without a copy. It pays from
 SAMPLES_LAST_FROM samples on.
 

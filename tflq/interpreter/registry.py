@@ -8,7 +8,7 @@ A kernel is two pure functions:
 
 `run` receives the node's inputs in order, None for an absent one. Every array has one leading axis that the model
 does not know: S samples, or 1 where the value is shared by all samples (constants always are). It returns one array
-for each output, with that axis. Integers of quantised tensors come and go in their storage type (int8, uint8, ...).
+for each output, with that axis. Integers of quantized tensors come and go in their storage type (int8, uint8, ...).
 
 Tensors that are variables (the state of SVDF and LSTM) are inputs like others; `run` returns their new values behind
 the outputs, in the order of the inputs. A kernel that needs the value of an operand to decide its params asks for
@@ -31,7 +31,7 @@ from importlib import import_module
 
 from tflq.errors import TflqError, UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.graph.quantisation import Affine, Blockwise
+from tflq.graph.quantization import Affine, Blockwise
 from tflq.plugins import find_entry_points
 
 ENTRY_POINT_GROUP = "tflq.kernels"
@@ -217,9 +217,9 @@ def arithmetic_of(node: Node, operands: Operands, default: str) -> str:
 
 def _is_floating(operands: Operands) -> bool:
     tensors = [t for t in operands.inputs + operands.outputs if t is not None]
-    quantised = any(isinstance(t.quantisation, (Affine, Blockwise)) and t.dtype.is_integer for t in tensors)
+    quantized = any(isinstance(t.quantization, (Affine, Blockwise)) and t.dtype.is_integer for t in tensors)
     first = operands.optional(0)
-    return not quantised and all(t.dtype.is_floating for t in (*operands.outputs, first) if t is not None)
+    return not quantized and all(t.dtype.is_floating for t in (*operands.outputs, first) if t is not None)
 
 
 def _load_entry_points(*names: str) -> None:

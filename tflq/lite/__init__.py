@@ -35,7 +35,7 @@ class _Elsewhere:
     @also(AttributeError)
     def _refuse(self) -> None:
         raise UnsupportedError(
-            f"tflq.lite has no {self._name}: tflq runs and requantises models, and TensorFlow makes them; "
+            f"tflq.lite has no {self._name}: tflq runs and requantizes models, and TensorFlow makes them; "
             f"use tensorflow.lite.{self._name}"
         )
 

@@ -1,4 +1,4 @@
-"""Trials: one quantised, run and counted; batches of them, of which those kept are not run again.
+"""Trials: one quantized, run and counted; batches of them, of which those kept are not run again.
 
 Runs a model in two arithmetics: one layer in the target's integers, all others in floating point, or the reverse.
 """

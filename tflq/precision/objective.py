@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from tflq.analysis.executions import quantised
+from tflq.analysis.executions import quantized
 from tflq.converters.estimate import Estimate, Estimator, Figure, LayerEstimate, exact, lower_bound
 from tflq.converters.precision import Costs
 from tflq.converters.targets import find_mixed_precision
@@ -63,9 +63,9 @@ def objective_of(problem: Problem, name: str = "bytes") -> Objective:
 
 
 def _figures(problem: Problem, estimate: Estimator, name: str) -> Callable[[Bits], Figure]:
-    """Return bits -> figure; a layer's estimate depends on its own bits, so that each width is quantised once."""
-    graphs = {bits: _quantised(problem, problem.uniform(bits)) for bits in problem.widths}
-    widest = _quantised(problem, problem.widest)
+    """Return bits -> figure; a layer's estimate depends on its own bits, so that each width is quantized once."""
+    graphs = {bits: _quantized(problem, problem.uniform(bits)) for bits in problem.widths}
+    widest = _quantized(problem, problem.widest)
     base = estimate(widest)
     found = {bits: {layer.name: layer for layer in estimate(graph).layers} for bits, graph in graphs.items()}
     places = {layer.name: place for place, layer in enumerate(base.layers)}
@@ -84,8 +84,8 @@ def _figures(problem: Problem, estimate: Estimator, name: str) -> Callable[[Bits
     return figure
 
 
-def _quantised(problem: Problem, bits: Bits) -> Graph:
-    return quantised(problem.graph, find_mixed_precision(problem.target), problem.settings(Trial(bits)))
+def _quantized(problem: Problem, bits: Bits) -> Graph:
+    return quantized(problem.graph, find_mixed_precision(problem.target), problem.settings(Trial(bits)))
 
 
 def _require_cycles(name: str, layer: LayerEstimate | None) -> None:

@@ -55,7 +55,7 @@ class Recovering:
             settings: complete.
             widths: node -> bits, of the layers that have a choice.
         """
-        graph = target.quantise(self._prepared.plain.main, settings)
+        graph = target.quantize(self._prepared.plain.main, settings)
         journal = _Shared(self._known, dict(widths), _types(graph))
         return recover_network(self._prepared, target, settings, journal=journal).execution
 
@@ -93,4 +93,4 @@ class _Shared:
 
 
 def _types(graph: Graph) -> str:
-    return digest_of([(t.name, t.dtype, t.quantisation) for t in graph.tensors if not t.is_constant])
+    return digest_of([(t.name, t.dtype, t.quantization) for t in graph.tensors if not t.is_constant])

@@ -26,7 +26,7 @@ from tflq.precision.trial import Bits, Requirement, Result, Trial
 def rising(pairs: Sequence[tuple[float, float]]) -> list[float]:
     """Return the values of the function that never falls and has the least squared differences from the given ones.
 
-    Neighbours that fall are pooled into their mean until none falls (the pool-adjacent-violators algorithm: Ayer and
+    Neighbors that fall are pooled into their mean until none falls (the pool-adjacent-violators algorithm: Ayer and
     others, Annals of Mathematical Statistics 26, 1955).
 
     Args:

@@ -64,11 +64,11 @@ def sentence(compared: EmittedDifference | str | None) -> str:
 
 
 def closeness(measured: Similarities | str) -> str:
-    """Say in words how the columns cosine and requantised were measured."""
+    """Say in words how the columns cosine and requantized were measured."""
     if isinstance(measured, str):
         return f"layers were not compared with floating point: {measured}"
     return (
-        f"cosine: of each layer's float result and the target's, {measured.samples} samples; requantised: quantized "
+        f"cosine: of each layer's float result and the target's, {measured.samples} samples; requantized: quantized "
         f"values of the float result that differ from the target's, and the largest difference"
     )
 
@@ -166,10 +166,10 @@ def _layers(graph: Graph, close: tuple[Similarity, ...]) -> Section:
             marked.add(index)
         shapes = ", ".join(f"{graph.tensors[t].dtype.value}{list(graph.tensors[t].shape)}" for t in node.outputs)
         cosine = "" if found is None else f"{found.cosine:.6f}"
-        requantised = (
+        requantized = (
             "" if found is None or math.isnan(found.differing) else f"{found.differing:.2%}, {found.largest:.4g}"
         )
         engine, reason = (node.attributes.text(key, "") for key in ("engine", "engine_reason"))
-        rows.append((str(index), node.operator, node.name, engine, shapes, cosine, requantised, reason))
+        rows.append((str(index), node.operator, node.name, engine, shapes, cosine, requantized, reason))
     columns = ("#", "operator", "layer", "engine", "output", "cosine", "quantized values that differ, most", "reason")
     return Section("Layers", [Table(columns, rows, ("#", "cosine", columns[6]), frozenset(marked))])

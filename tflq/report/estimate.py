@@ -62,7 +62,7 @@ def layer_rows(found: Estimate) -> list[tuple[str, ...]]:
             layer.name,
             layer.operator,
             layer.engine,
-            *map(_cell, (layer.cycles, layer.engine_cycles, layer.utilisation)),
+            *map(_cell, (layer.cycles, layer.engine_cycles, layer.utilization)),
             layer.bound,
             *map(_cell, (layer.weights, layer.working_set)),
         )

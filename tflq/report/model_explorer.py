@@ -1,4 +1,4 @@
-"""Figures of a comparison as node data of Model Explorer, which colours the nodes of its drawing by them.
+"""Figures of a comparison as node data of Model Explorer, which colors the nodes of its drawing by them.
 
 Source: google-ai-edge/model-explorer, src/server/package/src/model_explorer/node_data_builder.py: an object of graphs,
 each {"name", "results": {name of a node's output tensor: {"value"}}, "gradient": [{"stop", "bgColor"}]}.

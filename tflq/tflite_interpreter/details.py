@@ -16,7 +16,7 @@ from tflq.schemas import tflite as schema
 
 
 class QuantizationParameters(TypedDict):
-    """Scales, zero points and axis or size of blocks; empty arrays and 0 where the tensor is not quantised."""
+    """Scales, zero points and axis or size of blocks; empty arrays and 0 where the tensor is not quantized."""
 
     scales: NDArray[np.generic]
     zero_points: NDArray[np.int32]
@@ -42,7 +42,7 @@ def tensor_details(
 ) -> TensorDetails:
     """Return the details of a tensor whose present shape is `shape`; equal zero points of channels may be one."""
     tensor = graph.tensors[index]
-    affine = tensor.quantisation if isinstance(tensor.quantisation, Affine) else None
+    affine = tensor.quantization if isinstance(tensor.quantization, Affine) else None
     single = affine is not None and affine.scale.size == 1
     return TensorDetails(
         name=tensor.name,
@@ -51,13 +51,13 @@ def tensor_details(
         shape_signature=np.array(tensor.shape_signature or shape, np.int32),
         dtype=np.bytes_ if tensor.dtype is DType.STRING else tensor.dtype.storage.type,
         quantization=(float(affine.scale[0]), int(affine.zero_point[0])) if affine and single else (0.0, 0),
-        quantization_parameters=_quantisation(graph, tensor, compresses_zero_points),
+        quantization_parameters=_quantization(graph, tensor, compresses_zero_points),
         sparsity_parameters=_sparsity(tensor),
     )
 
 
-def _quantisation(graph: Graph, tensor: Tensor, compresses_zero_points: bool) -> QuantizationParameters:
-    found = tensor.quantisation
+def _quantization(graph: Graph, tensor: Tensor, compresses_zero_points: bool) -> QuantizationParameters:
+    found = tensor.quantization
     scales, zero_points = np.zeros(0, np.float32), np.zeros(0, np.int32)
     if isinstance(found, Affine):
         is_one = compresses_zero_points and bool((found.zero_point == found.zero_point[0]).all())

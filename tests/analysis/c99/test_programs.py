@@ -60,7 +60,7 @@ def test_every_tensor_in_every_arithmetic(target: str, tmp_path: Path) -> None:
         assert not re.search(r"\b(float|double)\b", text)
 
 
-def test_sanitised_and_optimised(tmp_path: Path) -> None:
+def test_sanitized_and_optimized(tmp_path: Path) -> None:
     folder = tmp_path / "program"
     export(DIGITS, folder, "tflite", "-n", "2")
     for flags in (("-O0",), ("-O3",), ("-O1", "-fsanitize=undefined,address", "-fno-sanitize-recover=all")):

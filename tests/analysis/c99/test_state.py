@@ -184,7 +184,7 @@ LSTMS = {
     "two sequences, projected": Lstm(batch=2, outputs=4, projection=True),
     "in time's order": Lstm(batch=2, time_major=True, cifg=True, clip=0.3, seed=3),
     "peephole": Lstm(steps=3, peephole=True, outputs=4, projection=True, seed=4),
-    "normalised": Lstm(batch=2, steps=2, norm=True, seed=5),
+    "normalized": Lstm(batch=2, steps=2, norm=True, seed=5),
 }
 
 

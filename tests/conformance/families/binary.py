@@ -20,7 +20,7 @@ _LONGER = ("squared_difference",)
 
 def broadcast(draw: Draw, cell: Cell) -> Case:
     sizes = draw(broadcast_shapes(_ranks(cell), 4))
-    x, y, out = _quantisations(draw, cell)
+    x, y, out = _quantizations(draw, cell)
     operands = [d.data(draw, cell, sizes[0], x), d.data(draw, cell, sizes[1], y)]
     operands = _legal(draw, cell, operands)
     constant = d.whole(draw, 0, 3)
@@ -33,25 +33,25 @@ def _ranks(cell: Cell) -> int:
     return 4 if cell.operator in ("pow", "floor_div", "floor_mod", "squared_difference", "right_shift") else 6
 
 
-def _quantisations(draw: Draw, cell: Cell) -> tuple[Affine | None, Affine | None, Affine | None]:
-    if not cell.is_quantised:
+def _quantizations(draw: Draw, cell: Cell) -> tuple[Affine | None, Affine | None, Affine | None]:
+    if not cell.is_quantized:
         return None, None, None
     if cell.operator in _RAW:
-        same = d.quantisation(draw, cell.kind)
+        same = d.quantization(draw, cell.kind)
         return same, same, same
     low, high = (-16, -4) if cell.dtype is DType.INT16 else (-8, 1)
     if cell.operator in _COMPARISONS:
         low, high = -12, -1  # at 1 and above TFLite shifts by a negative count
-    x, y = (d.quantisation(draw, cell.kind, low, high) for _ in range(2))
+    x, y = (d.quantization(draw, cell.kind, low, high) for _ in range(2))
     if cell.operator == "squared_difference":
         return x, y, d.affine(cell.dtype, d.whole(draw, 1, 3000) / 100, d.whole(draw, -128, 127))
-    return x, y, d.quantisation(draw, cell.kind, low, high)
+    return x, y, d.quantization(draw, cell.kind, low, high)
 
 
 def _legal(draw: Draw, cell: Cell, operands: list[Operand]) -> list[Operand]:
     first, second = (operand.value for operand in operands)
     if cell.operator in ("div", "floor_div", "floor_mod") and cell.dtype.is_integer:
-        q = operands[1].quantisation
+        q = operands[1].quantization
         zero = 0 if q is None else int(q.zero_point[0])
         if q is None:
             first, second = first // 4, second >> d.whole(draw, 0, cell.dtype.bits - 3)
@@ -64,7 +64,7 @@ def _legal(draw: Draw, cell: Cell, operands: list[Operand]) -> list[Operand]:
     if cell.operator == "stablehlo_shift_left":
         second = second & 7
     pair = (first.astype(cell.dtype.storage), second.astype(cell.dtype.storage))
-    return [sampled(v, o.quantisation, o.dtype) for v, o in zip(pair, operands, strict=True)]
+    return [sampled(v, o.quantization, o.dtype) for v, o in zip(pair, operands, strict=True)]
 
 
 def _attributes(draw: Draw, cell: Cell, x: Affine | None) -> dict[str, Attribute]:
@@ -100,9 +100,9 @@ def prelu(draw: Draw, cell: Cell) -> Case:
     sizes = [((2, 3, 4), (2, 3, 4)), ((2, 3, 4), (1, 1, 4)), ((2, 3, 4), (4,)), ((5, 2, 3, 4), (2, 1, 1)), ((3,), ())]
     full, part = sizes[d.whole(draw, 0, len(sizes) - 1)]
     wide = cell.dtype is DType.INT16
-    x, out = (d.quantisation(draw, cell.kind, *((-16, -4) if wide else (-12, 3))) for _ in range(2))
+    x, out = (d.quantization(draw, cell.kind, *((-16, -4) if wide else (-12, 3))) for _ in range(2))
     kind = DType.INT8 if wide else cell.dtype
-    alpha = sampled(d.numbers(draw, kind, part), d.quantisation(draw, kind) if cell.is_quantised else None)
+    alpha = sampled(d.numbers(draw, kind, part), d.quantization(draw, kind) if cell.is_quantized else None)
     return node_case("prelu", [d.data(draw, cell, full, x), d.either(draw, alpha)], [d.result(cell, out)])
 
 
@@ -113,7 +113,7 @@ def add_n(draw: Draw, cell: Cell) -> Case:
 
 def select(draw: Draw, cell: Cell) -> Case:
     shape = d.shape_of(draw)
-    q = d.quantisation(draw, cell.kind)
+    q = d.quantization(draw, cell.kind)
     condition: Array
     if cell.operator == "select":
         condition = d.numbers(draw, DType.BOOL, [(), shape[:1], shape][d.whole(draw, 0, 2)])

@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.conformance.case import Case
 from tests.conformance.cells import Cell
-from tests.conformance.draws import Draw, flag, numbers, pick, quantisation, shape_of, whole
+from tests.conformance.draws import Draw, flag, numbers, pick, quantization, shape_of, whole
 from tflq.graph import Affine, Attribute, DType, Graph, GraphBuilder, Model
 from tflq.schemas.tflite.flexbuffer import encode_flexbuffer
 
@@ -28,7 +28,7 @@ def _mover(operator: str, cell: Cell, shape: Shape, q: Affine | None) -> Graph:
 
 def branches(draw: Draw, cell: Cell) -> Case:
     """IF and STABLEHLO_CASE: each sample goes its own way."""
-    shape, q = shape_of(draw), quantisation(draw, cell.kind)
+    shape, q = shape_of(draw), quantization(draw, cell.kind)
     by_index = cell.operator == "stablehlo_case"
     b = GraphBuilder(cell.operator)
     choice = b.input("choice", (1,), INT32 if by_index else BOOL)
@@ -44,7 +44,7 @@ def branches(draw: Draw, cell: Cell) -> Case:
 
 def loop(draw: Draw, cell: Cell) -> Case:
     """WHILE turns x around as often as a counter says."""
-    shape, q = shape_of(draw), quantisation(draw, cell.kind)
+    shape, q = shape_of(draw), quantization(draw, cell.kind)
     main = GraphBuilder("while")
     i, n, x = main.input("i", (1,), INT32), main.input("n", (1,), INT32), main.input("x", shape, cell.dtype, q)
     outs = [main.tensor("i2", (1,), INT32), main.tensor("n2", (1,), INT32), main.tensor("x2", shape, cell.dtype, q)]
@@ -63,7 +63,7 @@ def loop(draw: Draw, cell: Cell) -> Case:
 
 def composite(draw: Draw, cell: Cell) -> Case:
     """STABLEHLO_COMPOSITE runs its decomposition."""
-    shape, q = shape_of(draw), quantisation(draw, cell.kind)
+    shape, q = shape_of(draw), quantization(draw, cell.kind)
     b = GraphBuilder("composite")
     x = b.input("x", shape, cell.dtype, q)
     none = np.frombuffer(encode_flexbuffer({}), np.uint8)
@@ -74,7 +74,7 @@ def composite(draw: Draw, cell: Cell) -> Case:
 
 def variable(draw: Draw, cell: Cell) -> Case:
     """VAR_HANDLE, ASSIGN_VARIABLE, READ_VARIABLE and CALL_ONCE: returns what the sample before has left."""
-    shape, q = shape_of(draw), quantisation(draw, cell.kind)
+    shape, q = shape_of(draw), quantization(draw, cell.kind)
     handle_of = {"container": "", "shared_name": "v"}
     start = GraphBuilder("start")
     handle = start.add("var_handle", [], (1,), RESOURCE, **handle_of)

@@ -18,7 +18,7 @@ from tflq.graph import Affine, DType, GraphBuilder
 
 
 def gather(draw: Draw, cell: Cell) -> Case:
-    shape, extra, q = d.shape_of(draw, 4, 4), d.shape_of(draw, 2, 3), d.quantisation(draw, cell.kind)
+    shape, extra, q = d.shape_of(draw, 4, 4), d.shape_of(draw, 2, 3), d.quantization(draw, cell.kind)
     axis = d.whole(draw, 0, len(shape) - 1)
     batches = d.whole(draw, 0, axis)
     if cell.dtype is DType.STRING:
@@ -29,14 +29,14 @@ def gather(draw: Draw, cell: Cell) -> Case:
 
 
 def gather_nd(draw: Draw, cell: Cell) -> Case:
-    shape, outer, q = d.shape_of(draw, 4, 4), d.shape_of(draw, 2, 3), d.quantisation(draw, cell.kind)
+    shape, outer, q = d.shape_of(draw, 4, 4), d.shape_of(draw, 2, 3), d.quantization(draw, cell.kind)
     axes = d.whole(draw, 1, len(shape))
     indices = d.rng_of(draw).integers(0, shape[:axes], (d.SAMPLES, *outer, axes))
     return node_case("gather_nd", [d.data(draw, cell, shape, q), d.index_operand(draw, indices)], [d.result(cell, q)])
 
 
 def scatter_nd(draw: Draw, cell: Cell) -> Case:
-    shape, outer, q = d.shape_of(draw, 4, 3), d.shape_of(draw, 2, 4), d.quantisation(draw, cell.kind)
+    shape, outer, q = d.shape_of(draw, 4, 3), d.shape_of(draw, 2, 4), d.quantization(draw, cell.kind)
     axes = d.whole(draw, 1, len(shape))
     indices = d.rng_of(draw).integers(0, shape[:axes], (d.SAMPLES, *outer, axes)).astype(np.int32)
     updates = d.data(draw, cell, (*outer, *shape[axes:]), q)
@@ -44,7 +44,7 @@ def scatter_nd(draw: Draw, cell: Cell) -> Case:
 
 
 def sparse_to_dense(draw: Draw, cell: Cell) -> Case:
-    shape, count, q = d.shape_of(draw, 4, 4), d.whole(draw, 1, 5), d.quantisation(draw, cell.kind)
+    shape, count, q = d.shape_of(draw, 4, 4), d.whole(draw, 1, 5), d.quantization(draw, cell.kind)
     indices = d.rng_of(draw).integers(0, shape, (d.SAMPLES, count, len(shape)))
     given = d.data(draw, cell, () if d.flag(draw) else (count,), q)
     default = fixed(d.numbers(draw, cell.dtype, ())[0], q)
@@ -53,7 +53,7 @@ def sparse_to_dense(draw: Draw, cell: Cell) -> Case:
 
 
 def one_hot(draw: Draw, cell: Cell) -> Case:
-    shape, depth, q = d.shape_of(draw, 3, 4), d.whole(draw, 1, 5), d.quantisation(draw, cell.kind)
+    shape, depth, q = d.shape_of(draw, 3, 4), d.whole(draw, 1, 5), d.quantization(draw, cell.kind)
     indices = d.rng_of(draw).integers(-1, depth + 1, (d.SAMPLES, *shape))
     on, off = d.data(draw, cell, (), q), d.either(draw, d.data(draw, cell, (), q))
     operands = [d.index_operand(draw, indices), d.int32(depth), on, off]
@@ -63,7 +63,7 @@ def one_hot(draw: Draw, cell: Cell) -> Case:
 def embedding_lookup(draw: Draw, cell: Cell) -> Case:
     rows, columns = d.whole(draw, 1, 6), [d.whole(draw, 1, 4) for _ in range(d.whole(draw, 1, 2))]
     indices = d.rng_of(draw).integers(0, rows, (d.SAMPLES, d.whole(draw, 1, 5))).astype(np.int32)
-    if not cell.is_quantised:
+    if not cell.is_quantized:
         table = d.data(draw, cell, (rows, *columns))
         return node_case("embedding_lookup", [sampled(indices), table], [cell.dtype])
     per_row = d.flag(draw)
@@ -112,7 +112,7 @@ def segments(draw: Draw, cell: Cell) -> Case:
 
 
 def topk(draw: Draw, cell: Cell) -> Case:
-    shape, q = d.shape_of(draw, 3, 9), d.quantisation(draw, cell.kind)
+    shape, q = d.shape_of(draw, 3, 9), d.quantization(draw, cell.kind)
     x = d.data(draw, cell, shape, q, bound=d.pick(draw, [None, 2]))
     kind = DType(str(d.pick(draw, ["int32", "int16"])))
     k = fixed(np.array(d.whole(draw, 0, shape[-1]), kind.storage))
@@ -120,7 +120,7 @@ def topk(draw: Draw, cell: Cell) -> Case:
 
 
 def reverse_sequence(draw: Draw, cell: Cell) -> Case:
-    shape, q = (*d.shape_of(draw, 3, 4), 3), d.quantisation(draw, cell.kind)
+    shape, q = (*d.shape_of(draw, 3, 4), 3), d.quantization(draw, cell.kind)
     sequence, batch = draw(st.permutations(range(len(shape))))[:2]
     lengths = d.rng_of(draw).integers(1, shape[sequence] + 1, (d.SAMPLES, shape[batch]))
     operands = [d.data(draw, cell, shape, q), d.index_operand(draw, lengths)]
@@ -129,7 +129,7 @@ def reverse_sequence(draw: Draw, cell: Cell) -> Case:
 
 def diagonal(draw: Draw, cell: Cell) -> Case:
     """MATRIX_DIAG and MATRIX_SET_DIAG."""
-    shape, q = d.shape_of(draw, 3, 4), d.quantisation(draw, cell.kind)
+    shape, q = d.shape_of(draw, 3, 4), d.quantization(draw, cell.kind)
     if cell.operator == "matrix_diag":
         return node_case("matrix_diag", [d.data(draw, cell, shape, q)], [d.result(cell, q)])
     full = (*shape, d.whole(draw, 1, 4))
@@ -139,7 +139,7 @@ def diagonal(draw: Draw, cell: Cell) -> Case:
 
 def update(draw: Draw, cell: Cell) -> Case:
     """DYNAMIC_UPDATE_SLICE."""
-    shape, q = d.shape_of(draw, 4, 4), d.quantisation(draw, cell.kind)
+    shape, q = d.shape_of(draw, 4, 4), d.quantization(draw, cell.kind)
     box = [d.whole(draw, 1, n) for n in shape]
     start = d.rng_of(draw).integers(-2, 6, (d.SAMPLES, len(shape)))
     operands = [d.data(draw, cell, shape, q), d.either(draw, d.data(draw, cell, box, q)), d.index_operand(draw, start)]
@@ -147,7 +147,7 @@ def update(draw: Draw, cell: Cell) -> Case:
 
 
 def dilate(draw: Draw, cell: Cell) -> Case:
-    shape, q = d.shape_of(draw, 4, 4), d.quantisation(draw, cell.kind)
+    shape, q = d.shape_of(draw, 4, 4), d.quantization(draw, cell.kind)
     steps = d.int32([d.whole(draw, 1, 3) for _ in shape])
     value = d.either(draw, d.data(draw, cell, (), q))
     return node_case("dilate", [d.data(draw, cell, shape, q), steps, value], [d.result(cell, q)])
@@ -180,7 +180,7 @@ def where(draw: Draw, cell: Cell) -> Case:
 def unique(draw: Draw, cell: Cell) -> Case:
     x = d.rng_of(draw).integers(0, 5, (d.SAMPLES, d.whole(draw, 1, 12))) - 2 * (cell.dtype.value[0] != "u")
     kind = DType(str(d.pick(draw, ["int32", "int64"])))
-    q = d.quantisation(draw, cell.kind)
+    q = d.quantization(draw, cell.kind)
     operand = sampled(x.astype(cell.dtype.storage), q)
     return node_case("unique", [operand], [Result(cell.dtype, q), kind], idx_out_type=kind.value)
 
@@ -188,7 +188,7 @@ def unique(draw: Draw, cell: Cell) -> Case:
 def densify(draw: Draw, cell: Cell) -> Case:
     """DENSIFY of a constant that the file stores sparse."""
     shape, layout = draw(layouts())
-    rng, q = d.rng_of(draw), d.quantisation(draw, cell.kind)
+    rng, q = d.rng_of(draw), d.quantization(draw, cell.kind)
     dense = (rng.integers(-9, 9, shape) * (rng.random(shape) < 0.4)).astype(cell.dtype.storage)
     dense.reshape(-1)[0] = 5
     parameters, stored = sparsify(dense, layout)

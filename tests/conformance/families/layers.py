@@ -36,7 +36,7 @@ def pool(draw: Draw, cell: Cell) -> Case:
     where, channels = draw(geometries(1)), d.whole(draw, 1, 5)
     activation = str(d.pick(draw, d.FUSED))
     return run_on(
-        draw, pool_graph(cell.operator, cell.dtype, d.quantisation(draw, cell.kind), where, channels, activation)
+        draw, pool_graph(cell.operator, cell.dtype, d.quantization(draw, cell.kind), where, channels, activation)
     )
 
 
@@ -45,7 +45,7 @@ def convolution(draw: Draw, cell: Cell) -> Case:
     where = draw(geometries())
     deep = cell.operator == "depthwise_conv_2d"
     batch, depth, groups, each = (d.whole(draw, 1, n) for n in (2, 5, 2, 5))
-    if cell.is_quantised:
+    if cell.is_quantized:
         how = draw(weighted(cell.dtype, cell.kind.weights, _bias(draw, cell, deep)))
         if deep:
             return run_on(draw, depthwise_graph(how, where, batch, depth, groups))
@@ -106,7 +106,7 @@ def fully_connected(draw: Draw, cell: Cell) -> Case:
     depth, outputs, keep = d.whole(draw, 1, 70), d.whole(draw, 1, 20), d.flag(draw)
     output = (*rows, outputs) if keep else (int(np.prod(rows)), outputs)
     attributes: dict[str, Attribute] = {"keep_num_dims": keep}
-    if cell.is_quantised:
+    if cell.is_quantized:
         how: Weighted = draw(weighted(cell.dtype, cell.kind.weights, _bias(draw, cell)))
         if how.dtype is INT16 and how.bias_dtype is not None:
             attributes["quantized_bias_type"] = how.bias_dtype.value
@@ -126,7 +126,7 @@ def transpose_conv(draw: Draw, cell: Cell) -> Case:
     shape, output = (batch, *where.output, depth), (batch, *where.size, outputs)
     weights = (outputs, *where.kernel, depth)
     attributes: dict[str, Attribute] = {**where.attributes, "fused_activation_function": str(d.pick(draw, d.FUSED[:3]))}
-    if not cell.is_quantised:
+    if not cell.is_quantized:
         rng = d.rng_of(draw)
         bias = rng.normal(size=outputs) if d.flag(draw) else None
         graph = float_layer(cell.operator, shape, rng.normal(size=weights), bias, output, **attributes)
@@ -144,12 +144,12 @@ def _with_output_shape(graph: Graph, output: tuple[int, ...], version: int) -> G
     b = GraphBuilder("transposed")
     node = graph.nodes[0]
     stated = b.constant("output_shape", np.array(output, np.int32))
-    places = [b.input(t.name, t.shape, t.dtype, t.quantisation) if t.data is None
-              else b.constant(t.name, t.data, t.quantisation, t.dtype)
+    places = [b.input(t.name, t.shape, t.dtype, t.quantization) if t.data is None
+              else b.constant(t.name, t.data, t.quantization, t.dtype)
               for t in (graph.tensors[i] for i in node.inputs)]  # fmt: skip
     y = graph.tensors[node.outputs[0]]
     order = [stated, places[1], places[0], *places[2:]]
-    return b.build([b.add(node.operator, order, output, y.dtype, y.quantisation, version, **dict(node.attributes))])
+    return b.build([b.add(node.operator, order, output, y.dtype, y.quantization, version, **dict(node.attributes))])
 
 
 def conv_3d(draw: Draw, cell: Cell) -> Case:
@@ -183,7 +183,7 @@ def ints32(value: np.ndarray) -> object:
 
 def resize(draw: Draw, cell: Cell) -> Case:
     height, width, rows, columns = (d.whole(draw, 1, 12) for _ in range(4))
-    q = d.quantisation(draw, cell.kind)
+    q = d.quantization(draw, cell.kind)
     corners, centers = [(False, False), (True, False), (False, True)][d.whole(draw, 0, 2)]
     x = d.data(draw, cell, (d.whole(draw, 1, 2), height, width, d.whole(draw, 1, 3)), q)
     size = d.either(draw, sampled(np.tile(np.array([rows, columns], np.int32), (d.SAMPLES, 1))))
@@ -198,7 +198,7 @@ def batch_matmul(draw: Draw, cell: Cell) -> Case:
     left = (*outer, inner, rows) if adjoint[0] else (*outer, rows, inner)
     stack = [d.pick(draw, [1, n]) for n in outer[d.whole(draw, 0, len(outer)) :]]
     right = (*stack, *((columns, inner) if adjoint[1] else (inner, columns)))
-    x, y = (d.quantisation(draw, cell.kind, -8, -2) for _ in range(2))
+    x, y = (d.quantization(draw, cell.kind, -8, -2) for _ in range(2))
     out = None
     if x is not None and y is not None:
         typical = float(x.scale[0]) * float(y.scale[0]) * cell.dtype.maximum * inner**0.5
@@ -212,7 +212,7 @@ def batch_matmul(draw: Draw, cell: Cell) -> Case:
         kind = cell.kind.weights
         second = sampled(
             d.numbers(draw, kind, right),
-            d.quantisation(draw, kind, -8, -2).__class__.per_tensor(np.float32(0.02)),
+            d.quantization(draw, kind, -8, -2).__class__.per_tensor(np.float32(0.02)),
             kind,
         )
     options: dict[str, Attribute] = {"adj_x": adjoint[0], "adj_y": adjoint[1]}
@@ -228,7 +228,7 @@ def svdf(draw: Draw, cell: Cell) -> Case:
     sizes = tuple(d.whole(draw, 1, n) for n in (2, 40, 6, 5, 11))
     changes: dict[str, object] = {}
     kind = "int8"
-    if not cell.is_quantised:
+    if not cell.is_quantized:
         kind = {None: "float", DType.INT8: "hybrid", DType.UINT8: "uint8"}[cell.kind.weights]
         changes["activation"] = d.pick(draw, d.FUSED)
         if cell.kind.weights is not None:

@@ -16,7 +16,7 @@ from tflq.graph import Graph
 
 
 def _kind(cell: Cell) -> str:
-    if cell.is_quantised:
+    if cell.is_quantized:
         return "int8"
     return "float" if cell.kind.weights is None else "hybrid"
 
@@ -38,9 +38,9 @@ def lstm(draw: Draw, cell: Cell) -> Case:
     how = draw(lstms())
     if cell.operator == "lstm":
         how = replace(how, steps=0, time_major=False)
-        if cell.is_quantised and flag(draw):
+        if cell.is_quantized and flag(draw):
             return _run(draw, eight_bit_graph(how))
-    if not cell.is_quantised:
+    if not cell.is_quantized:
         cells = -(-how.cells // 4) * 4
         how = replace(how, cells=cells, outputs=how.outputs if how.projection else cells)
     return _run(draw, lstm_graph(cell.operator, how, _kind(cell), **_changes(draw, cell)))

@@ -19,8 +19,8 @@ _SCALES = {"reduce_prod": (-10, 1)}
 def reduction(draw: Draw, cell: Cell) -> Case:
     shape = d.shape_of(draw, 5, 6)
     low, high = _SCALES.get(cell.operator, (-8, 3))
-    source = d.quantisation(draw, cell.kind, low, high)
-    target = source if cell.operator in _SAME else d.quantisation(draw, cell.kind, low, high)
+    source = d.quantization(draw, cell.kind, low, high)
+    target = source if cell.operator in _SAME else d.quantization(draw, cell.kind, low, high)
     axes = d.int32(draw(axes_of(shape)))
     x = d.data(draw, cell, shape, source)
     return node_case(cell.operator, [x, axes], [d.result(cell, target)], keep_dims=d.flag(draw))
@@ -35,7 +35,7 @@ def sum_of_signed(draw: Draw, cell: Cell) -> Case:
     shape, keep = d.shape_of(draw, 4, 5), d.flag(draw)
     axes = d.int32(draw(axes_of(shape)))
     u8 = Kind(DType.UINT8, True)
-    narrow = [d.quantisation(draw, u8, -8, 3) for _ in range(2)]
+    narrow = [d.quantization(draw, u8, -8, 3) for _ in range(2)]
     codes = d.numbers(draw, DType.UINT8, shape)
     assert narrow[0] is not None
     assert narrow[1] is not None
@@ -65,7 +65,7 @@ def _sum(x: np.ndarray, q: object, axes: Operand, target: Result, keep: bool) ->
 def arg_extreme(draw: Draw, cell: Cell) -> Case:
     shape = d.shape_of(draw, 4, 7)
     kind = DType(str(d.pick(draw, ["int32", "int64"])))
-    x = d.data(draw, cell, shape, d.quantisation(draw, cell.kind), bound=d.pick(draw, [None, 3]))
+    x = d.data(draw, cell, shape, d.quantization(draw, cell.kind), bound=d.pick(draw, [None, 3]))
     return node_case(cell.operator, [x, d.ints(draw, d.axis_of(draw, shape))], [kind], output_type=kind.value)
 
 

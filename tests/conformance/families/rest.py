@@ -72,14 +72,14 @@ def rfft2d(draw: Draw, cell: Cell) -> Case:
 
 def stablehlo_gather(draw: Draw, cell: Cell) -> Case:
     shape, indices, options = draw(gathers())
-    q = d.quantisation(draw, cell.kind)
+    q = d.quantization(draw, cell.kind)
     places = d.rng_of(draw).integers(-2, 5, (d.SAMPLES, *indices))
     operands = [d.data(draw, cell, shape, q), d.index_operand(draw, places)]
     return node_case("stablehlo_gather", operands, [d.result(cell, q)], **options)
 
 
 def stablehlo_pad(draw: Draw, cell: Cell) -> Case:
-    shape, q = d.shape_of(draw, 4, 4), d.quantisation(draw, cell.kind)
+    shape, q = d.shape_of(draw, 4, 4), d.quantization(draw, cell.kind)
     amounts = {"edge_padding_low": (-1, 3), "edge_padding_high": (0, 3), "interior_padding": (0, 2)}
     options = {name: tuple(d.whole(draw, *bounds) for _ in shape) for name, bounds in amounts.items()}
     operands = [d.data(draw, cell, shape, q), d.either(draw, d.data(draw, cell, (), q))]

@@ -31,7 +31,7 @@ _ROOTS = ("sqrt", "rsqrt")
 def function(draw: Draw, cell: Cell) -> Case:
     shape = d.shape_of(draw, 3, 40) if cell.operator in _ROWS else d.shape_of(draw, 4, 9)
     low, high = _SCALES.get(cell.operator, (-12, 2))
-    source = d.quantisation(draw, cell.kind, low, high)
+    source = d.quantization(draw, cell.kind, low, high)
     x = d.data(draw, cell, shape, source)
     if source is not None and cell.operator in _ROOTS:
         x = sampled(np.maximum(x.value, x.value.dtype.type(source.zero_point[0])), source)
@@ -45,7 +45,7 @@ def _target(draw: Draw, cell: Cell, source: Affine | None, low: int, high: int) 
         return source
     if stated is not None:
         return d.affine(cell.dtype, *stated)
-    return d.quantisation(draw, cell.kind, low, high)
+    return d.quantization(draw, cell.kind, low, high)
 
 
 def _attributes(draw: Draw, cell: Cell) -> dict[str, Attribute]:
@@ -125,28 +125,28 @@ def bucketize(draw: Draw, cell: Cell) -> Case:
 def quantize(draw: Draw, cell: Cell) -> Case:
     shape = d.shape_of(draw, 4, 9)
     if cell.dtype is FLOAT32 or cell.dtype is DType.INT4:
-        target = cell.dtype if cell.is_quantised else DType(str(d.pick(draw, ["int8", "uint8", "int16"])))
+        target = cell.dtype if cell.is_quantized else DType(str(d.pick(draw, ["int8", "uint8", "int16"])))
         q = _channels(draw, target, shape)
         reals = d.numbers(draw, INT16, shape).astype(np.float32) / 100 * q.scale[0]
         return node_case("quantize", [sampled(reals)], [Result(target, q)], shape=shape)
     kinds = {INT8: (INT8, UINT8, INT16), UINT8: (INT8, UINT8, INT16), INT16: (INT8, INT16, DType.INT32)}
     target = draw(st.sampled_from(kinds.get(cell.dtype, (INT8, INT16))))
     low = -20 if cell.dtype.bits > 8 else -12
-    source, into = d.quantisation(draw, cell.kind, low, 0), d.quantisation(draw, target, low, 2)
+    source, into = d.quantization(draw, cell.kind, low, 0), d.quantization(draw, target, low, 2)
     return node_case("quantize", [d.data(draw, cell, shape, source)], [Result(target, into)])
 
 
 def dequantize(draw: Draw, cell: Cell) -> Case:
     shape = d.shape_of(draw, 4, 9)
     q = None
-    if cell.is_quantised:
-        q = _channels(draw, cell.dtype, shape) if cell.dtype.bits == 8 else d.quantisation(draw, cell.kind)
+    if cell.is_quantized:
+        q = _channels(draw, cell.dtype, shape) if cell.dtype.bits == 8 else d.quantization(draw, cell.kind)
     return node_case("dequantize", [d.data(draw, cell, shape, q)], [DType.FLOAT32])
 
 
 def _channels(draw: Draw, dtype: DType, shape: tuple[int, ...]) -> Affine:
     """One scale, or one for each channel of some axis."""
-    one = d.quantisation(draw, dtype)
+    one = d.quantization(draw, dtype)
     assert one is not None
     axis = d.whole(draw, -1, len(shape) - 1)
     if axis < 0:

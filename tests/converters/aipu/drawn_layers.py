@@ -1,4 +1,4 @@
-"""Float IR of one layer each, drawn: shapes, keys and ranges that nobody chose, and the mode that quantises it."""
+"""Float IR of one layer each, drawn: shapes, keys and ranges that nobody chose, and the mode that quantizes it."""
 
 from __future__ import annotations
 
@@ -356,7 +356,7 @@ def other_norm(operator: str) -> Callable[[Rng], OneLayer]:
     return make
 
 
-def normalised(draw: Rng) -> OneLayer:
+def normalized(draw: Rng) -> OneLayer:
     shape = shape_of(draw, 3, 4)
     keys: Keys = {"axis": (number(draw, 1, len(shape) - 1),), "method": "L2", "epsilon": one_of(draw, (1e-12, 1e-3))}
     return OneLayer("normalization", (shape,), (shape,), keys, {}, (values(draw),))
@@ -755,8 +755,8 @@ def proposed(draw: Rng) -> OneLayer:
     count, batch = number(draw, 4, 30), 1
     height, width = numbers(draw, 60, 600, 2)
     boxes = corners(0, 1, 0.05)(draw, (count, 4)).astype(np.float64) * [height, width, height, width]
-    size, centre = boxes[:, 2:] - boxes[:, :2], (boxes[:, 2:] + boxes[:, :2]) / 2
-    found = {"wa": size[:, 1], "ha": size[:, 0], "xcenter": centre[:, 1], "ycenter": centre[:, 0]}
+    size, center = boxes[:, 2:] - boxes[:, :2], (boxes[:, 2:] + boxes[:, :2]) / 2
+    found = {"wa": size[:, 1], "ha": size[:, 0], "xcenter": center[:, 1], "ycenter": center[:, 0]}
     keys: Keys = {"width": width, "height": height, "score_threshold": amount(draw, 0.1, 0.9)}
     keys["scale_anchor"] = (10.0, 10.0, 5.0, 5.0)
     limit = number(draw, 2, count + 3)
@@ -873,7 +873,7 @@ FAMILIES: dict[str, tuple[int, Callable[[Rng], OneLayer]]] = {
     "batch_norm": (12, batch_norm),
     "layer_norm": (8, layer_norm),
     **{operator: (8, other_norm(operator)) for operator in ("instance_norm", "group_norm")},
-    "normalization": (8, normalised),
+    "normalization": (8, normalized),
     "lrn": (10, response),
     "softmax": (12, along_axis("softmax")),
     "log_softmax": (8, along_axis("log_softmax")),

@@ -93,7 +93,7 @@ def values_of(graph: Graph, samples: Sequence[Array], names: Sequence[str]) -> d
     inputs = []
     for t, x in zip(graph.inputs, samples, strict=True):
         tensor = graph.tensors[t]
-        inputs.append(x.astype(tensor.dtype.storage) if tensor.quantisation is None else AIPU.encode(x, tensor))
+        inputs.append(x.astype(tensor.dtype.storage) if tensor.quantization is None else AIPU.encode(x, tensor))
     places = {graph.tensors[t].name: t for t in (*graph.inputs, *(t for node in graph.nodes for t in node.outputs))}
     found = Engine(graph).run(inputs, [places[name] for name in names])
     count = len(samples[0])

@@ -21,11 +21,11 @@ from tflq.interpreter import Engine, lower
 
 
 def _count(graph: Graph, sets: list[str], first: int) -> int:
-    quantised = lower(AIPU.quantise(graph, parse_settings(AIPU.settings, sets)), "aipu")
+    quantized = lower(AIPU.quantize(graph, parse_settings(AIPU.settings, sets)), "aipu")
     real, labels = clips()
-    codes = AIPU.encode(real[first:], quantised.tensors[quantised.inputs[0]])
-    output = quantised.outputs[0]
-    return right(np.asarray(Engine(quantised).run([codes], [output])[output]), labels[first:])
+    codes = AIPU.encode(real[first:], quantized.tensors[quantized.inputs[0]])
+    output = quantized.outputs[0]
+    return right(np.asarray(Engine(quantized).run([codes], [output])[output]), labels[first:])
 
 
 @pytest.mark.parametrize(

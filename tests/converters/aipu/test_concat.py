@@ -34,8 +34,8 @@ def _graph(first: float, second: float, joined: float, operators: tuple[str, str
     return graph
 
 
-def _quantised(graph: Graph, *settings: str) -> Graph:
-    return lower(AIPU.quantise(graph, parse_settings(AIPU.settings, settings)), "aipu")
+def _quantized(graph: Graph, *settings: str) -> Graph:
+    return lower(AIPU.quantize(graph, parse_settings(AIPU.settings, settings)), "aipu")
 
 
 def _concat(graph: Graph) -> dict[str, object]:
@@ -53,7 +53,7 @@ def _run(graph: Graph) -> Array:
 )
 def test_branches_of_near_scales_are_joined_as_they_are(ranges: tuple[float, float, float], moves: bool) -> None:
     """The same type passes; scales within 1.05 of each other and of the output's need no multiplier."""
-    graph = _quantised(_graph(*ranges))
+    graph = _quantized(_graph(*ranges))
     entries = _concat(graph)
     assert ("scale_value" not in entries) == moves
     if ranges[0] == ranges[1]:
@@ -70,7 +70,7 @@ def test_one_scale_for_all_branches(bits: int) -> None:
     """
     graph = _graph(0.3, 0.8, 0.8)
     sets = (f"activation_bits={bits}", "lut_items_in_bits=10")
-    apart, unified = _quantised(graph, *sets), _quantised(graph, *sets, "unify_concat=true")
+    apart, unified = _quantized(graph, *sets), _quantized(graph, *sets, "unify_concat=true")
     assert "scale_value" in _concat(apart)
     assert "scale_value" not in _concat(unified)
     scales = [unified.tensors[t].affine.scale[0] for node in unified.nodes for t in node.outputs]
@@ -83,19 +83,19 @@ def test_one_scale_for_all_branches(bits: int) -> None:
 def test_branches_of_other_types_stay() -> None:
     """A signed and an unsigned branch cannot share quantized values."""
     graph = _graph(0.3, 0.8, 0.8, ("tanh", "logistic"))
-    plain, asked = _quantised(graph), _quantised(graph, "unify_concat=true")
+    plain, asked = _quantized(graph), _quantized(graph, "unify_concat=true")
     assert network_of(asked) == network_of(plain)
 
 
 def test_codes_are_as_wide_as_the_widest_branch() -> None:
     graph = _graph(0.3, 0.8, 0.8)
     settings = parse_settings(AIPU.settings, layers=["0:activation_bits=16"])
-    quantised = AIPU.quantise(graph, settings)
-    assert quantised.tensors[quantised.outputs[0]].dtype is DType.INT16
+    quantized = AIPU.quantize(graph, settings)
+    assert quantized.tensors[quantized.outputs[0]].dtype is DType.INT16
 
 
 def test_one_asymmetric_scale_for_all_branches() -> None:
     """Their ranges are as wide as the output's, on both sides of 0."""
-    unified = _quantised(_graph(0.3, 0.8, 0.8), "activations=asymmetric", "unify_concat=true")
+    unified = _quantized(_graph(0.3, 0.8, 0.8), "activations=asymmetric", "unify_concat=true")
     scales = [float(unified.tensors[t].affine.scale[0]) for node in unified.nodes for t in node.outputs]
     assert np.allclose(scales, 1.6 / 255, rtol=1e-5)

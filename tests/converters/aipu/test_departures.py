@@ -34,7 +34,7 @@ def test_results_differ_by_the_factor_that_is_said(
     inputs = [builder.input(name, (1, 64), DType.FLOAT32) for name in "ab"]
     graph = builder.build([builder.add(operator, inputs, (1, 64), DType.FLOAT32)])
     graph.tensors = [replace(t, range=range_of(-r, r)) for t, r in zip(graph.tensors, largest, strict=True)]
-    lowered = lower(AIPU.quantise(graph, parse_settings(AIPU.settings, [])), AIPU.arithmetic)
+    lowered = lower(AIPU.quantize(graph, parse_settings(AIPU.settings, [])), AIPU.arithmetic)
     a, b = np.random.default_rng(3).uniform(-0.4, 0.4, (2, 32, 1, 64)).astype(np.float32)
     given = [AIPU.encode(side, lowered.tensors[t]) for side, t in zip((a, b), lowered.inputs, strict=True)]
     y = lowered.outputs[0]

@@ -103,7 +103,7 @@ def _convert(model: Path, folder: Path) -> None:
 
 
 def test_the_float_ir_gives_the_same_files_again(tmp_path: Path) -> None:
-    """Four files; from the float text all four again, from the quantised text the quantised two, byte for byte."""
+    """Four files; from the float text all four again, from the quantized text the quantized two, byte for byte."""
     _convert(data_path("models", "kws_ref_model.tflite"), tmp_path / "first")
     files = {path.name: path.read_bytes() for path in (tmp_path / "first").iterdir()}
     assert sorted(files) == ["kws_ref_model.bin", "kws_ref_model.txt", "kws_ref_model_o.bin", "kws_ref_model_o.txt"]
@@ -115,7 +115,7 @@ def test_the_float_ir_gives_the_same_files_again(tmp_path: Path) -> None:
     }
 
 
-def test_run_and_inspect_take_a_quantised_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_and_inspect_take_a_quantized_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = data_path("golden", "aipu", KWS, "asym_pc")
     with np.load(folder / "golden.npz") as file:
         inputs, outputs = file["quant_L00_Input_0"], file["quant_L13_Softmax_0"]
@@ -147,8 +147,8 @@ _TEXT = (
 )
 
 
-def test_ranges_of_a_float_text_quantise_it(tmp_path: Path) -> None:
-    graph = AIPU.quantise(read_model(_write(tmp_path, _TEXT)).main, parse_settings(AIPU.settings))
+def test_ranges_of_a_float_text_quantize_it(tmp_path: Path) -> None:
+    graph = AIPU.quantize(read_model(_write(tmp_path, _TEXT)).main, parse_settings(AIPU.settings))
     scales = [1 / graph.tensors[t].affine.scale[0] for t in (*graph.inputs, *graph.outputs)]
     assert np.allclose(scales, [255 / 4, 255 / 2], rtol=1e-6)
 

@@ -42,16 +42,16 @@ def _ir(source: Graph) -> Graph:
     return graph_of(float_network_of(translate(float_view(source), "model"), "model"))
 
 
-@pytest.mark.parametrize("is_quantised", [False, True])
-def test_no_other_target_takes_layers_of_the_ir(is_quantised: bool) -> None:
+@pytest.mark.parametrize("is_quantized", [False, True])
+def test_no_other_target_takes_layers_of_the_ir(is_quantized: bool) -> None:
     """Slice has the name of TFLite's operator and no operands: `inspect` and `convert` refuse it by the same words."""
     b = GraphBuilder()
     x = b.input("x", (1, 6, 4), DType.FLOAT32)
     inputs = (x, *(b.constant(name, np.array(at, np.int32)) for name, at in (("at", [0, 1, 0]), ("size", [1, 3, 4]))))
     graph = _ir(b.build((b.add("slice", inputs, (1, 3, 4), DType.FLOAT32),)))
     graph = calibrate(graph, [np.random.default_rng(2).normal(size=(4, 1, 6, 4)).astype(np.float32)])
-    if is_quantised:
-        graph = AIPU.quantise(graph, parse_settings(AIPU.settings))
+    if is_quantized:
+        graph = AIPU.quantize(graph, parse_settings(AIPU.settings))
     found = {refused.target: refused.reasons for refused in refusals(graph)}
     assert found.pop("aipu") == ()
     assert len(found) > 5
@@ -83,7 +83,7 @@ def _network() -> tuple[Graph, Array]:
 
 
 def _wider(graph: Graph) -> Graph:
-    """Return a response normalisation of 2 radius + 1 channels: of the input with a channel of zeros in front."""
+    """Return a response normalization of 2 radius + 1 channels: of the input with a channel of zeros in front."""
     builder, (node,) = GraphBuilder(), graph.nodes
     (*rest, channels), attributes = graph.tensors[node.inputs[0]].shape, dict(node.attributes.items())
     x = builder.input("x", (*rest, channels), DType.FLOAT32)
@@ -139,7 +139,7 @@ def test_every_operator_runs_in_float_as_in_tflite(path: Path) -> None:
 
 
 def test_calibration_gives_every_range_that_the_target_needs() -> None:
-    """The ranges of the .tflite's tensors, and that of what LRN quantises within itself."""
+    """The ranges of the .tflite's tensors, and that of what LRN quantizes within itself."""
     graph, samples = _network()
     found = calibrate(_ir(graph), [samples], StatisticsOptions("extrema"))
     known = calibrate(graph, [samples], StatisticsOptions("extrema"))
@@ -150,10 +150,10 @@ def test_calibration_gives_every_range_that_the_target_needs() -> None:
     limits = found.tensors[squares].range
     assert limits is not None
     assert limits.maximum[0] > 0
-    quantised = lower(AIPU.quantise(found, parse_settings(AIPU.settings)), AIPU.arithmetic)
-    codes = AIPU.encode(samples, quantised.tensors[quantised.inputs[0]])
-    y = quantised.tensors[quantised.outputs[0]].affine
-    ours = (Engine(quantised).run([codes])[quantised.outputs[0]].astype(float) - y.zero_point[0]) * y.scale[0]
+    quantized = lower(AIPU.quantize(found, parse_settings(AIPU.settings)), AIPU.arithmetic)
+    codes = AIPU.encode(samples, quantized.tensors[quantized.inputs[0]])
+    y = quantized.tensors[quantized.outputs[0]].affine
+    ours = (Engine(quantized).run([codes])[quantized.outputs[0]].astype(float) - y.zero_point[0]) * y.scale[0]
     theirs = Engine(_ir(graph), "tflite").run([samples])
     assert np.abs(ours - next(iter(theirs.values()))).max() <= 6 * y.scale[0]
 

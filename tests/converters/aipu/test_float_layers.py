@@ -1,4 +1,4 @@
-"""Layers in floating point inside the quantised graph: against the float model itself, and the accuracy they give."""
+"""Layers in floating point inside the quantized graph: against the float model itself, and the accuracy they give."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def _images() -> Array:
     return np.random.default_rng(11).uniform(-2, 3, (6, 1, 5, 6, 3)).astype(np.float32)
 
 
-def _quantised(graph: Graph, *layers: str) -> Graph:
-    return lower(AIPU.quantise(graph, parse_settings(AIPU.settings, layers=layers)), "aipu")
+def _quantized(graph: Graph, *layers: str) -> Graph:
+    return lower(AIPU.quantize(graph, parse_settings(AIPU.settings, layers=layers)), "aipu")
 
 
 def _reals(codes: Array, graph: Graph, t: int) -> Array:
@@ -53,7 +53,7 @@ def test_a_whole_network_in_float_is_the_float_network() -> None:
     Nothing else rounds.
     """
     network, real = _model(), _images()
-    graph = _quantised(network, "*:float=true")
+    graph = _quantized(network, "*:float=true")
     codes, found = _run(graph, real)
     expected = Engine(lower(network)).run([_reals(codes, graph, graph.inputs[0])])[network.outputs[0]]
     output = graph.tensors[graph.outputs[0]]
@@ -67,7 +67,7 @@ def test_one_layer_in_float(operator: str) -> None:
     Others keep their integers.
     """
     network, real = _model(), _images()
-    graph, plain = _quantised(network, f"{operator}:float=true"), _quantised(network)
+    graph, plain = _quantized(network, f"{operator}:float=true"), _quantized(network)
     (codes, found), (_, usual) = _run(graph, real), _run(plain, real)
     index = next(i for i, node in enumerate(network.nodes) if node.operator == operator)
     layer = next(n for n in plain.nodes if n.operator == {"conv_2d": "convolution"}.get(operator, operator))
@@ -81,7 +81,7 @@ def test_one_layer_in_float(operator: str) -> None:
         assert all(np.array_equal(found[name], codes) for name, codes in usual.items() if name != output.name)
 
 
-def test_neighbours_in_float_hand_on_their_numbers() -> None:
+def test_neighbors_in_float_hand_on_their_numbers() -> None:
     """Two layers by 1 / 1000 and by 1000: quantized values of a range of 100 in between would leave nothing."""
     builder = GraphBuilder()
     x = builder.input("x", (1, 8), DType.FLOAT32)
@@ -90,11 +90,11 @@ def test_neighbours_in_float_hand_on_their_numbers() -> None:
     graph = builder.build((b,))
     for t, limits in ((x, (-4.0, 4.0)), (a, (0.0, 1e6)), (b, (-4.0, 4.0))):
         graph.tensors[t] = replace(graph.tensors[t], range=Range(*(np.array([v], np.float32) for v in limits)))
-    both = _quantised(graph, "exp:float=true", "log:float=true")
+    both = _quantized(graph, "exp:float=true", "log:float=true")
     real = np.random.default_rng(12).uniform(-4, 4, (3, 1, 8)).astype(np.float32)
     codes, found = _run(both, real)
     np.testing.assert_array_equal(found[both.tensors[both.outputs[0]].name], codes)
-    alone = _quantised(graph, "log:float=true")
+    alone = _quantized(graph, "log:float=true")
     _, found = _run(alone, real)
     assert len(np.unique(found[alone.tensors[alone.outputs[0]].name])) == 1
 
@@ -110,7 +110,7 @@ def test_keywords_in_float_have_the_float_accuracy() -> None:
             low, high = (np.asarray(out[key], np.float32).reshape(1) for key in ("fmin", "fmax"))
             model.tensors[t] = replace(tensor, range=Range(low, high))
     real, labels = clips()
-    graph = _quantised(model, "*:float=true")
+    graph = _quantized(model, "*:float=true")
     codes = AIPU.encode(real[100:], graph.tensors[graph.inputs[0]])
     count = right(np.asarray(Engine(graph).run([codes])[graph.outputs[0]]), labels[100:])
     assert abs(count - 807) <= 3
@@ -135,11 +135,11 @@ def test_operators_of_layers_in_float(settings: tuple[str, ...], operators: tupl
     graph = builder.build((builder.add("log", (b,), (1, 8), DType.FLOAT32),))
     limits = Range(np.array([0], np.float32), np.array([4], np.float32))
     graph.tensors[:] = [replace(t, range=limits) for t in graph.tensors]
-    assert tuple(node.operator for node in _quantised(graph, *settings).nodes) == operators
+    assert tuple(node.operator for node in _quantized(graph, *settings).nodes) == operators
 
 
 def test_files_cannot_hold_float_layers() -> None:
-    graph = AIPU.quantise(_model(), parse_settings(AIPU.settings, layers=["softmax:float=true"]))
+    graph = AIPU.quantize(_model(), parse_settings(AIPU.settings, layers=["softmax:float=true"]))
     with pytest.raises(UnsupportedError, match=r"runs in floating point, which is for measuring.*float=true away"):
         AIPU.emit(graph, Model([graph]))
 
@@ -156,13 +156,13 @@ def test_scopes_of_numbers_on_the_command_line(capsys: pytest.CaptureFixture[str
 
 
 def _function(operator: str) -> Graph:
-    """One function of eight numbers, quantised."""
+    """One function of eight numbers, quantized."""
     builder = GraphBuilder()
     x = builder.input("x", (1, 8), DType.FLOAT32)
     graph = builder.build((builder.add(operator, (x,), (1, 8), DType.FLOAT32),))
     for t, limits in ((x, (-4.0, 4.0)), (graph.outputs[0], (-16.0, 1.0))):
         graph.tensors[t] = replace(graph.tensors[t], range=Range(*(np.array([v], np.float32) for v in limits)))
-    return _quantised(graph)
+    return _quantized(graph)
 
 
 def _codes(graph: Graph) -> Array:
@@ -172,15 +172,15 @@ def _codes(graph: Graph) -> Array:
 
 @pytest.mark.parametrize("operator", ["log_softmax", "softmax", "tanh", "logistic"])
 def test_functions_are_read_back_as_they_were_written(operator: str) -> None:
-    quantised = _function(operator)
-    assert np.array_equal(_codes(lower(graph_of(network_of(quantised)), "aipu")), _codes(quantised))
+    quantized = _function(operator)
+    assert np.array_equal(_codes(lower(graph_of(network_of(quantized)), "aipu")), _codes(quantized))
 
 
 def test_factors_of_log_softmax_are_those_of_the_file() -> None:
-    quantised = _function("log_softmax")
-    network = network_of(quantised)
+    quantized = _function("log_softmax")
+    network = network_of(quantized)
     layer = network.layers[-1]
     first, second = layer.entries["quantize_scale"]
     changed = replace(layer, entries={**layer.entries, "quantize_scale": (first, second / 2)})
     read = graph_of(replace(network, layers=(*network.layers[:-1], changed)))
-    assert not np.array_equal(_codes(lower(read, "aipu")), _codes(quantised))
+    assert not np.array_equal(_codes(lower(read, "aipu")), _codes(quantized))

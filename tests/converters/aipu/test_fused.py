@@ -73,12 +73,12 @@ class _Case:
         sums: Reals = np.concatenate(parts, axis=-1)[:, None] + self.biases
         return sums
 
-    def quantised(self, *settings: str) -> Graph:
+    def quantized(self, *settings: str) -> Graph:
         graph = graph_of(self.network)
         for t, values in ((graph.inputs[0], self.real), (graph.outputs[0], self.expected)):
             limits = [np.array([f(values)], np.float32) for f in (np.min, np.max)]
             graph.tensors[t] = replace(graph.tensors[t], range=Range(*limits))
-        return lower(AIPU.quantise(graph, parse_settings(AIPU.settings, settings)), "aipu")
+        return lower(AIPU.quantize(graph, parse_settings(AIPU.settings, settings)), "aipu")
 
     def codes(self, graph: Graph) -> Array:
         x = AIPU.encode(self.real, graph.tensors[graph.inputs[0]])
@@ -103,7 +103,7 @@ def test_close_to_float(kind: str, activations: str, weights: str, bits: int) ->
     16 bits: M of 15 bits against 32767 quantized values.
     """
     case = _Case(kind, KINDS[kind])
-    graph = case.quantised(*_sets(activations, weights, bits))
+    graph = case.quantized(*_sets(activations, weights, bits))
     assert case.error(graph) < (4 if bits == 8 else 12)
     assert graph.tensors[graph.outputs[0]].affine.signed == (kind != "RELU")
 
@@ -111,9 +111,9 @@ def test_close_to_float(kind: str, activations: str, weights: str, bits: int) ->
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("weights", ["per_tensor", "per_channel"])
 def test_written_and_read_back(kind: str, weights: str) -> None:
-    """The quantised IR runs the same integers and returns unchanged."""
+    """The quantized IR runs the same integers and returns unchanged."""
     case = _Case(kind, KINDS[kind])
-    graph = case.quantised(f"weights={weights}")
+    graph = case.quantized(f"weights={weights}")
     network = network_of(graph)
     again = graph_of(network)
     np.testing.assert_array_equal(case.codes(again), case.codes(graph))
@@ -122,7 +122,7 @@ def test_written_and_read_back(kind: str, weights: str) -> None:
 
 def test_keys_of_a_fused_layer() -> None:
     """Limits at 256 s_y; slope * 2^8 in its narrowest type; slopes * 2^12 in int16, the shift behind the multiplier."""
-    entries = {k: network_of(_Case(k, e).quantised()).layers[1].entries for k, e in KINDS.items()}
+    entries = {k: network_of(_Case(k, e).quantized()).layers[1].entries for k, e in KINDS.items()}
     s = entries["CLIP"]["layer_top_scale"]
     assert isinstance(s, tuple)
     assert isinstance(s[0], float)
@@ -141,14 +141,14 @@ def test_keys_of_a_fused_layer() -> None:
 
 def test_a_clip_above_zero_is_unsigned() -> None:
     case = _Case("CLIP", {"clip_min": 0.0, "clip_max": 4.0})
-    graph = case.quantised()
+    graph = case.quantized()
     assert not graph.tensors[graph.outputs[0]].affine.signed
     assert case.error(graph) < 8  # steps of half the size
 
 
 def test_other_fused_activations_are_refused() -> None:
     with pytest.raises(UnsupportedError, match="with_activation=TANH; allowed is NONE, RELU, RELU6, CLIP, LEAKYRELU"):
-        _Case("NONE", {"with_activation": "TANH"}).quantised()
+        _Case("NONE", {"with_activation": "TANH"}).quantized()
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_effective_bits_clear_the_lowest_ones(codes: list[int], bits: int, expec
 
 def test_few_effective_bits_of_a_bias() -> None:
     case = _Case("NONE", {})
-    whole, cleared = (case.quantised(f"bias_effective_bits={bits}") for bits in (0, 8))
+    whole, cleared = (case.quantized(f"bias_effective_bits={bits}") for bits in (0, 8))
     ours, theirs = (next(t for t in g.tensors if t.name == "y/biases").data for g in (cleared, whole))
     assert ours is not None
     assert theirs is not None
@@ -188,7 +188,7 @@ def test_remain_shift(remain: int, weights: str) -> None:
     """
     case = _Case("NONE", {})
     sets = _sets("symmetric", weights, 16)
-    plain, early = case.quantised(*sets), case.quantised(*sets, f"remain_shift={remain}")
+    plain, early = case.quantized(*sets), case.quantized(*sets, f"remain_shift={remain}")
     assert network_of(early).layers[1].entries["remain_shift"] == remain
     assert "remain_shift" not in network_of(plain).layers[1].entries
     np.testing.assert_array_equal(case.codes(graph_of(network_of(early))), case.codes(early))
@@ -198,14 +198,14 @@ def test_remain_shift(remain: int, weights: str) -> None:
 
 def test_remain_shift_leaves_sums_of_8_bits_alone() -> None:
     case = _Case("NONE", {})
-    np.testing.assert_array_equal(case.codes(case.quantised("remain_shift=3")), case.codes(case.quantised()))
+    np.testing.assert_array_equal(case.codes(case.quantized("remain_shift=3")), case.codes(case.quantized()))
 
 
 @pytest.mark.parametrize("group", [2])
 def test_groups_share_a_scale(group: int) -> None:
     """With one scale a tensor asked for, a grouped convolution has one a group, and one multiplier a channel."""
     case = _Case("NONE", {}, group, spread=9.0)
-    graph = case.quantised()
+    graph = case.quantized()
     weights = next(t for t in graph.tensors if t.name == "y/weights")
     largest = np.abs(case.weights).reshape(group, -1).max(axis=1)
     np.testing.assert_array_equal(np.float32(1 / weights.affine.scale), np.repeat(np.float32(127) / largest, 2))
@@ -218,7 +218,7 @@ def test_groups_share_a_scale(group: int) -> None:
 def test_the_width_of_multipliers(weights: str) -> None:
     """12 bits: M between 2^11 and 2^12, sixteen times as near to the ratio of scales."""
     case = _Case("NONE", {})
-    plain, wide = (case.quantised(f"weights={weights}", f"multiplier_bits={bits}") for bits in (0, 12))
+    plain, wide = (case.quantized(f"weights={weights}", f"multiplier_bits={bits}") for bits in (0, 12))
     layer, usual = (network_of(graph).layers[1].entries for graph in (wide, plain))
     if weights == "per_tensor":
         assert (1 << 11) <= int(str(layer["scale_value"])) < (1 << 12)

@@ -1,4 +1,4 @@
-"""Every field of the vendor's quantised IR and every quantized value of its tensors.
+"""Every field of the vendor's quantized IR and every quantized value of its tensors.
 
 From the float IR and the same ranges.
 """
@@ -148,7 +148,7 @@ def _is_expf(ours: Entry, theirs: Entry, allowed: int) -> bool:
 
 
 @pytest.mark.parametrize(("case", "mode"), CASES)
-def test_quantised_ir(case: str, mode: str) -> None:
+def test_quantized_ir(case: str, mode: str) -> None:
     found, wanted = golden(case, mode).found, golden(case, mode).wanted
     assert list(found.header.items()) == list(wanted.header.items())
     assert [layer.name for layer in found.layers] == [layer.name for layer in wanted.layers]
@@ -180,7 +180,7 @@ def test_every_tensor(case: str, mode: str) -> None:
 
 
 def test_no_case_is_left_out() -> None:
-    """WHERE with one input has no quantised IR: the Optimizer does not take it."""
+    """WHERE with one input has no quantized IR: the Optimizer does not take it."""
     there = {
         f"{kind}/{path.name}" for kind in ("ops", "layers") for path in data_path("golden", "aipu", kind).iterdir()
     }

@@ -66,8 +66,8 @@ def _layer(case: Case) -> tuple[Graph, list[Array]]:
     return graph, inputs
 
 
-def _quantised(graph: Graph, settings: str) -> Graph:
-    return lower(AIPU.quantise(graph, parse_settings(AIPU.settings, settings.split(","))), AIPU.arithmetic)
+def _quantized(graph: Graph, settings: str) -> Graph:
+    return lower(AIPU.quantize(graph, parse_settings(AIPU.settings, settings.split(","))), AIPU.arithmetic)
 
 
 def _run(graph: Graph, inputs: list[Array]) -> list[int]:
@@ -79,7 +79,7 @@ def _run(graph: Graph, inputs: list[Array]) -> list[int]:
 @pytest.mark.parametrize(("name", "settings"), RUNS)
 def test_values_of_the_optimizer(name: str, settings: str) -> None:
     graph, inputs = _layer(CASES[name])
-    lowered = _quantised(graph, settings)
+    lowered = _quantized(graph, settings)
     assert _run(lowered, inputs) == CASES[name].wanted[settings]
     network = network_of(lowered)
     read = graph_of(network)
@@ -103,6 +103,6 @@ def test_volumes_run_with_wide_grids_only() -> None:
     inputs: list[Array] = [np.ones((1, 1, 3, 4, 5, 1), np.float32), -np.ones((1, 1, 2, 2, 2, 3), np.float32)]
     keys: dict[str, Attribute] = {"method": "BILINEAR", "padding_mode": "BORDER", "align_corners": True}
     graph = float_layer("grid_sample", inputs, [Output((1, 2, 2, 2, 1))], **keys)
-    assert len(set(_run(_quantised(graph, WIDE), inputs))) == 1
+    assert len(set(_run(_quantized(graph, WIDE), inputs))) == 1
     with pytest.raises(UnsupportedError, match="a grid of 8 bits must be signed, of images"):
-        _quantised(graph, "activations=symmetric")
+        _quantized(graph, "activations=symmetric")

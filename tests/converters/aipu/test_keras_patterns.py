@@ -26,7 +26,7 @@ def _ranged(graph: Graph) -> Graph:
 
 
 def _files(graph: Graph, *settings: str) -> Network:
-    return network_of(lower(AIPU.quantise(graph, parse_settings(AIPU.settings, settings)), AIPU.arithmetic))
+    return network_of(lower(AIPU.quantize(graph, parse_settings(AIPU.settings, settings)), AIPU.arithmetic))
 
 
 def _blocks(builder: GraphBuilder, operator: str, x: int, shape: tuple[int, ...], sides: tuple[int, int]) -> int:
@@ -83,11 +83,11 @@ def test_indices_are_whole_numbers() -> None:
     graph, rows = _embedding()
     indices = np.random.default_rng(2).integers(-10, 10, (8, 1, 6)).astype(np.int32)
     ranged = calibrate(graph, [indices], StatisticsOptions("extrema"))
-    quantised = lower(AIPU.quantise(ranged, parse_settings(AIPU.settings)), AIPU.arithmetic)
-    (t,) = quantised.outputs
-    found = Engine(quantised).run([indices])[t] * quantised.tensors[t].affine.scale[0]
+    quantized = lower(AIPU.quantize(ranged, parse_settings(AIPU.settings)), AIPU.arithmetic)
+    (t,) = quantized.outputs
+    found = Engine(quantized).run([indices])[t] * quantized.tensors[t].affine.scale[0]
     assert np.abs(found - rows[indices]).max() < 0.03
-    (choice,) = (layer for layer in network_of(quantised).layers if layer.type == "Where")
+    (choice,) = (layer for layer in network_of(quantized).layers if layer.type == "Where")
     assert (choice.entries["scale_type"], choice.entries["scale_value"]) == (("uint8", "uint8"), (1, 1))
 
 

@@ -60,13 +60,13 @@ def _outcome(layer: OneLayer) -> list[Array]:
         graph = calibrate(graph, samples, StatisticsOptions("mean", 1))
         results = Engine(graph).run(samples)
         found = [np.asarray(results[t]) for t in graph.outputs]
-    quantised = lower(AIPU.quantise(graph, parse_settings(AIPU.settings)), AIPU.arithmetic)
+    quantized = lower(AIPU.quantize(graph, parse_settings(AIPU.settings)), AIPU.arithmetic)
     codes = [
-        AIPU.encode(x, quantised.tensors[t]) if x.dtype.kind == "f" else x
-        for x, t in zip(samples, quantised.inputs, strict=True)
+        AIPU.encode(x, quantized.tensors[t]) if x.dtype.kind == "f" else x
+        for x, t in zip(samples, quantized.inputs, strict=True)
     ]
-    results = Engine(quantised).run(codes)
-    return [*found, *(results[t] for t in quantised.outputs)]
+    results = Engine(quantized).run(codes)
+    return [*found, *(results[t] for t in quantized.outputs)]
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -1,4 +1,4 @@
-"""What the kernels of single layers refuse, each beside its neighbour that they take; the words name both."""
+"""What the kernels of single layers refuse, each beside its neighbor that they take; the words name both."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ class Border:
 
 
 def lowered(layer: OneLayer, settings: tuple[str, ...], limits: Limits) -> Graph:
-    """Quantise and lower a layer whose tensors all have the range -2..3, or their own."""
+    """Quantize and lower a layer whose tensors all have the range -2..3, or their own."""
     graph = graph_of(layer.network())
     usual = {tensor.name: (-2.0, 3.0) for tensor in graph.tensors if tensor.data is None and tensor.dtype.is_floating}
     graph = ranged(graph, {**usual, **limits})
-    return lower(AIPU.quantise(graph, parse_settings(AIPU.settings, settings)), AIPU.arithmetic)
+    return lower(AIPU.quantize(graph, parse_settings(AIPU.settings, settings)), AIPU.arithmetic)
 
 
 def images(operator: str, *shapes: tuple[int, ...], new: tuple[int, ...], **keys: Any) -> OneLayer:
@@ -225,7 +225,7 @@ BORDERS = {
     "one_hot": Border(
         OneLayer("one_hot", ((3,),), ((3, 4),), {"axis": 1, "values": (0.0, 1.0), "depth": 4}, {}, WHOLE),
         {"DRAWS": (real(0, 1),)},
-        "its indices are quantised numbers; allowed are integers",
+        "its indices are quantized numbers; allowed are integers",
     ),
     "pad": Border(
         one("pad", IMAGE, (1, 6, 6, 4), mode="REFLECT", pads=np.array([[0, 0], [1, 0], [0, 0], [0, 0]])),
@@ -260,7 +260,7 @@ BORDERS = {
     "short rows": Border(
         NORM,
         {"INPUTS": ((2, 4),), "OUTPUTS": ((2, 4),), "CONSTANTS": {"weights": (4,), "biases": (4,)}},
-        "4 elements are normalised together; allowed at 8 bits are 5",
+        "4 elements are normalized together; allowed at 8 bits are 5",
     ),
     "weights of rows": Border(
         NORM,
@@ -350,7 +350,7 @@ BORDERS = {
 
 
 @pytest.mark.parametrize("name", BORDERS)
-def test_a_layer_is_taken_and_its_neighbour_refused(name: str) -> None:
+def test_a_layer_is_taken_and_its_neighbor_refused(name: str) -> None:
     border = BORDERS[name]
     lowered(border.taken, border.settings, border.limits)
     with pytest.raises(border.error, match=re.escape(border.words)):

@@ -33,8 +33,8 @@ def _boxes(rng: np.random.Generator, count: int, side: int, smallest: int) -> Ar
 
 def _decoded(anchors: Doubles, deltas: Doubles, deviations: tuple[float, ...], window: float) -> Doubles:
     """Return Mask R-CNN's apply_box_deltas and clip_boxes: anchors and boxes y0, x0, y1, x1."""
-    size, centre = anchors[..., 2:] - anchors[..., :2], (anchors[..., 2:] + anchors[..., :2]) / 2
-    moved = centre + deltas[..., :2] / deviations[:2] * size
+    size, center = anchors[..., 2:] - anchors[..., :2], (anchors[..., 2:] + anchors[..., :2]) / 2
+    moved = center + deltas[..., :2] / deviations[:2] * size
     grown = np.exp(deltas[..., 2:] / deviations[2:]) * size
     return np.clip(np.concatenate([moved - grown / 2, moved + grown / 2], axis=-1), 0, window)
 
@@ -54,10 +54,10 @@ class TestProposal:
     def _run(self, mode: str) -> tuple[Ran, Array, Array]:
         rng = np.random.default_rng(30)
         anchors = _boxes(rng, 40, 256, 16)[0, 0]
-        size, centre = anchors[:, 2:] - anchors[:, :2], (anchors[:, 2:] + anchors[:, :2]) / 2
+        size, center = anchors[:, 2:] - anchors[:, :2], (anchors[:, 2:] + anchors[:, :2]) / 2
         scores = rng.uniform(0, 1, (2, 1, 40, 2)).astype(np.float32)
         deltas = rng.normal(0, 1.5, (2, 1, 40, 4)).astype(np.float32)
-        constants = {"wa": size[:, 1], "ha": size[:, 0], "xcenter": centre[:, 1], "ycenter": centre[:, 0]}
+        constants = {"wa": size[:, 1], "ha": size[:, 0], "xcenter": center[:, 1], "ycenter": center[:, 0]}
         keys: dict[str, Attribute] = {"width": 256, "height": 256, "score_threshold": 0.4}
         outputs = [Output((1, 30)), Output((1, 30, 4)), Output((1, 1)), Output((1, 1))]
         graph = float_layer("proposal", [scores, deltas], outputs, constants, [(0, 1), (0, 1)], **keys)
@@ -100,7 +100,7 @@ def test_bounding_box(mode: str) -> None:
     graph = float_layer("bounding_box", [rois[None], deltas[None]], [Output((1, 30, 4))], coordinate_order="YX")
     ran = run_layer(graph, [rois[None], deltas[None]], MODES[mode])
     wanted = _decoded(ran.inputs[0], ran.inputs[1], (10, 10, 5, 5), 1.0)
-    # Centres and halves are whole quantized values of the boxes, the shared centre once more, and 14 bits carry them to
+    # Centers and halves are whole quantized values of the boxes, the shared center once more, and 14 bits carry them to
     # 32767.
     step = float(ran.graph.tensors[0].affine.scale[0])
     assert np.abs(ran.outputs[0] - wanted).max() <= 3 * step + 2.0**-13 + _entry(ran.inputs[1], mode)

@@ -56,7 +56,7 @@ def _aligned(image: Doubles, box: Doubles, scale: float, bins: tuple[int, int], 
 
 
 def _slope(image: Doubles) -> float:
-    """Return the largest difference between neighbours of a map."""
+    """Return the largest difference between neighbors of a map."""
     return float(max(np.abs(np.diff(image, axis=axis)).max() for axis in (0, 1)))
 
 

@@ -24,7 +24,7 @@ from tflq.graph import Array, DType, GraphBuilder, Model, Range
 from tflq.graph.attributes import Attribute
 
 ULP = 1e-3
-"""Share of a quantized value for what float32 rounds in the definition's favour or not."""
+"""Share of a quantized value for what float32 rounds in the definition's favor or not."""
 
 
 @dataclass(frozen=True)
@@ -222,9 +222,9 @@ def test_all_restrictions_are_listed_at_once_each_with_layer_value_and_limit() -
     limits = Range(np.zeros(1, np.float32), np.ones(1, np.float32))
     graph.tensors = [replace(t, range=limits) for t in graph.tensors]
     graph.extra = Origin("layers", {"x": "x"}, ())
-    quantised = AIPU.quantise(graph, parse_settings(AIPU.settings))
+    quantized = AIPU.quantize(graph, parse_settings(AIPU.settings))
     with pytest.raises(UnsupportedError) as caught:
-        AIPU.emit(quantised, Model([quantised]))
+        AIPU.emit(quantized, Model([quantized]))
     first, second = str(caught.value).split("; operator 1 ")
     assert first.startswith("operator 0 (activation 'ACTIVATION_0_0'): method=FAST; allowed")
     assert second.startswith("(softmax 'SOFTMAX_0_1'): softmax over 4097 terms; allowed are 4096")

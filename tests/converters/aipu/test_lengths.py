@@ -44,7 +44,7 @@ def test_l2_as_the_optimizer_has_it(settings: list[str], codes: list[list[int]],
     graph = float_layer("reduce", [x], [output], hidden=[(0.0, 54.116287)], axis=(1,), method="L2")
     limits = (np.asarray([limit], np.float32) for limit in (-LARGEST, LARGEST))
     graph.tensors[0] = replace(graph.tensors[0], range=Range(*limits))
-    lowered = lower(AIPU.quantise(graph, parse_settings(AIPU.settings, settings)), AIPU.arithmetic)
+    lowered = lower(AIPU.quantize(graph, parse_settings(AIPU.settings, settings)), AIPU.arithmetic)
     found = Engine(lowered).run([np.asarray([codes], lowered.tensors[0].dtype.storage)], list(lowered.outputs))
     assert found[lowered.outputs[0]].ravel().tolist() == wanted
 
@@ -72,13 +72,13 @@ def test_round_of_a_restricted_range_is_read_a_place_beside() -> None:
     limits = (np.asarray([limit], np.float32) for limit in (-8.386903762817383, 8.870389938354492))
     graph.tensors[0] = replace(graph.tensors[0], range=Range(*limits))
     settings = parse_settings(AIPU.settings, ["activation_range=restricted"])
-    lowered = lower(AIPU.quantise(graph, settings), AIPU.arithmetic)
+    lowered = lower(AIPU.quantize(graph, settings), AIPU.arithmetic)
     codes = np.array([[-47, 23, -55, -18, -23, -31, -25, -1, 3, -22, 7, 22]], np.int8)
     found = Engine(lowered).run([codes], list(lowered.outputs))[lowered.outputs[0]]
     assert found.ravel().tolist() == [-43, 29, -58, -14, -29, -29, -29, 0, 0, -14, 14, 29]
 
 
-def _normalised(limit: float = 1e12) -> Graph:
+def _normalized(limit: float = 1e12) -> Graph:
     """Keras' UnitNormalization."""
     b = GraphBuilder("m")
     x = b.input("x", (1, 6), DType.FLOAT32)
@@ -92,7 +92,7 @@ def _normalised(limit: float = 1e12) -> Graph:
 
 
 def test_unit_normalization_becomes_the_parsers_layers() -> None:
-    graph = translate(_normalised(), "m", faults=True)
+    graph = translate(_normalized(), "m", faults=True)
     assert [node.operator for node in graph.nodes] == ["reduce", "reciprocal", "constant", "eltwise", "mul"]
     length, reciprocal = graph.nodes[:2]
     assert (length.name, length.attributes["method"], reciprocal.name) == ("root_sqrt", "L2", "root")
@@ -101,8 +101,8 @@ def test_unit_normalization_becomes_the_parsers_layers() -> None:
 
 def test_a_limit_beyond_32_bits_goes() -> None:
     """The Optimizer's Eltwise would compute 0 with it."""
-    assert [node.operator for node in translate(_normalised(), "m").nodes] == ["reduce", "reciprocal", "mul"]
-    assert "eltwise" in [node.operator for node in translate(_normalised(100.0), "m").nodes]
+    assert [node.operator for node in translate(_normalized(), "m").nodes] == ["reduce", "reciprocal", "mul"]
+    assert "eltwise" in [node.operator for node in translate(_normalized(100.0), "m").nodes]
 
 
 def test_convert_names_what_it_leaves_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -114,7 +114,7 @@ def test_convert_names_what_it_leaves_out(tmp_path: Path, capsys: pytest.Capture
         (1e12, ["-s", "parser_faults=true"], False),
         (100.0, [], False),
     ):
-        (tmp_path / "m.tflite").write_bytes(model_to_bytes(Model([_normalised(limit)])))
+        (tmp_path / "m.tflite").write_bytes(model_to_bytes(Model([_normalized(limit)])))
         command = ["convert", str(tmp_path / "m.tflite"), "-t", "aipu", "--calibrate", str(tmp_path / "x.npy")]
         assert main([*command, *settings, "--force", "-o", str(tmp_path / "a")]) == 0
         shown = " ".join("".join(capsys.readouterr()).split())

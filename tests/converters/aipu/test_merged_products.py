@@ -37,5 +37,5 @@ def _products(count: int, number: float) -> Graph:
     ],
 )
 def test_a_number_that_is_read_once_is_merged(count: int, number: float, wanted: dict[str, int]) -> None:
-    graph = AIPU.quantise(_products(count, number), parse_settings(AIPU.settings))
+    graph = AIPU.quantize(_products(count, number), parse_settings(AIPU.settings))
     assert Counter(node.operator for node in graph.nodes) == wanted

@@ -52,7 +52,7 @@ EQUAL = [f for f in CASES if (f.parent.name, f.name) != OFF_BY_AN_ULP and f not 
 has_cases = pytest.mark.skipif(not DUMPS, reason="TFLQ_DATA is not set: no IR of the vendor on this machine")
 
 
-def _quantised(folder: Path) -> Graph:
+def _quantized(folder: Path) -> Graph:
     case = folder.parent
     graph = graph_of(read_ir(case, case.name))
     if folder in RECURRENT:
@@ -66,7 +66,7 @@ def _quantised(folder: Path) -> Graph:
         if tensor.name in ranges:
             limits = (np.asarray([limit], np.float32) for limit in ranges[tensor.name])
             graph.tensors[place] = replace(tensor, range=Range(*limits))
-    return lower(AIPU.quantise(graph, parse_settings(AIPU.settings, MODES[folder.name])), AIPU.arithmetic)
+    return lower(AIPU.quantize(graph, parse_settings(AIPU.settings, MODES[folder.name])), AIPU.arithmetic)
 
 
 def _calibrated(graph: Graph, case: Path) -> Graph:
@@ -99,13 +99,13 @@ def _unequal(graph: Graph, folder: Path, casts: bool = False) -> dict[str, int]:
 def _codes(graph: Graph, t: int, real: Array) -> Array:
     tensor = graph.tensors[t]
     values = real.reshape(-1, *tensor.shape)
-    return values.astype(tensor.dtype.storage) if tensor.quantisation is None else AIPU.encode(values, tensor)
+    return values.astype(tensor.dtype.storage) if tensor.quantization is None else AIPU.encode(values, tensor)
 
 
 @has_cases
 @pytest.mark.parametrize("folder", EQUAL, ids=lambda folder: f"{folder.parent.name}-{folder.name}")
 def test_every_field_and_every_value(folder: Path) -> None:
-    graph, wanted = _quantised(folder), _wanted(folder)
+    graph, wanted = _quantized(folder), _wanted(folder)
     found = network_of(graph)
     for ours, theirs in zip(found.layers, wanted.layers, strict=True):
         assert (ours.name, ours.type, ours.bottoms, ours.tops) == (
@@ -126,7 +126,7 @@ def test_every_field_of_a_recurrent_layer(folder: Path) -> None:
     A state that is never below 0 goes through a Cast in the tool's file, whose name has the time in it; tflq reads it
     as it is, which gives the same values.
     """
-    graph, (*_, wanted) = _quantised(folder), _wanted(folder).layers
+    graph, (*_, wanted) = _quantized(folder), _wanted(folder).layers
     (*_, found) = network_of(graph).layers
     assert (found.name, found.type, found.tops) == (wanted.name, wanted.type, wanted.tops)
     for key, ours in found.entries.items():
@@ -149,7 +149,7 @@ def test_an_entry_of_a_table_may_differ_by_an_ulp() -> None:
     (folder,) = (one for one in CASES if (one.parent.name, one.name) == OFF_BY_AN_ULP)
     ours, theirs = (
         np.asarray(network.layers[-1].constants["lut"].data, np.int64)
-        for network in (network_of(_quantised(folder)), _wanted(folder))
+        for network in (network_of(_quantized(folder)), _wanted(folder))
     )
     assert np.abs(ours - theirs).max() == 1
     assert np.count_nonzero(ours - theirs) == 1

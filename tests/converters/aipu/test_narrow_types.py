@@ -15,9 +15,9 @@ from tflq.schemas.aipu import write_network
 X = np.linspace(-4, 4, 64, dtype=np.float32).reshape(1, 64)
 
 
-def _quantised(method: str, settings: list[str]) -> Graph:
+def _quantized(method: str, settings: list[str]) -> Graph:
     graph = float_layer("activation", [X], [Output((64,), (-1.0, 1.0))], method=method)
-    return lower(AIPU.quantise(graph, parse_settings(AIPU.settings, settings)), AIPU.arithmetic)
+    return lower(AIPU.quantize(graph, parse_settings(AIPU.settings, settings)), AIPU.arithmetic)
 
 
 def _run(graph: Graph) -> Array:
@@ -26,7 +26,7 @@ def _run(graph: Graph) -> Array:
 
 @pytest.mark.parametrize(("method", "kind"), [("TANH", "aligned_int12"), ("SIGMOID", "aligned_uint12")])
 def test_types_and_the_file_read_back(method: str, kind: str) -> None:
-    graph = _quantised(method, ["activation_bits=12", "lut_items_in_bits=10"])
+    graph = _quantized(method, ["activation_bits=12", "lut_items_in_bits=10"])
     network = network_of(graph)
     entry, layer = network.layers
     assert (entry.tops[0].dtype, layer.tops[0].dtype, layer.constants["lut"].dtype) == ("aligned_int12", kind, kind)
@@ -38,7 +38,7 @@ def test_types_and_the_file_read_back(method: str, kind: str) -> None:
 
 @pytest.mark.parametrize("bits", [8, 12])
 def test_a_table_is_read_from_the_lowest_value_of_its_bits(bits: int) -> None:
-    graph = _quantised("TANH", [f"activation_bits={bits}", "lut_items_in_bits=10"])
+    graph = _quantized("TANH", [f"activation_bits={bits}", "lut_items_in_bits=10"])
     (x, y), codes = (graph.tensors[t].affine for t in (graph.inputs[0], graph.outputs[0])), _run(graph)
     assert (x.minimum_code, y.maximum_code) == (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
     read = AIPU.encode(X, graph.tensors[graph.inputs[0]]) * x.scale[0]
@@ -52,6 +52,6 @@ def test_the_input_of_moments_has_a_multiplier_of_the_type_of_the_variance(bits:
     outputs = [Output((1, 1), (-1.0, 1.0)), Output((1, 1), (0.0, 4.0))]
     graph = float_layer("moments", [X], outputs, axis=(1,), keepdims=True)
     settings = parse_settings(AIPU.settings, [f"activation_bits={bits}"])
-    _, layer = network_of(lower(AIPU.quantise(graph, settings), AIPU.arithmetic)).layers
+    _, layer = network_of(lower(AIPU.quantize(graph, settings), AIPU.arithmetic)).layers
     assert layer.entries["input_scale_type"] == kind
     assert layer.tops[1].dtype == kind

@@ -92,10 +92,10 @@ def test_outputs_whose_range_a_layer_needs(name: str) -> None:
     outputs = [graph.tensors[t].name for node in graph.nodes for t in node.outputs] if _needs(CASES[name]) else []
     missing = [*outputs, *inner]
     if not missing:
-        AIPU.quantise(graph, parse_settings(AIPU.settings))
+        AIPU.quantize(graph, parse_settings(AIPU.settings))
         return
     with pytest.raises(UnsupportedError) as refused:
-        AIPU.quantise(graph, parse_settings(AIPU.settings))
+        AIPU.quantize(graph, parse_settings(AIPU.settings))
     if name == "pyramid_roi_align":  # of pixels alone, which its own rule asks for
         assert str(refused.value).startswith("tensor 'y0' has no range")
         return
@@ -125,12 +125,12 @@ def test_outputs_whose_range_a_layer_needs(name: str) -> None:
 def test_a_constant_of_whole_numbers_has_the_narrowest_type(values: tuple[int, ...], dtype: DType) -> None:
     """uint8, uint16, int8, int16, int32: the first that holds all, at scale 1; the numbers stay (4.13)."""
     layer = OneLayer("constant", (), ((len(values),),), given={"weights": np.array(values, np.float32)})
-    quantised = AIPU.quantise(graph_of(layer.network()), parse_settings(AIPU.settings))
-    (t,) = quantised.outputs
-    found = quantised.tensors[t]
+    quantized = AIPU.quantize(graph_of(layer.network()), parse_settings(AIPU.settings))
+    (t,) = quantized.outputs
+    found = quantized.tensors[t]
     assert (found.dtype, found.affine.scale.tolist(), found.affine.zero_point.tolist()) == (dtype, [1.0], [0])
-    (weights,) = quantised.nodes[0].inputs
-    assert np.asarray(quantised.tensors[weights].data).tolist() == list(values)
+    (weights,) = quantized.nodes[0].inputs
+    assert np.asarray(quantized.tensors[weights].data).tolist() == list(values)
 
 
 @pytest.mark.parametrize(
@@ -149,11 +149,11 @@ def test_a_constant_of_real_numbers_is_typed_as_an_input(
     layer = OneLayer("constant", (), ((len(values),),), given={"weights": np.array(values, np.float32)})
     for bits, (kind, size) in {"8": (dtype, scale), "16": (DType(f"{dtype.value[:-1]}16"), 0.0)}.items():
         settings = [f"activations={mode}", f"activation_bits={bits}"]
-        quantised = AIPU.quantise(graph_of(layer.network()), parse_settings(AIPU.settings, settings))
-        found = quantised.tensors[quantised.outputs[0]]
+        quantized = AIPU.quantize(graph_of(layer.network()), parse_settings(AIPU.settings, settings))
+        found = quantized.tensors[quantized.outputs[0]]
         assert found.dtype is kind
         if size:
             assert found.affine.scale[0] == pytest.approx(size, rel=1e-6)
-        (weights,) = quantised.nodes[0].inputs
-        codes = np.asarray(quantised.tensors[weights].data, np.float64) - float(found.affine.zero_point[0])
+        (weights,) = quantized.nodes[0].inputs
+        codes = np.asarray(quantized.tensors[weights].data, np.float64) - float(found.affine.zero_point[0])
         assert codes * float(found.affine.scale[0]) == pytest.approx(values, abs=found.affine.scale[0] * 0.51)

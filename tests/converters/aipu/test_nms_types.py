@@ -16,7 +16,7 @@ from tflq.interpreter import lower
 KEYS = {"method": "HARD", "max_output_size": 3, "iou_threshold": 0.5, "soft_nms_sigma": 0.0}
 
 
-def _quantised(largest: float, *settings: str, smallest: float = 0.0, **keys: object) -> Graph:
+def _quantized(largest: float, *settings: str, smallest: float = 0.0, **keys: object) -> Graph:
     inputs = ((1, 4, 4), (1, 1), (1, 1), (1, 4))
     draws = (given([0, 0, 1, 1]), given([4]), given([1]), given([0.25]))
     layer = OneLayer("nms", inputs, ((1, 3, 4), (1, 1), (1, 3), (1, 3)), {**KEYS, **keys}, draws=draws)
@@ -24,7 +24,7 @@ def _quantised(largest: float, *settings: str, smallest: float = 0.0, **keys: ob
     for place, limits in ((0, (smallest, largest)), (1, (0, 4)), (2, (0, 1)), (3, (0, 1))):
         t = graph.inputs[place]
         graph.tensors[t] = replace(graph.tensors[t], range=Range(*(np.array([v], np.float32) for v in limits)))
-    return AIPU.quantise(graph, parse_settings(AIPU.settings, settings))
+    return AIPU.quantize(graph, parse_settings(AIPU.settings, settings))
 
 
 SIZES = {"image_height": 90, "image_width": 120}
@@ -55,7 +55,7 @@ def test_the_scale_of_boxes(largest: float, keys: dict[str, int], scale: float) 
     """D is the input's scale, or the larger side; it stays where it is at most the whole part of that scale, or where
     boxes lie within 0..1; else boxes are in pixels.
     """
-    graph = _quantised(largest, **keys)
+    graph = _quantized(largest, **keys)
     found = graph.tensors[graph.outputs[0]].affine
     assert 1 / float(found.scale[0]) == pytest.approx(scale, rel=1e-6)
     assert found.zero_point.tolist() == [0]
@@ -64,14 +64,14 @@ def test_the_scale_of_boxes(largest: float, keys: dict[str, int], scale: float) 
 def test_boxes_of_which_some_are_far_below_0() -> None:
     """What decides is the largest coordinate that was seen, not the largest that the type holds."""
     for largest, scale in ((1.0, 63.75), (1.0625, 1.0)):
-        graph = _quantised(largest, smallest=-2.0)
+        graph = _quantized(largest, smallest=-2.0)
         assert 1 / float(graph.tensors[graph.outputs[0]].affine.scale[0]) == pytest.approx(scale, rel=1e-6)
 
 
 @pytest.mark.parametrize(("smallest", "mode"), [(0.0, "symmetric"), (-0.5, "symmetric"), (-0.5, "asymmetric")])
 def test_boxes_keep_their_sign_and_their_width(smallest: float, mode: str) -> None:
     for bits, name in (("8", "int8"), ("16", "int16")):
-        graph = _quantised(1.0, f"activations={mode}", f"activation_bits={bits}", smallest=smallest)
+        graph = _quantized(1.0, f"activations={mode}", f"activation_bits={bits}", smallest=smallest)
         boxes, count, scores, indices = (graph.tensors[t] for t in graph.outputs)
         assert boxes.dtype.value == ("" if smallest < 0 else "u") + name
         assert boxes.affine.zero_point.tolist() == [0]
@@ -87,7 +87,7 @@ def test_boxes_keep_their_sign_and_their_width(smallest: float, mode: str) -> No
 def test_the_threshold_of_scores(threshold: float | None, bits: str, found: int) -> None:
     """clamp(RNE(threshold * s)); where none is given, one less than every score."""
     keys = {} if threshold is None else {"score_threshold": threshold}
-    graph = lower(_quantised(1.0, f"activation_bits={bits}", **keys), AIPU.arithmetic)
+    graph = lower(_quantized(1.0, f"activation_bits={bits}", **keys), AIPU.arithmetic)
     (layer,) = (one for one in network_of(graph).layers if one.type == "NMS")
     assert layer.entries["score_threshold"] == found
     assert (layer.entries["iou_threshold"], layer.entries["iou_thresh_shift"]) == (128, 8)

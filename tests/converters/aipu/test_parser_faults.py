@@ -43,10 +43,10 @@ def _samples() -> Array:
 
 
 def _run(operator: str, *settings: str) -> tuple[Graph, Array]:
-    """Return the quantised graph and its real results."""
+    """Return the quantized graph and its real results."""
     samples = _samples()
     ranged = calibrate(_network(operator), [samples], StatisticsOptions("extrema"))
-    graph = lower(AIPU.quantise(ranged, parse_settings(AIPU.settings, settings)), AIPU.arithmetic)
+    graph = lower(AIPU.quantize(ranged, parse_settings(AIPU.settings, settings)), AIPU.arithmetic)
     codes = AIPU.encode(samples, graph.tensors[graph.inputs[0]])
     (t,) = graph.outputs
     affine = graph.tensors[t].affine

@@ -1,4 +1,4 @@
-"""Rewrites of the Compass Parser, one at a time: what the live tool made of each, and neighbours that stay."""
+"""Rewrites of the Compass Parser, one at a time: what the live tool made of each, and neighbors that stay."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def constant(layer: Layer, key: str) -> np.ndarray[Any, Any]:
 
 
 def named(name: str, low: float, high: float, activation: str = "none") -> Graph:
-    """A filter whose result has a name and a range, as files of quantisation-aware training state them."""
+    """A filter whose result has a name and a range, as files of quantization-aware training state them."""
 
     def make(b: Network) -> int:
         given = (b.reals(3, 1, 1, 4), b.reals(3))
@@ -197,7 +197,7 @@ def test_a_rectifier_behind_a_function_stays_and_is_named(operator: str, rectifi
     ranged = calibrate(graph, [x[:4] for x in samples], StatisticsOptions("extrema"))
     found = {
         faults: AIPU.departures(
-            lower(AIPU.quantise(ranged, parse_settings(AIPU.settings, [f"parser_faults={faults}"])), AIPU.arithmetic)
+            lower(AIPU.quantize(ranged, parse_settings(AIPU.settings, [f"parser_faults={faults}"])), AIPU.arithmetic)
         )
         for faults in ("false", "true")
     }

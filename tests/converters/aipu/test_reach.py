@@ -30,7 +30,7 @@ REFUSED = (
     "SHAPE",
     "WHERE",
 )
-# Results that jump: a quantized value of the input decides between neighbours. How many may differ.
+# Results that jump: a quantized value of the input decides between neighbors. How many may differ.
 JUMPS = {
     "ARG_MAX": 0.02,
     "ARG_MIN": 0.02,
@@ -57,7 +57,7 @@ JUMPS = {
     "SIGN2": 0.02,
 }
 # Relative to the span of the output, where more than 4 % are lost: powers of powers, steep functions near 0, and
-# normalisations whose small denominators have few quantized values.
+# normalizations whose small denominators have few quantized values.
 WIDE = {
     "DIV": 0.05,
     "LAYERNORM": 0.1,
@@ -87,25 +87,25 @@ def _draw(rng: np.random.Generator, tensor: Tensor, samples: int) -> Array:
 
 
 def _real(codes: Array, tensor: Tensor) -> Array:
-    if tensor.quantisation is None:
+    if tensor.quantization is None:
         return codes.astype(np.float64)
     return (codes.astype(np.float64) - tensor.affine.zero_point[0]) * tensor.affine.scale[0]
 
 
 def _codes(real: Array, tensor: Tensor) -> Array:
-    return AIPU.encode(real, tensor) if tensor.quantisation is not None else real.astype(tensor.dtype.storage)
+    return AIPU.encode(real, tensor) if tensor.quantization is not None else real.astype(tensor.dtype.storage)
 
 
 def _int8(model: Model, ranged: Graph) -> Graph:
-    """Return the model as TFLite's own quantiser makes it: int8 where its kernels have it."""
+    """Return the model as TFLite's own quantizer makes it: int8 where its kernels have it."""
     tflite = find_target("tflite")
-    files = tflite.emit(tflite.quantise(ranged, parse_settings(tflite.settings)), model)
+    files = tflite.emit(tflite.quantize(ranged, parse_settings(tflite.settings)), model)
     return model_from_bytes(next(iter(files.values())), "int8").main
 
 
 def _stored(real: Array, tensor: Tensor) -> Array:
     """Return TFLite's quantized values of an input; plain values as they are."""
-    if tensor.quantisation is None:
+    if tensor.quantization is None:
         return real
     scale, zero_point = tensor.affine.scale[0], tensor.affine.zero_point[0]
     codes: Array = np.clip(np.rint(real / scale) + zero_point, -128, 127).astype(tensor.dtype.storage)
@@ -124,11 +124,11 @@ def _both(model: Model, form: str, real: list[Array] | None = None) -> list[tupl
         stored = _int8(model, ranged)
         codes = [_stored(x, stored.tensors[t]) for x, t in zip(real, stored.inputs, strict=True)]
         ranged = calibrate(stored, codes, StatisticsOptions("extrema"))
-    quantised = lower(AIPU.quantise(ranged, settings), AIPU.arithmetic)
-    codes = [_codes(x, quantised.tensors[t]) for x, t in zip(real, quantised.inputs, strict=True)]
-    found = Engine(quantised).run(codes)
-    pairs = zip(quantised.outputs, graph.outputs, strict=True)
-    return [(_real(found[ours], quantised.tensors[ours]), expected[t].astype(np.float64)) for ours, t in pairs]
+    quantized = lower(AIPU.quantize(ranged, settings), AIPU.arithmetic)
+    codes = [_codes(x, quantized.tensors[t]) for x, t in zip(real, quantized.inputs, strict=True)]
+    found = Engine(quantized).run(codes)
+    pairs = zip(quantized.outputs, graph.outputs, strict=True)
+    return [(_real(found[ours], quantized.tensors[ours]), expected[t].astype(np.float64)) for ours, t in pairs]
 
 
 @pytest.mark.parametrize("path", MODELS, ids=[path.stem for path in MODELS])

@@ -1,4 +1,4 @@
-"""What is read of a quantised IR: every tensor with the type, the scale and the zero point that it was written with."""
+"""What is read of a quantized IR: every tensor with the type, the scale and the zero point that it was written with."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ CASES = [(n, mode) for n, one in RECORDED["layers"].items() if n not in NOT_READ
 @pytest.mark.parametrize(("name", "mode"), CASES)
 def test_tensors_are_read_as_they_were_written(name: str, mode: str) -> None:
     graph = ranged(with_inner_ranges("layers", name), RECORDED["layers"][name]["modes"][mode]["ranges"])
-    made = lower(AIPU.quantise(graph, parse_settings(AIPU.settings, settings_of(mode))), AIPU.arithmetic)
+    made = lower(AIPU.quantize(graph, parse_settings(AIPU.settings, settings_of(mode))), AIPU.arithmetic)
     read = graph_of(read_network(*write_network(network_of(made))))
     ours = {tensor.name: tensor for tensor in made.tensors}
     for tensor in read.tensors:
         other = ours[tensor.name]
         assert (tensor.dtype, tensor.shape) == (other.dtype, other.shape), tensor.name
-        if not isinstance(tensor.quantisation, Affine) or not isinstance(other.quantisation, Affine):
+        if not isinstance(tensor.quantization, Affine) or not isinstance(other.quantization, Affine):
             continue
         if read.nodes[0].operator in ("basic_lstm", "gru_v1", "gru_v3") and tensor.is_constant:
             continue  # their weights are in blocks, each with its own scale

@@ -30,15 +30,15 @@ CASES = [(k, n) for k, n in FLOAT if k != "networks" and n not in FAR and layer_
 def test_near_the_integers(kind: str, name: str) -> None:
     samples = [x[:2] for x in samples_of(kind, name)]
     graph = calibrate(float_graph(kind, name), samples, StatisticsOptions("extrema"))
-    quantised = lower(AIPU.quantise(graph, parse_settings(AIPU.settings, SETTINGS)), AIPU.arithmetic)
+    quantized = lower(AIPU.quantize(graph, parse_settings(AIPU.settings, SETTINGS)), AIPU.arithmetic)
     codes, reals = [], []
-    for x, t in zip(samples, quantised.inputs, strict=True):
-        tensor = quantised.tensors[t]
-        codes.append(AIPU.encode(x, tensor) if tensor.quantisation is not None else x.astype(tensor.dtype.storage))
+    for x, t in zip(samples, quantized.inputs, strict=True):
+        tensor = quantized.tensors[t]
+        codes.append(AIPU.encode(x, tensor) if tensor.quantization is not None else x.astype(tensor.dtype.storage))
         reals.append(real_of(codes[-1], tensor).astype(x.dtype))
-    integers, found = Engine(quantised).run(codes), Engine(graph).run(reals)
-    for t, u in zip(quantised.outputs, graph.outputs, strict=True):
-        wanted = np.asarray(real_of(integers[t], quantised.tensors[t]), np.float64)
+    integers, found = Engine(quantized).run(codes), Engine(graph).run(reals)
+    for t, u in zip(quantized.outputs, graph.outputs, strict=True):
+        wanted = np.asarray(real_of(integers[t], quantized.tensors[t]), np.float64)
         real = np.asarray(found[u], np.float64)
         assert real.shape == wanted.shape
         off = float(np.abs(real - wanted).mean()) / (float(np.ptp(real)) or 1.0)

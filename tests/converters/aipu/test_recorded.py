@@ -1,6 +1,6 @@
 """Single layers and small networks as the Compass Parser and Optimizer made them, recorded from the live tools.
 
-recorded.json holds, for each case and mode, the ranges that the Optimizer calibrated, and digests of its quantised IR
+recorded.json holds, for each case and mode, the ranges that the Optimizer calibrated, and digests of its quantized IR
 and of every tensor of two samples; for a network also that of the Parser's float IR. `scripts/peer compass-recorded`
 makes it of single_layers.py, drawn_layers.py and networks.py, and names what differs from tflq.
 """
@@ -124,14 +124,14 @@ def test_the_float_ir_is_the_parsers(name: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "name", "mode"), CASES)
-def test_the_quantised_ir_and_every_value_are_the_optimizers(kind: str, name: str, mode: str) -> None:
+def test_the_quantized_ir_and_every_value_are_the_optimizers(kind: str, name: str, mode: str) -> None:
     """Read back from its own file it has the same values."""
     wanted, samples = RECORDED[kind][name]["modes"][mode], [x[CALIBRATED:] for x in samples_of(kind, name)]
     graph = ranged(with_inner_ranges(kind, name), wanted["ranges"])
-    quantised = lower(AIPU.quantise(graph, parse_settings(AIPU.settings, settings_of(mode))), AIPU.arithmetic)
-    text, binary = write_network(network_of(quantised))
+    quantized = lower(AIPU.quantize(graph, parse_settings(AIPU.settings, settings_of(mode))), AIPU.arithmetic)
+    text, binary = write_network(network_of(quantized))
     assert digest_of_files(text.encode(), binary) == wanted["file"], "another file"
-    assert not _others(quantised, samples, wanted["tensors"]), "other values"
+    assert not _others(quantized, samples, wanted["tensors"]), "other values"
     if name in NOT_READ_BACK:
         return
     assert not _others(graph_of(read_network(text, binary)), samples, wanted["tensors"]), "other values when read back"
@@ -178,7 +178,7 @@ def _other_numbers(layer: Layer) -> Layer:
 def test_a_files_own_numbers_stand(kind: str, name: str, mode: str) -> None:
     """Read and written again a file with other multipliers and tables is the same file, or is refused for them."""
     graph = ranged(with_inner_ranges(kind, name), RECORDED[kind][name]["modes"][mode]["ranges"])
-    found = network_of(lower(AIPU.quantise(graph, parse_settings(AIPU.settings, settings_of(mode))), AIPU.arithmetic))
+    found = network_of(lower(AIPU.quantize(graph, parse_settings(AIPU.settings, settings_of(mode))), AIPU.arithmetic))
     other = replace(found, layers=tuple(_other_numbers(layer) for layer in found.layers))
     text, binary = write_network(other)
     if graph.nodes and graph.nodes[0].operator in FIXED:

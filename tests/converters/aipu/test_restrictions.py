@@ -55,7 +55,7 @@ def test_restrictions(graph: Graph, message: str) -> None:
     (line,) = AIPU.check(graph, parse_settings(AIPU.settings))
     assert message in line
     with pytest.raises(UnsupportedError):
-        AIPU.quantise(graph, parse_settings(AIPU.settings))
+        AIPU.quantize(graph, parse_settings(AIPU.settings))
 
 
 def test_arithmetic_on_integers_is_refused() -> None:

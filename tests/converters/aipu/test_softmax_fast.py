@@ -44,15 +44,15 @@ def _softmax(*behind: str, limit: float = 127.5 / 12.7) -> Graph:
     return graph
 
 
-def _quantised(graph: Graph, *settings: str) -> Graph:
-    return lower(AIPU.quantise(graph, parse_settings(AIPU.settings, settings)), "aipu")
+def _quantized(graph: Graph, *settings: str) -> Graph:
+    return lower(AIPU.quantize(graph, parse_settings(AIPU.settings, settings)), "aipu")
 
 
 @pytest.mark.parametrize(("adjust", "bits"), GOLDEN)
 def test_the_optimizers_values(adjust: int, bits: int) -> None:
     sets = ("softmax=fast_exp", f"softmax_adjust_q={adjust}")
     layers = [f"softmax:activation_bits={bits}"]
-    graph = lower(AIPU.quantise(_softmax(), parse_settings(AIPU.settings, sets, layers)), "aipu")
+    graph = lower(AIPU.quantize(_softmax(), parse_settings(AIPU.settings, sets, layers)), "aipu")
     found = Engine(graph).run([np.array([CODES], np.int8)])[graph.outputs[0]]
     assert found[0].tolist() == GOLDEN[adjust, bits]
     assert np.float32(1 / graph.tensors[graph.outputs[0]].affine.scale[0]) == (1 << bits) - 1
@@ -62,7 +62,7 @@ def test_the_optimizers_values(adjust: int, bits: int) -> None:
 
 @pytest.mark.parametrize("adjust", [8, 12, 15])
 def test_tables_come_close_to_float(adjust: int) -> None:
-    graph = _quantised(_softmax(), "softmax=fast_exp", f"softmax_adjust_q={adjust}")
+    graph = _quantized(_softmax(), "softmax=fast_exp", f"softmax_adjust_q={adjust}")
     codes = np.random.default_rng(adjust).integers(-128, 128, (50, 3, 6)).astype(np.int8)
     found = Engine(graph).run([codes])[graph.outputs[0]].astype(np.float64) / 255
     real = np.exp(codes / 12.7)
@@ -71,7 +71,7 @@ def test_tables_come_close_to_float(adjust: int) -> None:
 
 def test_keys() -> None:
     """log2(e) / 12.7 = 0.1136: M = RNE(0.1136 * 2^16) = 7445 below 2^13; Q = 31 - 2."""
-    (layer,) = (x for x in network_of(_quantised(_softmax(), "softmax=fast_exp")).layers if x.type == "Softmax")
+    (layer,) = (x for x in network_of(_quantized(_softmax(), "softmax=fast_exp")).layers if x.type == "Softmax")
     computed = list(layer.entries.items())
     start = [key for key, _ in computed].index("unquantifiable") + 1
     assert computed[start:-1] == [
@@ -85,7 +85,7 @@ def test_keys() -> None:
     ]
     assert layer.entries["layer_top_scale"] == (255.0,)
     assert not layer.constants
-    fine = _quantised(_softmax(), "softmax=fast_exp", "softmax_adjust_q=9")
+    fine = _quantized(_softmax(), "softmax=fast_exp", "softmax_adjust_q=9")
     assert list(network_of(fine).layers[1].constants) == ["log2_lut", "pow2_lut"]
 
 
@@ -100,7 +100,7 @@ def test_keys() -> None:
     ],
 )
 def test_which_one_is_used(behind: tuple[str, ...], settings: tuple[str, ...], method: str) -> None:
-    layers = network_of(_quantised(_softmax(*behind), *settings)).layers
+    layers = network_of(_quantized(_softmax(*behind), *settings)).layers
     assert [x.entries["quantize_method"] for x in layers if x.type == "Softmax"] == [method]
 
 
@@ -116,13 +116,13 @@ def test_a_ranking_layer_further_on_asks_for_the_table() -> None:
         place = next((j for j, other in enumerate(ranked.tensors) if other.name == tensor.name), None)
         if place is not None:
             ranked.tensors[place] = replace(ranked.tensors[place], range=graph.tensors[i].range)
-    layers = network_of(_quantised(ranked)).layers
+    layers = network_of(_quantized(ranked)).layers
     assert [x.entries["quantize_method"] for x in layers if x.type == "Softmax"] == ["LUT"]
 
 
 def test_steps_that_are_too_coarse_are_refused() -> None:
     with pytest.raises(UnsupportedError, match="they are too coarse; use softmax=lut"):
-        _quantised(_softmax(limit=1e7), "softmax=fast_exp")
+        _quantized(_softmax(limit=1e7), "softmax=fast_exp")
 
 
 def test_powers_of_two_begin_with_that_of_zero() -> None:

@@ -43,11 +43,11 @@ def _model() -> Graph:
 @pytest.mark.parametrize("weights", ["per_tensor", "per_channel"])
 def test_emitted_files_can_be_read(activations: str, weights: str) -> None:
     settings = parse_settings(AIPU.settings, [f"activations={activations}", f"weights={weights}"])
-    graph = AIPU.quantise(_model(), settings)
+    graph = AIPU.quantize(_model(), settings)
     files = AIPU.emit(graph, Model([graph], source="a b.tflite"))
     name = file_name("a b")
     network = read_network(files[f"{name}_o.txt"].decode(), files[f"{name}_o.bin"])
-    assert network.is_quantised
+    assert network.is_quantized
     assert [layer.type for layer in network.layers] == ["Input", "Convolution", "Softmax"]
     assert network.layers[1].tops[0].dtype == "uint8"
     assert network.layers[1].entries["with_activation"] == "RELU6"
@@ -58,12 +58,12 @@ def test_close_to_the_float_model(bits: int) -> None:
     graph = _model()
     assert AIPU.check(graph, parse_settings(AIPU.settings)) == ()
     settings = parse_settings(AIPU.settings, [f"activation_bits={bits}", f"weight_bits={bits}", "lut_items_in_bits=10"])
-    quantised = lower(AIPU.quantise(graph, settings), "aipu")
+    quantized = lower(AIPU.quantize(graph, settings), "aipu")
     real = np.random.default_rng(5).uniform(-2, 3, (20, 1, 5, 6, 3)).astype(np.float32)
-    codes = Engine(quantised).run([AIPU.encode(real, quantised.tensors[quantised.inputs[0]])])
+    codes = Engine(quantized).run([AIPU.encode(real, quantized.tensors[quantized.inputs[0]])])
     expected = Engine(lower(graph, "float")).run([real])[graph.outputs[0]]
-    tensor = quantised.tensors[quantised.outputs[0]]
-    found = (codes[quantised.outputs[0]].astype(np.float64) - tensor.affine.zero_point[0]) * tensor.affine.scale[0]
+    tensor = quantized.tensors[quantized.outputs[0]]
+    found = (codes[quantized.outputs[0]].astype(np.float64) - tensor.affine.zero_point[0]) * tensor.affine.scale[0]
     assert np.abs(found - expected).max() < (0.1 if bits == 8 else 0.02)
 
 
@@ -99,10 +99,10 @@ def test_close_to_the_float_operator(operator: str, activations: str) -> None:
         found = Range(np.array([values.min()], np.float32), np.array([values.max()], np.float32))
         graph.tensors[t] = replace(graph.tensors[t], range=found)
     assert AIPU.check(graph, parse_settings(AIPU.settings)) == ()
-    quantised = lower(AIPU.quantise(graph, parse_settings(AIPU.settings, [f"activations={activations}"])), "aipu")
-    codes = [AIPU.encode(x, quantised.tensors[t]) for x, t in zip(real, quantised.inputs, strict=True)]
-    tensor = quantised.tensors[quantised.outputs[0]]
-    result = Engine(quantised).run(codes)[quantised.outputs[0]]
+    quantized = lower(AIPU.quantize(graph, parse_settings(AIPU.settings, [f"activations={activations}"])), "aipu")
+    codes = [AIPU.encode(x, quantized.tensors[t]) for x, t in zip(real, quantized.inputs, strict=True)]
+    tensor = quantized.tensors[quantized.outputs[0]]
+    result = Engine(quantized).run(codes)[quantized.outputs[0]]
     y = (result.astype(np.float64) - tensor.affine.zero_point[0]) * tensor.affine.scale[0]
     error = np.abs(y - expected)
     if operator in ("ceil", "floor", "round"):
@@ -125,9 +125,9 @@ def test_constant_operands_are_layers() -> None:
     for t in (x, y, w, z):
         graph.tensors[t] = replace(graph.tensors[t], range=Range(np.float32([-3]), np.float32([3])))
     assert AIPU.check(graph, parse_settings(AIPU.settings)) == ()
-    quantised = AIPU.quantise(graph, parse_settings(AIPU.settings))
-    assert [node.operator for node in quantised.nodes] == ["constant", "mul", "abs", "batch_norm"]
-    weights = quantised.tensors[quantised.nodes[3].inputs[1]]
+    quantized = AIPU.quantize(graph, parse_settings(AIPU.settings))
+    assert [node.operator for node in quantized.nodes] == ["constant", "mul", "abs", "batch_norm"]
+    weights = quantized.tensors[quantized.nodes[3].inputs[1]]
     assert weights.dtype is DType.INT8
     assert weights.shape == (4,)
 
@@ -162,14 +162,14 @@ def test_padding_with_the_lowest_number_takes_the_lowest_code() -> None:
     lowest = builder.constant("lowest", np.finfo(np.float32).min)
     graph = builder.build((builder.add("padv2", (x, pads, lowest), (1, 5), DType.FLOAT32),))
     graph.tensors[x] = replace(graph.tensors[x], range=Range(np.float32([-3]), np.float32([3])))
-    quantised = lower(AIPU.quantise(graph, parse_settings(AIPU.settings)), "aipu")
-    (codes,) = Engine(quantised).run([np.zeros((1, 1, 4), np.int8)]).values()
+    quantized = lower(AIPU.quantize(graph, parse_settings(AIPU.settings)), "aipu")
+    (codes,) = Engine(quantized).run([np.zeros((1, 1, 4), np.int8)]).values()
     np.testing.assert_array_equal(codes[0, 0], [-128, 0, 0, 0, 0])
 
 
 def test_keywords() -> None:
     model = read_model(data_path("models", "kws_ref_model.tflite"))
-    graph = AIPU.quantise(model.main, parse_settings(AIPU.settings))
+    graph = AIPU.quantize(model.main, parse_settings(AIPU.settings))
     assert [node.operator for node in graph.nodes[-4:]] == ["pooling", "reshape", "fully_connected", "softmax"]
 
 
@@ -182,14 +182,14 @@ def test_unknown_operators_are_listed_at_once() -> None:
     problems = AIPU.check(graph, parse_settings(AIPU.settings))
     assert [line.partition(":")[0][:10] for line in problems] == ["operator 0", "operator 1"]
     with pytest.raises(UnsupportedError, match=r"atan2.*floor_mod"):
-        AIPU.quantise(graph, parse_settings(AIPU.settings))
+        AIPU.quantize(graph, parse_settings(AIPU.settings))
 
 
 def test_missing_ranges_are_listed_at_once() -> None:
     graph = _model()
     bare = replace(graph, tensors=[replace(t, range=None) for t in graph.tensors])
     with pytest.raises(UnsupportedError, match=r"3 tensors have no range: 'x_0', '\w+', '\w+'; calibrate"):
-        AIPU.quantise(bare, parse_settings(AIPU.settings))
+        AIPU.quantize(bare, parse_settings(AIPU.settings))
 
 
 def test_long_softmax_is_refused() -> None:
@@ -202,11 +202,11 @@ def test_long_softmax_is_refused() -> None:
 
 def test_settings_of_one_layer() -> None:
     settings = parse_settings(AIPU.settings, layers=["conv_2d:activation_bits=16"])
-    graph = AIPU.quantise(_model(), settings)
+    graph = AIPU.quantize(_model(), settings)
     types = {node.operator: graph.tensors[node.outputs[0]].dtype for node in graph.nodes}
     assert types == {"convolution": DType.UINT16, "softmax": DType.UINT8}
     with pytest.raises(OptionError, match="matches no operator"):
-        AIPU.quantise(_model(), parse_settings(AIPU.settings, layers=["mul:activation_bits=16"]))
+        AIPU.quantize(_model(), parse_settings(AIPU.settings, layers=["mul:activation_bits=16"]))
 
 
 def test_unknown_layers_of_an_ir_are_listed_at_once() -> None:
@@ -222,7 +222,7 @@ def test_unknown_layers_of_an_ir_are_listed_at_once() -> None:
 
 
 def test_emit_needs_a_graph_of_the_target() -> None:
-    with pytest.raises(UnsupportedError, match="quantise it for aipu first"):
+    with pytest.raises(UnsupportedError, match="quantize it for aipu first"):
         AIPU.emit(_model(), Model([_model()]))
 
 
@@ -234,8 +234,8 @@ def test_what_a_sigmoid_reads_may_be_cut() -> None:
     graph = builder.build((y,))
     graph.tensors[x] = replace(graph.tensors[x], range=Range(np.float32([-9]), np.float32([3])))
     for setting, largest in (("false", 9), ("true", 6)):
-        quantised = AIPU.quantise(graph, parse_settings(AIPU.settings, [f"cut_inputs={setting}"]))
-        assert reciprocal(quantised.tensors[quantised.inputs[0]].affine)[0] == np.float32(127.5 / largest)
+        quantized = AIPU.quantize(graph, parse_settings(AIPU.settings, [f"cut_inputs={setting}"]))
+        assert reciprocal(quantized.tensors[quantized.inputs[0]].affine)[0] == np.float32(127.5 / largest)
 
 
 @pytest.mark.parametrize(
@@ -250,8 +250,8 @@ def test_few_bits_have_types_of_their_own(bits: int, kind: str) -> None:
     graph = builder.build((y,))
     for t in (x, y):
         graph.tensors[t] = replace(graph.tensors[t], range=Range(np.float32([-3]), np.float32([3])))
-    quantised = AIPU.quantise(graph, parse_settings(AIPU.settings, [f"weight_bits={bits}"]))
-    network = network_of(quantised)
+    quantized = AIPU.quantize(graph, parse_settings(AIPU.settings, [f"weight_bits={bits}"]))
+    network = network_of(quantized)
     assert network.layers[-1].constants["weights"].dtype == kind
     assert write_network(network_of(graph_of(network))) == write_network(network)
 
@@ -273,23 +273,23 @@ def test_blocks_along_one_axis_come_back() -> None:
     back = builder.add("batch_to_space_nd", (apart, block, pads), (1, 6, 2), DType.FLOAT32)
     graph = builder.build((apart, back))
     graph.tensors[x] = replace(graph.tensors[x], range=Range(np.float32([-3]), np.float32([3])))
-    quantised = lower(AIPU.quantise(graph, parse_settings(AIPU.settings)), "aipu")
+    quantized = lower(AIPU.quantize(graph, parse_settings(AIPU.settings)), "aipu")
     given = np.arange(12, dtype=np.int8).reshape(1, 1, 6, 2)
-    split, whole = Engine(quantised).run([given]).values()
+    split, whole = Engine(quantized).run([given]).values()
     padded = np.pad(given.reshape(6, 2), [(1, 1), (0, 0)]).reshape(2, 4, 2)
     np.testing.assert_array_equal(split.reshape(4, 2, 2), padded.transpose(1, 0, 2))
     np.testing.assert_array_equal(whole, given)
 
 
 def test_a_function_without_a_range_has_that_of_its_input() -> None:
-    """ELU behind the last quantised operator of a file: exp(-2) - 1 to 3."""
+    """ELU behind the last quantized operator of a file: exp(-2) - 1 to 3."""
     builder = GraphBuilder()
     x = builder.input("x", (1, 4), DType.FLOAT32)
     graph = builder.build((builder.add("elu", (x,), (1, 4), DType.FLOAT32),))
     graph.tensors[x] = replace(graph.tensors[x], range=Range(np.float32([-2]), np.float32([3])))
-    quantised = AIPU.quantise(graph, parse_settings(AIPU.settings, ["activations=asymmetric"]))
+    quantized = AIPU.quantize(graph, parse_settings(AIPU.settings, ["activations=asymmetric"]))
     width = 3 - (np.exp(-2) - 1)
-    assert reciprocal(quantised.tensors[quantised.outputs[0]].affine)[0] == pytest.approx(255 / width, rel=1e-6)
+    assert reciprocal(quantized.tensors[quantized.outputs[0]].affine)[0] == pytest.approx(255 / width, rel=1e-6)
 
 
 def test_only_the_variance_is_one_layer() -> None:
@@ -303,9 +303,9 @@ def test_only_the_variance_is_one_layer() -> None:
     graph = builder.build((variance,))
     for t, largest in ((x, 3), (mean, 3), (apart, 9), (variance, 4)):
         graph.tensors[t] = replace(graph.tensors[t], range=Range(np.float32([-largest]), np.float32([largest])))
-    quantised = lower(AIPU.quantise(graph, parse_settings(AIPU.settings)), "aipu")
-    assert [node.attributes.get("method") for node in quantised.nodes] == ["VARIANCE"]
+    quantized = lower(AIPU.quantize(graph, parse_settings(AIPU.settings)), "aipu")
+    assert [node.attributes.get("method") for node in quantized.nodes] == ["VARIANCE"]
     codes = np.random.default_rng(3).integers(-60, 60, (5, 1, 6, 4)).astype(np.int8)
-    (found,) = Engine(quantised).run([codes]).values()
+    (found,) = Engine(quantized).run([codes]).values()
     real = (codes / (127.5 / 3)).var(axis=2, keepdims=True)
     np.testing.assert_allclose(found / (255 / 4), real, atol=0.03)

@@ -53,7 +53,7 @@ def _widths(file: str) -> list[int]:
     """Return the bits of the input and of each layer's output."""
     found = read_config(file, "opt.cfg")
     settings = parse_settings(AIPU.settings, found.assignments, found.layers)
-    graph = AIPU.quantise(_network(), settings)
+    graph = AIPU.quantize(_network(), settings)
     outputs = [graph.inputs[0], *(node.outputs[0] for node in graph.nodes)]
     return [graph.tensors[t].affine.bits for t in outputs]
 
@@ -101,14 +101,14 @@ def test_a_rule_for_no_layer_is_refused() -> None:
 
 def test_a_template_is_read(tmp_path: Path) -> None:
     layer = {"q_mode_activation": "per_tensor_asymmetric", "q_bits_activation": 16, "extra_params": [2, 20]}
-    first, second = AIPU.quantise(_network(), parse_settings(AIPU.settings)).nodes
+    first, second = AIPU.quantize(_network(), parse_settings(AIPU.settings)).nodes
     path = tmp_path / "opt_template.json"
     path.write_text(json.dumps({second.name: layer}, indent=4), encoding="utf-8")
     found = read_settings(path)
     assert [rule.partition(":")[2] for rule in found.layers] == [
         "activations=asymmetric,activation_range=full,activation_bits=16,softmax=lut"
     ]
-    graph = AIPU.quantise(_network(), parse_settings(AIPU.settings, found.assignments, found.layers))
+    graph = AIPU.quantize(_network(), parse_settings(AIPU.settings, found.assignments, found.layers))
     bits = {node.name: graph.tensors[node.outputs[0]].affine.bits for node in graph.nodes}
     assert bits == {first.name: 8, second.name: 16}
 
@@ -232,7 +232,7 @@ def test_methods_across_layers_fit_weights(tmp_path: Path, method: str) -> None:
     path.write_text(f"[Common]\ncalibration_data = c.npy\n{lines}", encoding="utf-8")
     target, model = TargetOptions("aipu", file=str(path)), Model([_network()], source="m.tflite")
     found = tflq.convert(model, target)
-    about = json.loads(found.artefacts["recovered.json"])
+    about = json.loads(found.artifacts["recovered.json"])
     assert f"global_calibration={method}" in about["settings"]
     (layer,) = about["recovered"]
     assert (layer["kept"], layer["bits"]) == ("weights" if method == "adaround" else "weights and bias", 4)

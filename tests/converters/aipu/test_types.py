@@ -14,7 +14,7 @@ from tflq.converters.aipu.emit import float_network_of
 from tflq.converters.aipu.operators.linear import changed_by
 from tflq.converters.aipu.operators.pairs import read_pair
 from tflq.converters.aipu.origin import Origin
-from tflq.converters.aipu.quantise import _whole_type
+from tflq.converters.aipu.quantize import _whole_type
 from tflq.converters.calibration import StatisticsOptions, calibrate
 from tflq.converters.calibration.ranges import range_of
 from tflq.converters.settings import parse_settings
@@ -64,8 +64,8 @@ def test_a_product_is_handed_to_compiled_code() -> None:
     graph = b.build((y,))
     for t in (x, y):
         graph.tensors[t] = replace(graph.tensors[t], range=range_of(-3, 3))
-    quantised = AIPU.quantise(graph, parse_settings(AIPU.settings))
-    linear = lower(quantised, "aipu").nodes[-1].params.linear
+    quantized = AIPU.quantize(graph, parse_settings(AIPU.settings))
+    linear = lower(quantized, "aipu").nodes[-1].params.linear
     assert linear.weights[:, 0, 0].tolist() == np.rint(np.linspace(-127, 127, 12)).reshape(3, 4).tolist()
 
 
@@ -87,14 +87,14 @@ def test_an_input_that_was_below_0_is_signed(least: float, dtype: DType, scale: 
     samples = np.array([[[least, 10]], [[3, 10]], [[3, 10]]], np.float32)
     ranged = calibrate(graph, [samples], StatisticsOptions("mean", 1))
     settings = parse_settings(AIPU.settings, [f"activations={'symmetric' if symmetric else 'asymmetric'}"])
-    quantised = AIPU.quantise(ranged, settings)
-    tensor = quantised.tensors[quantised.inputs[0]]
+    quantized = AIPU.quantize(ranged, settings)
+    tensor = quantized.tensors[quantized.inputs[0]]
     assert tensor.dtype is dtype
     wanted = scale if symmetric or dtype is DType.UINT8 else 25.5
     assert float(np.float32(1 / tensor.affine.scale[0])) == wanted
-    assert isinstance(quantised.extra, Origin)
-    assert quantised.extra.floats is not None
+    assert isinstance(quantized.extra, Origin)
+    assert quantized.extra.floats is not None
     ((low, _),) = cast(
-        "tuple[tuple[float, float]]", float_network_of(quantised.extra.floats, "m").layers[0].entries[RANGE]
+        "tuple[tuple[float, float]]", float_network_of(quantized.extra.floats, "m").layers[0].entries[RANGE]
     )
     assert (low < 0) == (dtype is DType.INT8)

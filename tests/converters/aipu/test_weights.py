@@ -41,9 +41,9 @@ def _scales(largest: tuple[float, ...], *settings: str) -> list[float]:
     for t in (*graph.inputs, *graph.outputs):
         limits = Range(np.array([-1], np.float32), np.array([1], np.float32))
         graph.tensors[t] = replace(graph.tensors[t], range=limits)
-    quantised = AIPU.quantise(graph, parse_settings(AIPU.settings, settings))
-    (node,) = quantised.nodes
-    return [float(s) * 127 for s in quantised.tensors[node.inputs[1]].affine.scale]
+    quantized = AIPU.quantize(graph, parse_settings(AIPU.settings, settings))
+    (node,) = quantized.nodes
+    return [float(s) * 127 for s in quantized.tensors[node.inputs[1]].affine.scale]
 
 
 TINY = 2e-6
@@ -107,7 +107,7 @@ def _chain() -> Graph:
 def test_layers_of_the_ir_have_settings_of_their_own(pattern: str, wide: tuple[int, ...]) -> None:
     """The number 0 is the Input; types and methods in any letters; regular expressions from the name's beginning."""
     settings = parse_settings(AIPU.settings, layers=[f"IR {pattern}:activation_bits=16"])
-    graph = AIPU.quantise(_chain(), settings)
+    graph = AIPU.quantize(_chain(), settings)
     bits = [graph.tensors[t].affine.bits for t in (*graph.inputs, *(n.outputs[0] for n in graph.nodes))]
     assert tuple(k for k, b in enumerate(bits) if b == 16) == wide
 
@@ -126,10 +126,10 @@ def test_layers_of_the_ir_have_settings_of_their_own(pattern: str, wide: tuple[i
 def test_patterns_that_mean_no_layer(pattern: str, message: str) -> None:
     rules = [f"IR {pattern}:activation_bits=16", "IR 0:activation_bits=16"]
     with pytest.raises(OptionError, match=message):
-        AIPU.quantise(_chain(), parse_settings(AIPU.settings, layers=rules))
+        AIPU.quantize(_chain(), parse_settings(AIPU.settings, layers=rules))
 
 
 def test_later_rules_win() -> None:
     rules = ["IR 0-4:activation_bits=16", "IR square:activation_bits=8"]
-    graph = AIPU.quantise(_chain(), parse_settings(AIPU.settings, layers=rules))
+    graph = AIPU.quantize(_chain(), parse_settings(AIPU.settings, layers=rules))
     assert [graph.tensors[n.outputs[0]].affine.bits for n in graph.nodes] == [16, 8, 16, 16]

@@ -26,7 +26,7 @@ SHAPES = ((PAIRS[0].size,),) * 3
 
 
 class _Layer:
-    """One layer, quantised by Compass's rules and by the whitepaper's."""
+    """One layer, quantized by Compass's rules and by the whitepaper's."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class _Layer:
             found = Range(*(np.array([x], np.float32) for x in limits))
             graph.tensors[t] = replace(graph.tensors[t], range=found)
         self.compass, self.paper = (
-            AIPU.quantise(graph, parse_settings(AIPU.settings, [f"activations={mode}", f"variant={variant}"]))
+            AIPU.quantize(graph, parse_settings(AIPU.settings, [f"activations={mode}", f"variant={variant}"]))
             for variant in ("compass", "whitepaper")
         )
 
@@ -145,8 +145,8 @@ def test_mean() -> None:
         "Reduce", {"method": "MEAN", "axis": (0,)}, ((-1.0, 2.0),), ((-0.5, 0.5),), ((4, 256), (1, 256)), "asymmetric"
     )
     codes = np.random.default_rng(0).integers(-128, 128, (4, 256))
-    assert layer.paper.tensors[layer.paper.outputs[0]].quantisation == (
-        layer.paper.tensors[layer.paper.inputs[0]].quantisation
+    assert layer.paper.tensors[layer.paper.outputs[0]].quantization == (
+        layer.paper.tensors[layer.paper.inputs[0]].quantization
     )
     expected = [_rne(Fraction(int(column.sum()), 4)) for column in codes.T]
     assert layer.run(layer.paper, codes)[0].tolist() == expected
@@ -270,7 +270,7 @@ def test_half_tables(
 def test_cast(kind: str) -> None:
     """4.10: a table of the casts of what quantized values stand for.
 
-    Towards zero, where Compass requantises to the nearest, but beyond 16 bits.
+    Towards zero, where Compass requantizes to the nearest, but beyond 16 bits.
     """
     edges = Edge("x_0", (256,), "float32"), Edge("y_0", (256,), kind)
     header: dict[str, Value] = {"model_name": "m", "input_tensors": ("x_0",), "output_tensors": ("y_0",)}
@@ -282,8 +282,8 @@ def test_cast(kind: str) -> None:
     graph.tensors[graph.inputs[0]] = replace(graph.tensors[graph.inputs[0]], range=found)
     results = []
     for variant in ("whitepaper", "compass"):
-        quantised = lower(AIPU.quantise(graph, parse_settings(AIPU.settings, [f"variant={variant}"])), "aipu")
-        results.append(Engine(quantised).run([SIGNED.astype(np.int8)[None]])[quantised.outputs[0]].reshape(-1))
+        quantized = lower(AIPU.quantize(graph, parse_settings(AIPU.settings, [f"variant={variant}"])), "aipu")
+        results.append(Engine(quantized).run([SIGNED.astype(np.int8)[None]])[quantized.outputs[0]].reshape(-1))
     s = np.float32(127.5) / np.float32(3.3)
     assert results[0].tolist() == np.trunc(SIGNED.astype(np.float32) / s).tolist()
     assert (results[1].tolist() == results[0].tolist()) == (kind == "int32")
@@ -329,4 +329,4 @@ def test_wide_codes_are_refused(kind: str, words: str) -> None:
         graph.tensors[t] = replace(graph.tensors[t], range=found)
     settings = parse_settings(AIPU.settings, ["variant=whitepaper", "activation_bits=16"])
     with pytest.raises(UnsupportedError, match=words):
-        lower(AIPU.quantise(graph, settings), "aipu")
+        lower(AIPU.quantize(graph, settings), "aipu")

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tflq.converters.calibration import StatisticsOptions, calibrate, ranges_from_quantisation, samples_of
+from tflq.converters.calibration import StatisticsOptions, calibrate, ranges_from_quantization, samples_of
 from tflq.errors import InputError, OptionError
 from tflq.graph import Affine, Array, DType, Graph, GraphBuilder, Range
 
@@ -26,7 +26,7 @@ def float_graph() -> Graph:
     return b.build([z, i])
 
 
-def quantised_graph() -> Graph:
+def quantized_graph() -> Graph:
     b = GraphBuilder()
     q = Affine.per_tensor(np.float32(0.25), 3)
     x = b.input("x", (1, 6), DType.INT8, q)
@@ -91,24 +91,24 @@ def test_batches_matter_for_the_moving_average() -> None:
     assert bounds(calibrate(float_graph(), [DATA], StatisticsOptions("mean", batch_size=1)), 0)[0] == low
 
 
-def test_a_quantised_graph_runs_in_float() -> None:
+def test_a_quantized_graph_runs_in_float() -> None:
     codes = np.arange(-128, 112, dtype=np.int8).reshape(40, 1, 6)
-    found = calibrate(quantised_graph(), [codes])
+    found = calibrate(quantized_graph(), [codes])
     assert bounds(found, 0) == (-131 * 0.25, 108 * 0.25)
     assert bounds(found, 1) == (0, 27)
     assert bounds(found, 2) == (0, 27)  # of the DEQUANTIZE that the float view leaves out
     assert found.tensors[0].dtype is DType.INT8
 
 
-def test_ranges_from_quantisation() -> None:
-    graph = quantised_graph()
-    found = ranges_from_quantisation(graph)
+def test_ranges_from_quantization() -> None:
+    graph = quantized_graph()
+    found = ranges_from_quantization(graph)
     assert bounds(found, 0) == (-131 * 0.25, 124 * 0.25)
     assert bounds(found, 1) == (0, 127.5)
     assert bounds(found, 2) == (0, 127.5), "a DEQUANTIZE hands its range on to the float border"
     stated = graph.copy()
     stated.tensors[0] = replace(graph.tensors[0], range=Range(np.array([-1.0]), np.array([0.1])))
-    assert bounds(ranges_from_quantisation(stated), 0) == (-1, np.float32(0.1))
+    assert bounds(ranges_from_quantization(stated), 0) == (-1, np.float32(0.1))
 
 
 def test_samples_are_kept_when_asked() -> None:

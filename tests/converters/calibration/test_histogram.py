@@ -45,7 +45,7 @@ def test_quantiles_are_within_a_bin_of_numpys(share: float, rectified: bool) -> 
     found = Histogram(4096)
     for part in np.array_split(values, 7):
         found.add(part)
-    # Between two values numpy interpolates, the histogram fills bins: they agree to the neighbouring values and a bin.
+    # Between two values numpy interpolates, the histogram fills bins: they agree to the neighboring values and a bin.
     low, high = (
         np.quantile(values, np.clip(share + d, 0, 1), method=m) for d, m in ((-1e-4, "lower"), (1e-4, "higher"))
     )

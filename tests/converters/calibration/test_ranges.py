@@ -71,7 +71,7 @@ def test_statistics_of_a_saved_calibration() -> None:
 
 
 def test_an_internal_tensor_takes_a_range() -> None:
-    """Values that a layer quantises within itself stand in no input and no output."""
+    """Values that a layer quantizes within itself stand in no input and no output."""
     b = GraphBuilder()
     x = b.input("in", (1, 4), DType.FLOAT32)
     y, inner = (b.tensor(name, (1, 4), DType.FLOAT32) for name in ("out", "layer/square_sum"))

@@ -35,7 +35,7 @@ def test_fused(target: Target, dtype: DType, fused: str) -> None:
         x, y = (draw.integers(-9, 10, (4, *shape)).astype(dtype.storage) for _ in range(2))
         low, high = BOUNDS[fused]
         wanted = np.clip(rule(x, y), -(1 << 20) if low is None else low, 1 << 20 if high is None else high)
-        written = target.quantise(graph, parse_settings(target.settings, ["precision=float"] * (target is OPENVINO)))
+        written = target.quantize(graph, parse_settings(target.settings, ["precision=float"] * (target is OPENVINO)))
         files = target.emit(written, Model([graph], source="sums.tflite"))
         if target is ONNX:
             (data,) = files.values()
@@ -51,4 +51,4 @@ def test_fused(target: Target, dtype: DType, fused: str) -> None:
 def test_activations_that_do_not_clamp(fused: str) -> None:
     words = f"fused activation {fused}; known are none, relu, relu6, relu_n1_to_1, relu_0_to_1: make it an operator"
     with pytest.raises(UnsupportedError, match=words):
-        ONNX.quantise(sums((3,), DType.FLOAT32, "add", fused), parse_settings(ONNX.settings))
+        ONNX.quantize(sums((3,), DType.FLOAT32, "add", fused), parse_settings(ONNX.settings))

@@ -17,7 +17,7 @@ SETTINGS = parse_settings(ONNX.settings)
 
 def test_options_that_are_not_stated() -> None:
     entries = cells(supported_operators(), ("float32", "int32", "bool"))
-    found = [differs_by_default(entry, ONNX, lambda graph: ONNX.quantise(graph, SETTINGS)) for entry in entries]
+    found = [differs_by_default(entry, ONNX, lambda graph: ONNX.quantize(graph, SETTINGS)) for entry in entries]
     assert [words for several in found for words in several] == []
 
 
@@ -30,7 +30,7 @@ def test_blocks_that_divide(operator: str, block: int, is_taken: bool, dtype: DT
     shape = wide if operator == "depth_to_space" else deep
     graph = b.build([b.add(operator, [b.input("x", (1, 2, 2, 8), dtype)], shape, dtype, block_size=block)])
     if is_taken:
-        ONNX.quantise(graph, SETTINGS)
+        ONNX.quantize(graph, SETTINGS)
     else:
         with pytest.raises((GraphError, UnsupportedError), match=re.escape(f"blocks of {block}")):
-            ONNX.quantise(graph, SETTINGS)
+            ONNX.quantize(graph, SETTINGS)

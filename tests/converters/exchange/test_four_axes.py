@@ -17,7 +17,7 @@ from tflq.interpreter import Engine
 @pytest.mark.parametrize("name", CASES)
 def test_onnxruntime_computes_the_same(name: str, layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
     graph, inputs = four_axes(name)
-    written = ONNX.quantise(graph, parse_settings(ONNX.settings, [f"layout={layout}"]))
+    written = ONNX.quantize(graph, parse_settings(ONNX.settings, [f"layout={layout}"]))
     with stated_values(monkeypatch) as stated:
         (data,) = ONNX.emit(written, Model([graph])).values()
     assert wrongly_stated(data, stated) == []

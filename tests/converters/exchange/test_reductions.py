@@ -32,7 +32,7 @@ def test_every_set_of_axes(operator: str, keep: bool) -> None:
         b = GraphBuilder("reduced")
         given = [b.input("x", SHAPE, dtype), b.constant("axes", np.array(axes, np.int32))]
         graph = b.build([b.add(operator, given, wanted.shape[1:], dtype, keep_dims=keep)])
-        found = translate(ONNX.quantise(graph, parse_settings(ONNX.settings)), OnnxOptions())
+        found = translate(ONNX.quantize(graph, parse_settings(ONNX.settings)), OnnxOptions())
         types = [node.op_type for node in found.nodes]
         # the order of the axes that stay decides; reductions over height and width need no other one
         assert types.count("Transpose") == (bool(axes) and not keep and axes != (1, 2)), axes

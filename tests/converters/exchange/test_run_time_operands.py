@@ -20,7 +20,7 @@ SETTINGS = parse_settings(ONNX.settings, ["opset=16"])
 
 def written(form: Form, computed: int) -> dict[str, bytes]:
     graph, _ = form.graph(computed)
-    return dict(ONNX.emit(ONNX.quantise(graph, SETTINGS), Model([graph])))
+    return dict(ONNX.emit(ONNX.quantize(graph, SETTINGS), Model([graph])))
 
 
 @pytest.mark.parametrize(("name", "form", "position"), [*cases("taken")], ids=str)

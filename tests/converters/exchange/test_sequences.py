@@ -25,7 +25,7 @@ ACTIVATIONS = ("tanh", "relu")
 
 
 def check(target: Target, graph: Graph, inputs: list[Array], options: list[str]) -> None:
-    written = target.quantise(graph, parse_settings(target.settings, options))
+    written = target.quantize(graph, parse_settings(target.settings, options))
     ours = Engine(written, target.arithmetic, state="independent").run(inputs)[written.outputs[0]]
     files = target.emit(written, Model([graph], source="sequence.tflite"))
     if target is ONNX:
@@ -55,7 +55,7 @@ def test_peepholes(cifg: bool) -> None:
     graph = lstm_graph(LSTM, Lstm(peephole=True, cifg=cifg, batch=2), "float")
     check(ONNX, graph, inputs_of(graph), [])
     with pytest.raises(UnsupportedError, match="an LSTM with peepholes; OpenVINO's LSTMSequence has none"):
-        OPENVINO.quantise(graph, parse_settings(OPENVINO.settings))
+        OPENVINO.quantize(graph, parse_settings(OPENVINO.settings))
 
 
 def test_recurrent_weights_of_the_diagonal() -> None:
@@ -80,7 +80,7 @@ def test_rnn(target: Target, activation: str, time_major: bool, batch: int) -> N
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        (Lstm(norm=True), "layer normalisation"),
+        (Lstm(norm=True), "layer normalization"),
         (Lstm(projection=True, outputs=3), "a projection"),
         (Lstm(clip=0.25), "clipped cells"),
     ],
@@ -88,14 +88,14 @@ def test_rnn(target: Target, activation: str, time_major: bool, batch: int) -> N
 def test_what_no_operator_has(how: Lstm, words: str) -> None:
     graph = lstm_graph(LSTM, how, "float")
     with pytest.raises(UnsupportedError, match=f"an LSTM with {words}, which no operator of the format has"):
-        ONNX.quantise(graph, parse_settings(ONNX.settings))
+        ONNX.quantize(graph, parse_settings(ONNX.settings))
 
 
 def test_other_activations() -> None:
     for name in ("relu6", "none"):
         graph = rnn_graph(RNN, "float", (1, 4, 5), 6, 1, fused_activation_function=name)
         with pytest.raises(UnsupportedError, match=f"activation {name} of a recurrent layer; known are tanh, relu$"):
-            ONNX.quantise(graph, parse_settings(ONNX.settings))
+            ONNX.quantize(graph, parse_settings(ONNX.settings))
 
 
 def test_weights_of_integers_are_written_in_float() -> None:
@@ -105,4 +105,4 @@ def test_weights_of_integers_are_written_in_float() -> None:
     ):
         check(ONNX, graph, inputs_of(graph), [])
     with pytest.raises(UnsupportedError, match="is int8; recurrent layers are written in float32: set form=float"):
-        ONNX.quantise(lstm_graph(LSTM, Lstm(), "int8"), parse_settings(ONNX.settings, ["form=qdq"]))
+        ONNX.quantize(lstm_graph(LSTM, Lstm(), "int8"), parse_settings(ONNX.settings, ["form=qdq"]))

@@ -36,7 +36,7 @@ def turned_twice(data: bytes) -> list[str]:
 @pytest.mark.parametrize("name", SHEETS)
 def test_onnxruntime_computes_the_same(name: str, options: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     graph, inputs = sheet(name)
-    written = ONNX.quantise(graph, parse_settings(ONNX.settings, options))
+    written = ONNX.quantize(graph, parse_settings(ONNX.settings, options))
     with stated_values(monkeypatch) as stated:
         (data,) = ONNX.emit(written, Model([graph])).values()
     assert wrongly_stated(data, stated) == []
@@ -53,7 +53,7 @@ def test_onnxruntime_computes_the_same(name: str, options: list[str], monkeypatc
 @pytest.mark.parametrize("name", ["floor_mod of two", "functions", "reduce_any of all axes", "reduce_all of all axes"])
 def test_what_openvino_has_and_onnx_has_not(name: str) -> None:
     graph, inputs = sheet(name)
-    written = OPENVINO.quantise(graph, parse_settings(OPENVINO.settings, ["precision=float"]))
+    written = OPENVINO.quantize(graph, parse_settings(OPENVINO.settings, ["precision=float"]))
     ours = Engine(written, OPENVINO.arithmetic).run(inputs)
     runtime = Runtime(*files_of(OPENVINO.emit(written, Model([graph], source="sheet.tflite"))))
     for t, other in zip(written.outputs, runtime.run_all([channels_first(x) for x in inputs]), strict=True):

@@ -36,7 +36,7 @@ def suppressed(most: int, overlap: float, least: float, sigma: float | None) -> 
 
 
 def found_by(target: Target, graph: Graph, inputs: Sequence[Array], options: Sequence[str]) -> list[Array]:
-    written = target.quantise(graph, parse_settings(target.settings, options))
+    written = target.quantize(graph, parse_settings(target.settings, options))
     files = target.emit(written, Model([graph], source="boxes.tflite"))
     if target is OPENVINO:
         return Runtime(*files_of(files)).run_all(inputs)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support.data import data_path
-from tests.support.gap9_golden import encoded, quantised
+from tests.support.gap9_golden import encoded, quantized
 from tflq.converters.tflite import read_model
 from tflq.graph import Array
 from tflq.interpreter import Engine, lower
@@ -29,7 +29,7 @@ def clips() -> tuple[Array, Array]:
 def right(target: str, sets: list[str], layers: list[str]) -> int:
     model = read_model(data_path("models", "kws_ref_model.tflite"))
     codes, labels = clips()
-    graph = lower(quantised(model, target, sets, layers), "gap9")
+    graph = lower(quantized(model, target, sets, layers), "gap9")
     output = Engine(graph).run([encoded(model, graph, codes, target)])[graph.outputs[0]]
     return int((output.reshape(len(codes), -1).argmax(axis=1) == labels).sum())
 

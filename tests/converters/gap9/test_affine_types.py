@@ -16,7 +16,7 @@ from tflq.converters.gap9.affine_types import (
     repaired,
     symmetric,
 )
-from tflq.graph import Affine, DType, Quantisation, Range, Tensor
+from tflq.graph import Affine, DType, Quantization, Range, Tensor
 
 RANGES = [(-1.0, 3.0), (0.0, 6.0), (-6.0, 0.0), (-128.0, 127.0), (-0.5, 254.5), (-1.5, 253.5), (-2.5, 252.5),
           (0.0, 1e-6), (-1000.0, 0.25), (-0.001, 1000.0), (-127.5, 127.5), (-3.25, 1e4)]  # fmt: skip
@@ -101,10 +101,10 @@ def test_power_of_two(scale: float, wanted: float) -> None:
 
 
 def tensor(
-    kind: DType, quantisation: Quantisation | None, stated: tuple[list[float], list[float]] | None = None
+    kind: DType, quantization: Quantization | None, stated: tuple[list[float], list[float]] | None = None
 ) -> Tensor:
     range_ = None if stated is None else Range(*(np.array(v, np.float32) for v in stated))
-    return Tensor("t", (2,), kind, quantisation, range=range_)
+    return Tensor("t", (2,), kind, quantization, range=range_)
 
 
 def several(*pairs: tuple[float, int]) -> Affine:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.support.gap9_golden import quantised
+from tests.support.gap9_golden import quantized
 from tests.support.gap9_nets import Limits, Net
 from tflq.converters.gap9.departures import departures_of
 from tflq.graph import Array, Graph
@@ -97,7 +97,7 @@ def _orders(shape: tuple[int, ...]) -> dict[str, Array]:
 def _lowered(name: str, target: str, numerics: str) -> Graph:
     net = Net(_LIMITS, (1, 7, 5, 4))
     outputs = _NETWORKS[name][0](net)
-    return lower(quantised(net.model(*outputs), target, [f"numerics={numerics}"]), "gap9")
+    return lower(quantized(net.model(*outputs), target, [f"numerics={numerics}"]), "gap9")
 
 
 def _weights(name: str) -> Array:

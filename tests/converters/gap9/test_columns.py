@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.support.gap9_golden import quantised
+from tests.support.gap9_golden import quantized
 from tests.support.gap9_nets import Net
 from tflq.converters.gap9.departures import departures_of
 from tflq.converters.gap9.passes.columns import vendor_columns
@@ -76,7 +76,7 @@ def a_concatenation(shape: tuple[int, ...]) -> Model:
 
 
 def _lowered(model: Model, numerics: str) -> tuple[Graph, Array]:
-    graph = lower(quantised(model, "gap9-ne16", [f"numerics={numerics}"]), "gap9")
+    graph = lower(quantized(model, "gap9-ne16", [f"numerics={numerics}"]), "gap9")
     weights = next(graph.tensors[n.inputs[1]].data for n in graph.nodes if n.operator == "fully_connected")
     assert weights is not None
     return graph, weights
@@ -108,7 +108,7 @@ def test_columns_that_nntool_fails_on() -> None:
         "NNTool fails" in text and "17.15" in text for text in departures_of(_lowered(model, "exact")[0]).values()
     )
     with pytest.raises(UnsupportedError, match=r"17\.15.*numerics=exact"):
-        quantised(model, "gap9-ne16", ["numerics=nntool"])
+        quantized(model, "gap9-ne16", ["numerics=nntool"])
 
 
 def test_columns_behind_a_concatenation() -> None:

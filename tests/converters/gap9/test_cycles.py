@@ -27,7 +27,7 @@ def of_row(row: dict[str, Any]) -> Filter:
         wide=row["wide"],
         signed=row["signed"],
         out_bits=row["out_bits"],
-        normalise=row["kind"] not in ("sums", "wide"),
+        normalize=row["kind"] not in ("sums", "wide"),
         biased=row["kind"] != "nobias",
         shifts=row["kind"] != "oneshift",
     )

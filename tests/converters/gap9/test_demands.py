@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.gap9_golden import quantised
+from tests.support.gap9_golden import quantized
 from tests.support.gap9_nets import Net
 from tests.support.gap9_types import check, check_type, convert, names, output_of
 from tflq.converters.gap9.departures import departures_of
@@ -27,7 +27,7 @@ def test_only_a_filter_that_keeps_its_output_follows_inside_a_fusion(activation:
     inside = net.conv(x, (0.0, 2.0), activation=activation)
     joined = net.join([x, net.conv(net.x, (-4.0, 4.0), outputs=5)], (-4.0, 4.0))
     ends = net.conv(inside, WIDE), net.conv(joined, WIDE)
-    graph = lower(quantised(net.model(*ends), NE16, ["numerics=nntool"], []), "gap9")
+    graph = lower(quantized(net.model(*ends), NE16, ["numerics=nntool"], []), "gap9")
     node = next(n for n in graph.nodes if n.name == "CONV_2D_0_1")
     assert ("inside_scale" in node.attributes) == follows
 
@@ -46,7 +46,7 @@ def test_bits_of_m_inside_a_fusion_follow_the_bias_in_units_of_the_changed_input
     inside = net.conv(x, (0.0, 2.0), activation="relu")
     joined = net.join([x, net.conv(net.x, (-4.0, 4.0), outputs=5)], (-4.0, 4.0))
     model = net.model(net.conv(inside, WIDE), net.conv(joined, WIDE))
-    graph = lower(quantised(model, NE16, ["feature_bits=16", "numerics=nntool"], []), "gap9")
+    graph = lower(quantized(model, NE16, ["feature_bits=16", "numerics=nntool"], []), "gap9")
     constants = constants_of(graph)
     assert constants["CONV_2D_0_1/multiplier"].tolist() == [143, 41, 77, 227]
     assert constants["CONV_2D_0_1/shift"].tolist() == [4, 2, 3, 5]
@@ -133,7 +133,7 @@ def test_a_concatenation_takes_scales_that_nntool_counts_as_equal(ratio: float, 
     inputs = [builder.input(f"x{i}", (1, 4), DType.INT8, affine) for i, affine in enumerate(types)]
     graph = builder.build([builder.add("concatenation", inputs, (1, 8), DType.INT8, types[0], axis=1)])
     if not fits:
-        with pytest.raises(UnsupportedError, match="quantised otherwise"):
+        with pytest.raises(UnsupportedError, match="quantized otherwise"):
             lower(graph, "gap9")
         return
     rows = [np.arange(4, dtype=np.int8)[None, None] + 4 * i for i in range(2)]
@@ -163,7 +163,7 @@ def test_a_filter_is_resolved_on_each_way_that_reaches_it(bits: int) -> None:
     y = net.binary("mul", y, y, (0.0, 80.0))
     z = net.binary("add", x, net.unary("tanh", net.conv(net.x, WIDE), (-1.0, 1.0)), (-2.0, 4.0))
     model = net.model(net.dense(y, (-3.0, 4.0)), net.conv(z, WIDE))
-    graph = lower(quantised(model, NE16, [f"feature_bits={bits}"]), "gap9")
+    graph = lower(quantized(model, NE16, [f"feature_bits={bits}"]), "gap9")
     if bits == 8:
         check(graph, "FULLY_CONNECTED_0_7", "uint8", 4 / 127, 128)
         assert "output_1_qin0" not in names(graph)
@@ -177,7 +177,7 @@ def test_a_16_bit_input_gives_up_bits_once_for_all_readers() -> None:
     net = Net()
     x = net.conv(net.x, (0.0, 4.0), activation="relu")
     ends = net.conv(x, WIDE, scale=6e-5), net.conv(x, WIDE, scale=1e-5)
-    graph = lower(quantised(net.model(*ends), NE16, ["feature_bits=16"]), "gap9")
+    graph = lower(quantized(net.model(*ends), NE16, ["feature_bits=16"]), "gap9")
     check(graph, "CONV_2D_0_0", "uint16", 4 * 4 / 65535, 0)
 
 
@@ -186,7 +186,7 @@ def test_a_concatenation_does_not_give_up_bits() -> None:
     net = Net()
     joined = net.join([net.conv(net.x, WIDE), net.conv(net.x, WIDE, (3, 3))], WIDE)
     y = net.conv(net.conv(joined, WIDE, scale=2e-5), WIDE)
-    graph = lower(quantised(net.model(y), NE16, ["feature_bits=16"]), "gap9")
+    graph = lower(quantized(net.model(y), NE16, ["feature_bits=16"]), "gap9")
     name = next(n.name for n in graph.nodes if n.name.startswith("CONCATENATION"))
     check(graph, name, "uint16", 8 / 65535, 32768)
     check(graph, "CONV_2D_0_3_qin0", "uint16", 2 * 8 / 65535, 32768)
@@ -225,7 +225,7 @@ def test_a_reader_of_a_graph_input_that_was_asked_does_not_follow_it() -> None:
     a = net.unary("hard_swish", net.conv(net.x, (-4.0, 4.0)), (-0.4, 4.0))
     b = net.conv(other, stated)
     ends = net.conv(net.join([b, other], stated), (-5.0, 5.2)), net.conv(net.binary("add", a, b, WIDE), WIDE)
-    graph = lower(quantised(net.model(*ends), NE16, [], []), "gap9")
+    graph = lower(quantized(net.model(*ends), NE16, [], []), "gap9")
     check_type(graph.tensors[graph.inputs[1]].affine, "int8", 1 / 32, 0)
     check(graph, "CONV_2D_0_2_qin0", "uint8", 1 / 32, 128)
     check(graph, "CONV_2D_0_2", "int8", 1 / 32, 0)
@@ -252,13 +252,13 @@ def test_a_fusion_that_is_asked_again_for_nothing_takes_back() -> None:
     twice, total = net.binary("add", x, x, (-0.24, 1.87)), net.binary("add", x, y, (-8.5, 8.6))
     products = net.binary("mul", total, twice, (-8.5, 8.6)), net.binary("mul", y, twice, (-9.6, 7.0))
     model = net.model(net.conv(products[0], WIDE), net.conv(products[1], WIDE))
-    graph = lower(quantised(model, NE16), "gap9")
+    graph = lower(quantized(model, NE16), "gap9")
     check(graph, "ADD_0_3", "uint8", 2.11 / 255, 29)
     check(graph, "ADD_0_4_qin0", "int8", 0.93 / 127, 0)
     check(graph, "MUL_0_5_qin1", "int8", 1.87 / 127, 0)
     assert "17.14" in departures_of(graph)["CONV_2D_0_0"]
     with pytest.raises(UnsupportedError, match=r"17\.14.*numerics=exact converts it"):
-        quantised(model, NE16, ["numerics=nntool"])
+        quantized(model, NE16, ["numerics=nntool"])
 
 
 def test_a_filter_on_ne16_does_not_follow_int8_inside_a_fusion() -> None:
@@ -268,7 +268,7 @@ def test_a_filter_on_ne16_does_not_follow_int8_inside_a_fusion() -> None:
     rectified = net.conv(x, (0.0, 3.7), activation="relu")
     product = net.binary("mul", net.conv(net.x, (-3.0, 3.0)), x, (-3.0, 3.0))
     model = net.model(net.conv(rectified, (-2.0, 2.0)), net.conv(product, (-2.0, 2.0)))
-    graph = lower(quantised(model, NE16, ["numerics=nntool"]), "gap9")
+    graph = lower(quantized(model, NE16, ["numerics=nntool"]), "gap9")
     check(graph, "CONV_2D_0_2_fusion_qin0", "uint8", 1 / 255, 0)
     constants = constants_of(graph)
     assert constants["CONV_2D_0_2/multiplier"].tolist() == [177, 83, 245, 85]
@@ -299,14 +299,14 @@ def test_a_sum_with_a_relu_does_not_follow_one_operand(other: str, first: bool) 
     Its members have followed where the operand that changed is the first: int8 scales, uint8 quantized values.
     """
     model = _sum_beside(other, first)
-    graph = lower(quantised(model, NE16), "gap9")
+    graph = lower(quantized(model, NE16), "gap9")
     check(graph, "LOGISTIC_0_1", "int8", 0.007874015748031496, 0)
     check(graph, f"ADD_0_3_fusion_qin{int(not first)}", "uint8", 0.00392156862745098, 0)
     check(graph, "ADD_0_3", "uint8", 0.02745098039215686, 0)
     assert ("17.21" in departures_of(graph).get("ADD_0_3", "")) == first
     if first:
         with pytest.raises(UnsupportedError, match=r"17\.21.*numerics=exact"):
-            quantised(model, NE16, ["numerics=nntool"])
+            quantized(model, NE16, ["numerics=nntool"])
 
 
 def test_a_fusion_on_ne16_takes_back_what_it_was_asked_for_where_int8_is_written() -> None:
@@ -318,6 +318,6 @@ def test_a_fusion_on_ne16_takes_back_what_it_was_asked_for_where_int8_is_written
     gate = net.conv(net.conv(mean, (0.0, 0.02), activation="relu"), (-3.0, 3.7))
     product = net.add("mul", [x, net.unary("logistic", gate, (0.0, 1.0))], net.shapes[x], (0.0, 7.8))
     model = net.model(net.binary("add", x, net.conv(product, (-1.9, 19.5)), (-2.0, 19.5)))
-    graph = lower(quantised(model, NE16, ["feature_bits=16", "numerics=nntool"]), "gap9")
+    graph = lower(quantized(model, NE16, ["feature_bits=16", "numerics=nntool"]), "gap9")
     assert not any(node.name == "CONV_2D_0_3_fusion_qin0" for node in graph.nodes)
     assert output_of(graph, "CONV_2D_0_2_activation").scale[0] == pytest.approx(1.2207217244504564e-06, rel=1e-6)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support.data import data_path
-from tests.support.gap9_golden import quantised
+from tests.support.gap9_golden import quantized
 from tests.support.gap9_nets import Net, encoding
 from tflq import convert
 from tflq.converters.gap9.departures import departures_of
@@ -93,7 +93,7 @@ def test_differences_keep_both_zero_points(first: int, second: int) -> None:
 
 def test_products_that_can_wrap_are_named() -> None:
     model = read_model(data_path("models", "vww_96_int8.tflite"))
-    found = departures_of(lower(quantised(model, "gap9-sq8"), "gap9"))
+    found = departures_of(lower(quantized(model, "gap9-sq8"), "gap9"))
     assert list(found) == ["DEPTHWISE_CONV_2D_0_23"]
     assert "in 1 channels: 122 (17.6)" in found["DEPTHWISE_CONV_2D_0_23"]
 
@@ -107,7 +107,7 @@ def test_two_hard_sigmoids_that_share_a_constant() -> None:
         x = net.conv(net.x, (0.0, 6.0), outputs=4 + len(outputs), activation="relu6")
         outputs.append(net.add("mul", [x, sixth], net.shapes[x], (0.0, 1.0), fused_activation_function="none"))
     for numerics, scale in (("exact", 1 / 6 / 127), ("nntool", 1.0)):
-        graph = lower(quantised(net.model(*outputs), "gap9-ne16", [f"numerics={numerics}"]), "gap9")
+        graph = lower(quantized(net.model(*outputs), "gap9-ne16", [f"numerics={numerics}"]), "gap9")
         assert "17.10" in departures_of(graph)["MUL_0_3"]
         product = next(n for n in graph.nodes if n.name == "MUL_0_3")
         held = graph.tensors[product.inputs[1]]
@@ -117,17 +117,17 @@ def test_two_hard_sigmoids_that_share_a_constant() -> None:
 
 
 def test_a_maximum_with_a_relu_behind_it() -> None:
-    """NNTool cannot quantise the two where negative numbers arrive; where a ReLU stands in front, it can."""
+    """NNTool cannot quantize the two where negative numbers arrive; where a ReLU stands in front, it can."""
     for activation, range_, fails in (("none", (-1.0, 3.0), True), ("relu", (0.0, 3.0), False)):
         net = Net()
         x = net.conv(net.x, range_, activation=activation)
         axes = net.builder.constant("axes", np.array([1, 2], np.int32))
         y = net.add("reduce_max", [x, axes], (1, 4), range_, keep_dims=False)
         model = net.model(net.dense(net.add("relu6", [y], (1, 4), (0.0, 3.0)), (-4.0, 4.0)))
-        assert ("ReLU behind it" in str(departures_of(lower(quantised(model, "gap9-sq8"), "gap9")))) == fails
+        assert ("ReLU behind it" in str(departures_of(lower(quantized(model, "gap9-sq8"), "gap9")))) == fails
         if fails:
             with pytest.raises(UnsupportedError, match=r"the ReLU behind it where negative numbers arrive \(17.25\)"):
-                quantised(model, "gap9-sq8", ["numerics=nntool"])
+                quantized(model, "gap9-sq8", ["numerics=nntool"])
 
 
 @pytest.mark.parametrize("activation", ["none", "relu"])
@@ -139,7 +139,7 @@ def test_an_average_pool_behind_the_sum_of_merged_convolutions(pool: str, activa
     y = net.add("add", parts, net.shapes[parts[0]], range_, fused_activation_function=activation)
     options = {"filter_height": 2, "filter_width": 2, "stride_h": 2, "stride_w": 2, "padding": "valid"}
     z = net.add(pool, [y], (1, 4, 4, 4), range_, **options, fused_activation_function="none")
-    graph = lower(quantised(net.model(net.conv(z, (-4.0, 4.0))), "gap9-ne16"), "gap9")
+    graph = lower(quantized(net.model(net.conv(z, (-4.0, 4.0))), "gap9-ne16"), "gap9")
     assert any(node.name.endswith("_merged_split") for node in graph.nodes)
     assert ("17.27" in str(departures_of(graph))) == (pool == "average_pool_2d")
 
@@ -149,7 +149,7 @@ def test_what_reads_a_softmax(target: str) -> None:
     net = Net()
     x = net.conv(net.x, (-4.0, 4.0))
     y = net.add("softmax", [x], net.shapes[x], (0.0, 1.0), beta=1.0)
-    found = departures_of(lower(quantised(net.model(net.conv(y, (-4.0, 4.0))), target), "gap9"))
+    found = departures_of(lower(quantized(net.model(net.conv(y, (-4.0, 4.0))), target), "gap9"))
     assert "17.26" in found["CONV_2D_0_2"]
 
 
@@ -165,15 +165,15 @@ def test_slices_on_which_nntool_fails(first: int, kernel: int, bits: int, fails:
     kept = net.add("slice", [x, begin, size], (1, 7, 8, 4), (-1.0, 3.0))
     model = net.model(net.conv(kept, (-4.0, 4.0), (kernel, kernel)))
     sets = [f"feature_bits={bits}"]
-    found = departures_of(lower(quantised(model, "gap9-ne16", sets), "gap9"))
+    found = departures_of(lower(quantized(model, "gap9-ne16", sets), "gap9"))
     assert ("17.11" in found.get("SLICE_0_1", "")) == fails
     if fails:
         with pytest.raises(UnsupportedError, match="numerics=exact converts it"):
-            quantised(model, "gap9-ne16", [*sets, "numerics=nntool"])
+            quantized(model, "gap9-ne16", [*sets, "numerics=nntool"])
 
 
-def _trained_with_fake_quantisation() -> Model:
-    """What TFLiteConverter writes of quantisation-aware training without optimisations: float between the pairs."""
+def _trained_with_fake_quantization() -> Model:
+    """What TFLiteConverter writes of quantization-aware training without optimizations: float between the pairs."""
     builder = GraphBuilder("trained")
     x = builder.input("x", (1, 6), DType.FLOAT32)
 
@@ -186,13 +186,13 @@ def _trained_with_fake_quantisation() -> Model:
 
 def test_ranges_of_float_operators_come_from_the_quantize_behind_them() -> None:
     """NNTool takes [0, 1] for all of them: said, and refused where its integers are asked for."""
-    graph = lower(quantised(_trained_with_fake_quantisation(), "gap9-sq8"), "gap9")
+    graph = lower(quantized(_trained_with_fake_quantization(), "gap9-sq8"), "gap9")
     (range_,) = (graph.tensors[t].range for t in graph.nodes[-1].outputs)
     assert range_ is not None
     assert range_.maximum[0] == pytest.approx(0.5)
     assert "takes [0, 1] (17.12)" in departures_of(graph)["TANH_0_2"]
     with pytest.raises(UnsupportedError, match=r"17\.12.*numerics=exact takes the range of QUANTIZE"):
-        quantised(_trained_with_fake_quantisation(), "gap9-sq8", ["numerics=nntool"])
+        quantized(_trained_with_fake_quantization(), "gap9-sq8", ["numerics=nntool"])
 
 
 @pytest.mark.parametrize("matcher", ["expressions=false", "expressions=true"])
@@ -207,7 +207,7 @@ def test_a_tensor_with_itself_behind_another_sum_or_product_of_it(
     x, y = net.conv(net.x, limits), net.conv(net.x, limits)
     shape = (1, 8, 8, 4)
     outputs = net.add(first, [x, y], shape, limits), net.add(second, [x, x], shape, limits)
-    found = departures_of(lower(quantised(net.model(*outputs), "gap9-ne16", [matcher], []), "gap9"))
+    found = departures_of(lower(quantized(net.model(*outputs), "gap9-ne16", [matcher], []), "gap9"))
     assert any("17.16" in text for text in found.values()) == warned
 
 
@@ -215,11 +215,11 @@ def test_a_tensor_with_itself_behind_another_sum_or_product_of_it(
 def test_a_pool_and_the_relu6_behind_it_in_unsigned_types(engine: str, fails: bool) -> None:
     """A ReLU in front does not make the ReLU6 idle that the pool's range implies."""
     model = _pool_and_relu6("max")
-    found = departures_of(lower(quantised(model, f"gap9-{engine}"), "gap9"))
+    found = departures_of(lower(quantized(model, f"gap9-{engine}"), "gap9"))
     assert ("17.9" in found.get("MAX_POOL_2D_0_1", "")) is fails, found
     if fails:
         with pytest.raises(UnsupportedError, match=r"17\.9.*numerics=exact"):
-            quantised(model, f"gap9-{engine}", ["numerics=nntool"])
+            quantized(model, f"gap9-{engine}", ["numerics=nntool"])
 
 
 @pytest.mark.parametrize("kind", ["max", "average"])
@@ -227,7 +227,7 @@ def test_a_pool_and_the_relu6_behind_it_among_16_bit_features(kind: str) -> None
     """NNTool, run on the network: a Quantize node to int8, S = 6/127, and a pool of its codes in int16, S = 6/32767."""
     model = _pool_and_relu6(kind)
     for numerics in ("exact", "nntool"):
-        graph = lower(quantised(model, "gap9-ne16", ["feature_bits=16", f"numerics={numerics}"]), "gap9")
+        graph = lower(quantized(model, "gap9-ne16", ["feature_bits=16", f"numerics={numerics}"]), "gap9")
         name = f"{kind.upper()}_POOL_2D_0_1"
         assert "17.9" in departures_of(graph)[name]
     named = {n.name: n for n in graph.nodes}
@@ -255,8 +255,8 @@ def test_a_bias_of_add_beyond_16_bits() -> None:
     total = net.add("add", [a, b], (1, 8, 8, 4), (0.0, 6.0), fused_activation_function="relu6")
     model = net.model(*(net.conv(t, (-1.0, 1.0)) for t in (total, a, b)))
     with pytest.raises(UnsupportedError, match="a bias of -34843, 16 bits end at 32767"):
-        lower(quantised(model, "gap9-ne16"), "gap9")
-    graph = lower(quantised(model, "gap9-ne16", ["numerics=nntool"]), "gap9")
+        lower(quantized(model, "gap9-ne16"), "gap9")
+    graph = lower(quantized(model, "gap9-ne16", ["numerics=nntool"]), "gap9")
     params = next(n.params for n in graph.nodes if n.name == "ADD_0_2")
     assert isinstance(params, SumParams)
     assert params.bias == 30693
@@ -271,7 +271,7 @@ def test_a_constant_taken_off_unsigned_values(numerics: str, bias: int) -> None:
     codes = net.random.integers(-128, 128, (1, 8, 8, 4)).astype(np.int8)
     constant = net.builder.constant("k", codes, encoding((0.0, 2.0)))
     y = net.binary("sub", x, constant, (0.0, 5.0))
-    graph = lower(quantised(net.model(net.conv(y, (-3.0, 3.0))), "gap9-ne16", [f"numerics={numerics}"]), "gap9")
+    graph = lower(quantized(net.model(net.conv(y, (-3.0, 3.0))), "gap9-ne16", [f"numerics={numerics}"]), "gap9")
     (node,) = (n for n in graph.nodes if n.operator == "sub")
     assert isinstance(node.params, SumParams)
     assert node.params.bias == bias
@@ -286,7 +286,7 @@ def test_a_quantize_node_between_two_widths_whose_scales_nntool_counts_as_one(to
     product = net.binary("mul", x, net.unary("logistic", y, (0.0, 1.0)), (0.0, top), "relu")
     model = net.model(net.conv(product, (-1.0, 1.0)), x)
     for numerics in ("exact", "nntool"):
-        graph = lower(quantised(model, "gap9-ne16", ["feature_bits=16", f"numerics={numerics}"]), "gap9")
+        graph = lower(quantized(model, "gap9-ne16", ["feature_bits=16", f"numerics={numerics}"]), "gap9")
         name = next(n.name for n in graph.nodes if n.name.startswith("MUL") and n.name.endswith("_activation_qin0"))
         node = next(n for n in graph.nodes if n.name == name)
         assert ("17.17" in departures_of(graph).get(name, "")) is shifts
@@ -297,7 +297,7 @@ def test_a_quantize_node_between_two_widths_whose_scales_nntool_counts_as_one(to
 
 
 def _warned(net: Net, outputs: tuple[int, ...], section: str, *sets: str, engine: str = "ne16") -> list[str]:
-    graph = lower(quantised(net.model(*outputs), f"gap9-{engine}", list(sets)), "gap9")
+    graph = lower(quantized(net.model(*outputs), f"gap9-{engine}", list(sets)), "gap9")
     return [name for name, reason in departures_of(graph).items() if section in reason]
 
 
@@ -336,11 +336,11 @@ def test_a_relu_behind_a_quantize_node_of_the_loader_stays(other: str, stays: bo
     y = net.conv(x, (0.0, 2.0), (3, 3), activation=other)
     pool = net.pool(net.join([x, y], (0.0, 4.0)), (0.0, 4.0))
     model = net.model(net.conv(pool, (-4.0, 4.0)))
-    graph = quantised(model, "gap9-sq8", ["numerics=nntool"])
+    graph = quantized(model, "gap9-sq8", ["numerics=nntool"])
     assert any(node.name == "MAX_POOL_2D_0_3_activation" for node in graph.nodes) == stays
     if stays:
         with pytest.raises(UnsupportedError, match=r"17\.9"):
-            quantised(model, "gap9-ne16", ["numerics=nntool"])
+            quantized(model, "gap9-ne16", ["numerics=nntool"])
 
 
 @pytest.mark.parametrize(("top", "warned"), [(6.4, True), (6.0, False)])
@@ -374,7 +374,7 @@ def test_the_activation_of_a_last_fully_connected_layer(is_read: bool, activatio
     output = net.dense(y, (-1.0, 1.0)) if is_read else y
     lost = activation != "none" and not is_read
     for numerics in ("exact", "nntool"):
-        graph = lower(quantised(net.model(output), engine, [f"numerics={numerics}"]), "gap9")
+        graph = lower(quantized(net.model(output), engine, [f"numerics={numerics}"]), "gap9")
         assert any("17.30" in text for text in departures_of(graph).values()) is lost
         kept = [node.operator for node in graph.nodes if node.operator in ("relu", "relu6")]
         assert kept == ([] if activation == "none" or (lost and numerics == "nntool") else [activation])

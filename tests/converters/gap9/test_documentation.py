@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.support.gap9_golden import quantised
+from tests.support.gap9_golden import quantized
 from tests.support.tracked import ROOT
 from tflq.converters.gap9 import NE16
 from tflq.converters.gap9.check import supported_operators
@@ -51,7 +51,7 @@ def test_refused_operators_are_named(name: str) -> None:
     x = b.input("x", (1, 4), DType.INT8, scale)
     graph = b.build([b.add(name.lower(), [x], (1, 4), DType.INT8, scale)])
     with pytest.raises(UnsupportedError, match=rf"operator 0 \({name.lower()} '{name}_0_0'\): no"):
-        quantised(Model([graph]), "gap9-ne16")
+        quantized(Model([graph]), "gap9-ne16")
 
 
 def test_every_setting_is_explained() -> None:

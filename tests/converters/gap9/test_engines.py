@@ -45,7 +45,7 @@ def test_the_published_submission_is_found() -> None:
     named = tflq.TargetOptions("gap9-ne16", ("weight_bits=5",), ("0:use_ne16=false",))
     same = tflq.convert(path, named, samples=tflq.SampleOptions(count=1))
     assert same.engines is None
-    assert found.artefacts == same.artefacts
+    assert found.artifacts == same.artifacts
 
 
 def test_what_the_user_names_stays() -> None:
@@ -63,7 +63,7 @@ def test_without_evidence_nothing_moves() -> None:
     found, engines = chosen(DIGITS)
     assert len(engines.layers) == 6
     assert all(layer.engine == "NE16" and not layer.saved.is_offered for layer in engines.layers)
-    assert found.artefacts == tflq.convert(DIGITS, "gap9-ne16", samples=tflq.SampleOptions(count=1)).artefacts
+    assert found.artifacts == tflq.convert(DIGITS, "gap9-ne16", samples=tflq.SampleOptions(count=1)).artifacts
     assert found.to_dict()["engines"]
 
 

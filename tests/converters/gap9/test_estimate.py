@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.data import data_path
 from tests.support.faults import digits
-from tflq.analysis.executions import quantised
+from tflq.analysis.executions import quantized
 from tflq.api.estimate import EstimateResult, estimate
 from tflq.api.options import TargetOptions
 from tflq.converters.estimate import Estimate, Figure, Grade, exact, not_offered, total, within
@@ -117,7 +117,7 @@ def test_errors_of_layers_networks_and_times() -> None:
 
 def test_a_layer_holds_its_arrays() -> None:
     target = find_target("gap9-ne16")
-    graph = lower(quantised(digits().main, target, parse_settings(target.settings)), "gap9")
+    graph = lower(quantized(digits().main, target, parse_settings(target.settings)), "gap9")
     filters = [(n, filter_of(graph, i)) for i, n in enumerate(graph.nodes) if is_on_ne16(n)]
     assert len({layer.mode for _, layer in filters}) > 1
     for node, layer in filters:
@@ -133,7 +133,7 @@ def test_sixteen_bits_are_not_offered() -> None:
 @pytest.mark.parametrize("bits", [2, 5, 8])
 def test_planes_have_the_size_of_the_file(bits: int) -> None:
     target = find_target("gap9-ne16")
-    graph = lower(quantised(digits().main, target, parse_settings(target.settings, (f"weight_bits={bits}",))), "gap9")
+    graph = lower(quantized(digits().main, target, parse_settings(target.settings, (f"weight_bits={bits}",))), "gap9")
     entries = json.loads(target.emit(graph, digits())["quantization.json"])["artefacts"]["hardware"]["entries"]
     sizes = {e["node"]: e["size_bytes"] for e in entries if e["kind"] == "weights_planes"}
     filters = {n.name: filter_of(graph, i) for i, n in enumerate(graph.nodes) if is_on_ne16(n)}

@@ -10,7 +10,7 @@ import jsonschema
 import numpy as np
 import pytest
 
-from tests.support.gap9_golden import quantised
+from tests.support.gap9_golden import quantized
 from tests.support.gap9_nets import Net
 from tests.support.gap9_read_back import read_graph
 from tflq import convert, explain
@@ -23,7 +23,7 @@ from tflq.converters.tflite import model_from_bytes, model_to_bytes
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, DType, Graph, GraphBuilder, Model, Range
 from tflq.interpreter import Engine, lower
-from tflq.interpreter.kernels.gap9.rounding import code_type, dequantise, quantise
+from tflq.interpreter.kernels.gap9.rounding import code_type, dequantize, quantize
 from tflq.schemas.gap9 import quantization_schema
 
 SHAPE = (1, 3, 2, 4)
@@ -57,7 +57,7 @@ def _ranged(graph: Graph) -> Graph:
 @pytest.mark.parametrize("target", ["gap9-ne16", "gap9-sq8"])
 def test_one_operator_and_a_product_are_one_node(operator: str, target: str) -> None:
     model = network(operator)
-    graph = lower(quantised(model, target), "gap9")
+    graph = lower(quantized(model, target), "gap9")
     assert [node.operator for node in graph.nodes] == ["expression"]
     assert f"{operator.upper()} need it" in graph.nodes[0].attributes.text("engine_reason")
     files = find_target(target).emit(graph, model)
@@ -91,10 +91,10 @@ def test_the_matcher_changes_single_products_and_differences() -> None:
     x, z = b.input("x", SHAPE, DType.INT8, scale), b.input("z", SHAPE, DType.INT8, scale)
     model = Model([b.build([b.add("mul", [x, z], SHAPE, DType.INT8, scale)])])
     for setting, operator in (("auto", "mul"), ("false", "mul"), ("true", "expression")):
-        graph = quantised(model, "gap9-sq8", [f"expressions={setting}"])
+        graph = quantized(model, "gap9-sq8", [f"expressions={setting}"])
         assert [node.operator for node in graph.nodes] == [operator]
     with pytest.raises(UnsupportedError, match="expressions=auto or true"):
-        quantised(network("exp"), "gap9-sq8", ["expressions=false"])
+        quantized(network("exp"), "gap9-sq8", ["expressions=false"])
 
 
 def test_written_files_run_in_tflite(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_written_files_run_in_tflite(tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", ["comes back", "asked above", "behind a move", "beside"])
 def test_quantize_nodes_that_the_matcher_may_take_in_another_way(form: str) -> None:
     """NNTool, run on the four networks: the first differs, as does a drawn one (92502_48) of the second's form."""
-    graph = lower(quantised(beside_a_hard_swish(form), "gap9-sq8", ["expressions=true"], []), "gap9")
+    graph = lower(quantized(beside_a_hard_swish(form), "gap9-sq8", ["expressions=true"], []), "gap9")
     found = departures_of(graph)
     assert any("in another way (22)" in text for text in found.values()) is (form in ("comes back", "asked above")), (
         found
@@ -162,7 +162,7 @@ def test_asymmetric_tensors_that_an_expression_hands_on(curve: str, source: str,
         beside = net.add("minimum", [x, limit], net.shapes[x], (-1.0, 0.4))
     else:
         beside = net.pool(x, limits, size=1) if other == "max_pool_2d" else net.unary("exp", x, (0.0, 7.5))
-    graph = quantised(net.model(curved, beside), "gap9-sq8", ["expressions=true"])
+    graph = quantized(net.model(curved, beside), "gap9-sq8", ["expressions=true"])
     reader = next(node for node in graph.nodes if node.operator == curve)
     written = {t: node.operator for node in graph.nodes for t in node.outputs}
     writer = written.get(reader.inputs[0], "")
@@ -189,13 +189,13 @@ def test_results_of_different_ranks() -> None:
     outputs = [small, large, joined]
     codes = np.random.default_rng(3).integers(-128, 128, (5, 1, 1, 1, 4)).astype(np.int8)
     for target in ("gap9-ne16", "gap9-sq8"):
-        lowered = lower(quantised(Model([b.build(outputs)]), target), "gap9")
+        lowered = lower(quantized(Model([b.build(outputs)]), target), "gap9")
         assert [n.operator for n in lowered.nodes].count("expression") == 1
         into = lowered.tensors[lowered.inputs[0]].affine
-        feed = quantise(dequantise(codes, scale), into).astype(code_type(into).storage)
+        feed = quantize(dequantize(codes, scale), into).astype(code_type(into).storage)
         found = Engine(lowered).run([feed])
-        real = [dequantise(found[t], lowered.tensors[t].affine) for t in lowered.outputs]
-        values = dequantise(codes, scale).reshape(5, 1, 4)
+        real = [dequantize(found[t], lowered.tensors[t].affine) for t in lowered.outputs]
+        values = dequantize(codes, scale).reshape(5, 1, 4)
         assert [r.shape for r in real] == [(5, 1, 4), (5, 1, 1, 1, 4), (5, 1, 8)]
         assert np.abs(real[0] - values).max() <= 0.02
         assert np.abs(real[1].reshape(5, 1, 4) - values).max() <= 0.02
@@ -226,7 +226,7 @@ def test_expressions_join_the_filter_in_front(source: str) -> None:
     if "pool" in source:
         x = net.pool(x, limits)
     others = [net.conv(x, (-1.0, 1.0))] if "another" in source else []
-    graph = quantised(net.model(net.unary("exp", x, (0.0, 7.5)), *others), "gap9-sq8", ["expressions=true"])
+    graph = quantized(net.model(net.unary("exp", x, (0.0, 7.5)), *others), "gap9-sq8", ["expressions=true"])
     (found,) = (node for node in graph.nodes if node.operator == "expression")
     fusion = found.attributes.text("fusion", "")
     together = [n.operator for n in graph.nodes if fusion and n.attributes.text("fusion", "") == fusion]

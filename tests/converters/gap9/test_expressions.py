@@ -113,4 +113,4 @@ def test_refused_files_are_refused_by_name(path: Path, numerics: str) -> None:
     target = find_target("gap9-sq8")
     settings = parse_settings(target.settings, ["expressions=true", f"numerics={numerics}"], [])
     with pytest.raises(UnsupportedError, match=_NAMED[path.name.split(".")[0]]):
-        lower(target.quantise(graph, settings), "gap9")
+        lower(target.quantize(graph, settings), "gap9")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.gap9_golden import quantised
+from tests.support.gap9_golden import quantized
 from tests.support.gap9_nets import Net, encoding
 from tflq.converters.gap9.departures import departures_of
 from tflq.converters.gap9.emit.hardware import constants_of, filter_integers
@@ -29,7 +29,7 @@ def _sum(
 
 
 def _lowered(model: Model, *sets: str) -> Graph:
-    return lower(quantised(model, "gap9-ne16", sets), "gap9")
+    return lower(quantized(model, "gap9-ne16", sets), "gap9")
 
 
 @pytest.mark.parametrize("shape", [(4,), (1, 1, 1, 4), (1,)])
@@ -84,7 +84,7 @@ def test_reshapes_that_undo_each_other_let_a_pool_into_the_fusion() -> None:
     image = net.add("expand_dims", [squeezed, axis], (1, 1, 20, 4), (0.0, 2.0))
     window = {"padding": "valid", "stride_h": 1, "stride_w": 2, "filter_height": 1, "filter_width": 2}
     pooled = net.add("max_pool_2d", [image], (1, 1, 10, 4), (0.0, 2.0), **window)
-    graph = quantised(net.model(net.conv(pooled, (-1.0, 1.0))), "gap9-sq8")
+    graph = quantized(net.model(net.conv(pooled, (-1.0, 1.0))), "gap9-sq8")
     assert [n.name for n in graph.nodes if n.attributes.text("fusion", "") == "CONV_2D_0_0_fusion"] == [
         "CONV_2D_0_0",
         "MAX_POOL_2D_0_3",

@@ -15,7 +15,7 @@ from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
 from tflq.errors import TflqError
 from tflq.graph import Array, Graph, Model
-from tflq.graph.float_view import dequantise
+from tflq.graph.float_view import dequantize
 from tflq.interpreter import Engine, lower
 
 SAMPLES = 6
@@ -33,13 +33,13 @@ ROUGH = ("tanh, then", "power of 0.5", "Reshapes in front of sqrt", "two Reshape
 
 
 @cache
-def _quantised(name: str, engine: str) -> tuple[Graph, list[Array], Graph | None]:
+def _quantized(name: str, engine: str) -> tuple[Graph, list[Array], Graph | None]:
     """The float network, samples, and the lowered graph where the target takes it."""
     graph, inputs = built(name)
     given, target = [x[:SAMPLES] for x in inputs], find_target(engine)
     try:
         ranged = calibrate(graph, given, StatisticsOptions("extrema"))
-        return graph, given, lower(target.quantise(ranged, parse_settings(target.settings)), "gap9")
+        return graph, given, lower(target.quantize(ranged, parse_settings(target.settings)), "gap9")
     except TflqError:
         return graph, given, None
 
@@ -47,12 +47,12 @@ def _quantised(name: str, engine: str) -> tuple[Graph, list[Array], Graph | None
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", [name for name in FORMS if not name.startswith((*ELSEWHERE, *STEEP))])
 def test_near_what_the_model_computes(name: str, engine: str) -> None:
-    graph, given, found = _quantised(name, engine)
+    graph, given, found = _quantized(name, engine)
     if found is not None:
         target = find_target(engine)
         codes = [target.encode(x, found.tensors[t]) for x, t in zip(given, found.inputs, strict=True)]
         output = found.tensors[found.outputs[0]]
-        ours = dequantise(Engine(found).run(codes)[found.outputs[0]], output.affine)
+        ours = dequantize(Engine(found).run(codes)[found.outputs[0]], output.affine)
         wanted = Engine(graph, "float").run(given)[graph.outputs[0]]
         share = 0.07 if name.startswith(ROUGH) else 0.05
         assert np.abs(ours.reshape(wanted.shape) - wanted).max() <= share * np.abs(wanted).max()
@@ -61,7 +61,7 @@ def test_near_what_the_model_computes(name: str, engine: str) -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", FORMS)
 def test_the_files_read_back(name: str, engine: str) -> None:
-    graph, _, found = _quantised(name, engine)
+    graph, _, found = _quantized(name, engine)
     if found is not None:
         again = lower(read_graph(find_target(engine).emit(found, Model([graph]))), "gap9")
         assert all(same(a.params, b.params) for a, b in zip(found.nodes, again.nodes, strict=True))
@@ -69,4 +69,4 @@ def test_the_files_read_back(name: str, engine: str) -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_so_many_are_taken(engine: str) -> None:
-    assert sum(_quantised(name, engine)[2] is not None for name in FORMS) == TAKEN
+    assert sum(_quantized(name, engine)[2] is not None for name in FORMS) == TAKEN

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.support.gap9_golden import quantised
+from tests.support.gap9_golden import quantized
 from tests.support.gap9_nets import Limits, Net
 from tflq.converters.gap9.departures import departures_of
 from tflq.converters.gap9.emit.generators import Generator, generators_of
@@ -43,7 +43,7 @@ def _padded(net: Net, sides: str, kernel: int = 3, stride: int = 1) -> int:
 
 
 def _calls(net: Net, output: int, target: str = "gap9-sq8") -> tuple[list[Generator], str]:
-    graph = lower(quantised(net.model(output), target, ["numerics=nntool"]), "gap9")
+    graph = lower(quantized(net.model(output), target, ["numerics=nntool"]), "gap9")
     found = [g for g in generators_of(graph).values() if isinstance(g, Generator) and "Convert" not in g.name]
     return found, "; ".join(departures_of(graph).values())
 
@@ -161,7 +161,7 @@ def test_a_mean_turns_what_comes_from_inputs(more: str, wanted: tuple[int, int, 
         outputs.append(net.conv(x, _LIMITS))
     elif more:
         outputs.append(net.add("softmax", [x], net.shapes[x], (0.0, 1.0), beta=1.0))
-    graph = lower(quantised(net.model(*outputs), "gap9-sq8", []), "gap9")
+    graph = lower(quantized(net.model(*outputs), "gap9-sq8", []), "gap9")
     (made,) = (g for g in generators_of(graph).values() if isinstance(g, Generator) and "KOP_TANH" in str(g.parameters))
     assert _sizes(made) == wanted
 

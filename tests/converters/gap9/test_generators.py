@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from tests.support.data import data_path
-from tests.support.gap9_golden import quantised
+from tests.support.gap9_golden import quantized
 from tests.support.gap9_nets import Net
-from tflq.converters.gap9.emit.artefacts import artefacts_of
+from tflq.converters.gap9.emit.artifacts import artifacts_of
 from tflq.converters.gap9.emit.generators import Generator, generators_of
 from tflq.converters.tflite import read_model
 from tflq.graph import DType, Graph, GraphBuilder, Model, Range
@@ -22,7 +22,7 @@ _NO_POOL = "KOP_NONE 0 0 0 0 0 0 0"
 
 
 def _lowered(model: Model, target: str, *sets: str) -> Graph:
-    return lower(quantised(model, target, sets), "gap9")
+    return lower(quantized(model, target, sets), "gap9")
 
 
 def _shown(found: Generator | str) -> tuple[str, str, dict[str, int]]:
@@ -139,7 +139,7 @@ def test_layers_without_generator(operator: str, sets: tuple[str, ...], reason: 
 
 def test_files_name_generators_and_the_run_function() -> None:
     model = read_model(data_path("models", "kws_ref_model.tflite"))
-    files = artefacts_of(_lowered(model, "gap9-ne16"), "gap9-ne16", model)
+    files = artifacts_of(_lowered(model, "gap9-ne16"), "gap9-ne16", model)
     nodes = {node["name"]: node for node in json.loads(files["quantization.json"])["nodes"]}
     assert nodes["CONV_2D_0_0"]["generator"]["parameters"]["PadValue"] == 211
     assert nodes["CONV_2D_0_0_activation"]["generator"] is None
@@ -167,7 +167,7 @@ def test_the_run_function_of_an_input_that_nothing_reads() -> None:
     ranged = Range(np.array([-1], np.float32), np.array([1], np.float32))
     graph.tensors[0] = replace(graph.tensors[0], range=ranged)
     model = Model([graph])
-    files = artefacts_of(_lowered(model, "gap9-sq8"), "gap9-sq8", model)
+    files = artifacts_of(_lowered(model, "gap9-sq8"), "gap9-sq8", model)
     assert "CNN(float *Input_1, int *Output_1);" in files["constants.c"].decode()
 
 

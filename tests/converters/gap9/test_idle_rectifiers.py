@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.gap9_golden import quantised
+from tests.support.gap9_golden import quantized
 from tflq.converters.calibration import calibrate
 from tflq.converters.gap9.passes.separate_activations import remove_idle_rectifiers
 from tflq.converters.targets import find_target
 from tflq.graph import Affine, Array, DType, Graph, GraphBuilder, Model
-from tflq.graph.float_view import dequantise
+from tflq.graph.float_view import dequantize
 from tflq.interpreter import Engine, lower
 
 IMAGE, FLOAT = (1, 4, 4, 2), DType.FLOAT32
@@ -85,8 +85,8 @@ def test_where_a_quantize_node_stands_in_front() -> None:
 def test_a_float_model_keeps_the_relu_behind_a_negative_constant(value: float) -> None:
     graph = _behind("add", np.full((1, 4, 4, 1), value, np.float32))
     given = np.random.default_rng(0).normal(size=(8, *IMAGE)).astype(np.float32)
-    found = lower(quantised(Model([calibrate(graph, [given])]), "gap9-sq8"), "gap9")
+    found = lower(quantized(Model([calibrate(graph, [given])]), "gap9-sq8"), "gap9")
     codes = find_target("gap9-sq8").encode(given, found.tensors[found.inputs[0]])
     output = found.tensors[found.outputs[0]]
-    ours = dequantise(Engine(found).run([codes])[found.outputs[0]], output.affine)
+    ours = dequantize(Engine(found).run([codes])[found.outputs[0]], output.affine)
     assert np.abs(ours - Engine(graph, "float").run([given])[graph.outputs[0]]).max() <= 0.05

@@ -18,7 +18,7 @@ from tests.support.c_compiler import run as run_program
 from tests.support.data import data_path
 from tests.support.faults import digits
 from tests.support.tracked import ROOT
-from tflq.analysis.executions import for_target, quantised
+from tflq.analysis.executions import for_target, quantized
 from tflq.analysis.vectors.collect import job_vectors
 from tflq.api.read_model import read_model
 from tflq.converters.gap9.emit.hardware import config0, hardware_memory
@@ -55,7 +55,7 @@ def test_registers_that_ran(case: str, node: str) -> None:
     wanted: dict[str, Any] = json.loads(data_path("cases", "ne16", "ne16_jobs", f"{case}.json").read_text())
     target = find_target("gap9-ne16")
     model = read_model(data_path("models", "kws_ref_model.tflite"))
-    graph = quantised(model.main, target, parse_settings(target.settings, ("weight_bits=4",)))
+    graph = quantized(model.main, target, parse_settings(target.settings, ("weight_bits=4",)))
     index = next(i for i, n in enumerate(graph.nodes) if n.name == node)
     (found,) = registers(filter_of(graph, index))
     assert found == {name: wanted["registers"].get(name, 0) for name in NAMES}

@@ -93,7 +93,7 @@ def check(graph: Graph, bits: int, seed: int) -> None:
 
 
 PLAIN = {"bits": 8, "wide": False, "mode": "3x3", "strided": False, "out_bits": 8, "signed": False, "right_shift": 0,
-         "normalise": False, "shifts": False, "biased": False, "stream_in": False}  # fmt: skip
+         "normalize": False, "shifts": False, "biased": False, "stream_in": False}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ PLAIN = {"bits": 8, "wide": False, "mode": "3x3", "strided": False, "out_bits": 
         *(({"mode": m}, 7 | bits) for m, bits in (("3x3dw", 1 << 5), ("1x1", 2 << 5), ("taps", 2 << 5))),
         *(({"mode": "linear"}, 7 | 2 << 5 | 1 << 7), ({"out_bits": 16}, 7 | 1 << 21), ({"out_bits": 32}, 7 | 2 << 21)),
         *(({"right_shift": n}, 7 | n << 16) for n in (1, 4, 15, 31)),
-        *(({key: True}, 7 | 1 << bit) for key, bit in (("wide", 3), ("normalise", 4), ("strided", 8))),
+        *(({key: True}, 7 | 1 << bit) for key, bit in (("wide", 3), ("normalize", 4), ("strided", 8))),
         *(({key: True}, 7 | 1 << bit) for key, bit in (("stream_in", 14), ("signed", 23))),
         *(({key: True}, 7 | 1 << bit) for key, bit in (("shifts", 24), ("biased", 25))),
     ],

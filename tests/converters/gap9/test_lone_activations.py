@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.gap9_golden import quantised
+from tests.support.gap9_golden import quantized
 from tests.support.gap9_nets import Limits, Net
 from tflq.converters.gap9.departures import departures_of
 from tflq.errors import UnsupportedError
@@ -19,7 +19,7 @@ def test_a_lone_hard_swish_obeys_a_demand_with_zero_point_0(lowest: float, writt
     net = Net()
     x = net.conv(net.x, (0.0, 3.0), activation="relu") if behind else net.x
     bent = net.unary("hard_swish", x, (lowest, 3.0))
-    graph = quantised(net.model(net.conv(bent, (-3.0, 3.0))), "gap9-ne16")
+    graph = quantized(net.model(net.conv(bent, (-3.0, 3.0))), "gap9-ne16")
     (node,) = (n for n in graph.nodes if n.operator == "hard_swish")
     assert graph.tensors[node.outputs[0]].dtype is written
     assert (f"{_reader(behind)}_qin0" in [n.name for n in graph.nodes]) == (written is DType.INT8)
@@ -61,20 +61,20 @@ def test_a_lone_curve_among_16_bit_features(
 ) -> None:
     """The types are those of NNTool's dumps of these networks."""
     sets = ["feature_bits=16", "numerics=nntool"]
-    graph = lower(quantised(_behind_a_product(operator, limits, read), "gap9-ne16", sets), "gap9")
+    graph = lower(quantized(_behind_a_product(operator, limits, read), "gap9-ne16", sets), "gap9")
     (node,) = (n for n in graph.nodes if n.operator == operator)
     assert _type(graph, node.inputs[0]) == taken
     assert _type(graph, node.outputs[0]) == written
     assert ("17.22" in departures_of(graph).get(node.name, "")) is (operator == "leaky_relu")
     if operator == "leaky_relu":
-        right = lower(quantised(_behind_a_product(operator, limits, read), "gap9-ne16", sets[:1]), "gap9")
+        right = lower(quantized(_behind_a_product(operator, limits, read), "gap9-ne16", sets[:1]), "gap9")
         assert "17.22" in departures_of(right)[node.name]
         assert right.tensors[node.inputs[0]].affine.scale[0] == pytest.approx(3 / 127)
 
 
 def test_multipliers_of_a_lone_hard_swish_among_16_bit_features() -> None:
     """NNTool, run on the network, has M = 65 and N = 4."""
-    graph = quantised(_behind_a_product("hard_swish", (-0.375, 3.0)), "gap9-ne16", ["feature_bits=16"])
+    graph = quantized(_behind_a_product("hard_swish", (-0.375, 3.0)), "gap9-ne16", ["feature_bits=16"])
     params = next(n.params for n in lower(graph, "gap9").nodes if n.operator == "hard_swish")
     assert isinstance(params, HardCurveParams)
     assert (params.mul_bias.multiplier.tolist(), params.mul_bias.shift.tolist()) == ([65], [4])
@@ -92,15 +92,15 @@ def test_a_lone_curve_behind_what_is_unsigned(operator: str, limits: Limits, bit
     bent = net.unary(operator, x, limits, **options)
     model = net.model(net.conv(bent, _LIMITS), net.conv(x, _LIMITS, (3, 3)))
     sets = [f"feature_bits={bits}"]
-    found = departures_of(lower(quantised(model, "gap9-ne16", sets), "gap9"))
+    found = departures_of(lower(quantized(model, "gap9-ne16", sets), "gap9"))
     (name,) = (name for name, text in found.items() if "17.23" in text)
     assert name.startswith(operator.upper())
-    assert not departures_of(lower(quantised(model, "gap9-sq8"), "gap9"))
+    assert not departures_of(lower(quantized(model, "gap9-sq8"), "gap9"))
     if operator != "leaky_relu":
         with pytest.raises(UnsupportedError, match=r"17\.23.*numerics=exact computes it in int8"):
-            quantised(model, "gap9-ne16", [*sets, "numerics=nntool"])
+            quantized(model, "gap9-ne16", [*sets, "numerics=nntool"])
         return
-    graph = quantised(model, "gap9-ne16", [*sets, "numerics=nntool"])
+    graph = quantized(model, "gap9-ne16", [*sets, "numerics=nntool"])
     (node,) = (n for n in graph.nodes if n.operator == operator)
     unsigned, scale = (DType.UINT8, 0.0235294122) if bits == 8 else (DType.UINT16, 9.15541313e-05)
     assert _type(graph, node.inputs[0]) == (unsigned, scale, 0)
@@ -114,7 +114,7 @@ def test_a_lone_hard_swish_behind_16_bits_takes_int16() -> None:
     bent = net.unary("hard_swish", x, (-0.375, 3.0))
     model = net.model(net.conv(bent, _LIMITS), net.conv(x, _LIMITS, (3, 3)))
     for numerics in ("exact", "nntool"):
-        graph = lower(quantised(model, "gap9-ne16", ["feature_bits=16", f"numerics={numerics}"]), "gap9")
+        graph = lower(quantized(model, "gap9-ne16", ["feature_bits=16", f"numerics={numerics}"]), "gap9")
         (node,) = (n for n in graph.nodes if n.operator == "hard_swish")
         assert _type(graph, node.inputs[0]) == (DType.INT16, 6 / 32767, 0)
         assert "17.4" in departures_of(graph)[node.name]
@@ -126,7 +126,7 @@ def test_a_pool_with_a_relu_behind_int16_among_16_bit_features(kind: str) -> Non
     net = Net()
     x = net.binary("mul", net.conv(net.x, _LIMITS), net.conv(net.x, _LIMITS, (3, 3)), _LIMITS)
     pool = net.pool(net.unary("logistic", x, (0.0, 1.0)), (0.0, 1.0), kind)
-    graph = quantised(net.model(net.conv(pool, _LIMITS)), "gap9-ne16", ["feature_bits=16", "numerics=nntool"])
+    graph = quantized(net.model(net.conv(pool, _LIMITS)), "gap9-ne16", ["feature_bits=16", "numerics=nntool"])
     (node,) = (n for n in graph.nodes if n.name.endswith("_fusion_qin0"))
     assert _type(graph, node.outputs[0]) == (DType.INT8, 1 / 127, 0)
 
@@ -139,7 +139,7 @@ def test_a_lone_relu_is_symmetric_where_zero_point_0_arrives(highest: float, sca
     net = Net()
     x = net.conv(net.x, (-3.0, highest))
     model = net.model(net.conv(net.unary("relu", x, (0.0, 3.0)), _LIMITS), net.conv(x, _LIMITS))
-    graph = quantised(model, "gap9-sq8")
+    graph = quantized(model, "gap9-sq8")
     (node,) = (n for n in graph.nodes if n.operator == "relu")
     assert _type(graph, node.outputs[0]) == (DType.INT8, scale, zero_point)
 
@@ -149,7 +149,7 @@ def test_the_relu_of_a_pool_that_enters_a_concatenation_stays_behind_it(engine: 
     """NNTool, run on the networks: the pool alone enters the branches, a Quantize node stands before its ReLU."""
     net = Net()
     x = net.join([net.conv(net.x, _LIMITS), net.conv(net.x, _LIMITS, (3, 3))], _LIMITS)
-    graph = quantised(net.model(net.conv(net.pool(x, (0.0, 3.0)), _LIMITS)), f"gap9-{engine}")
+    graph = quantized(net.model(net.conv(net.pool(x, (0.0, 3.0)), _LIMITS)), f"gap9-{engine}")
     named = {n.name: n for n in graph.nodes}
     assert named["MAX_POOL_2D_0_3"].attributes.text("fusion") == "CONV_2D_0_0_fusion"
     assert named["MAX_POOL_2D_0_3_1"].attributes.text("fusion") == "CONV_2D_0_1_fusion"
@@ -163,5 +163,5 @@ def test_a_second_pool_behind_a_concatenation_runs() -> None:
     x = net.join([net.conv(net.x, _LIMITS), net.conv(net.x, _LIMITS, (3, 3))], _LIMITS)
     for _ in range(2):
         x = net.pool(x, (0.0, 3.0))
-    graph = quantised(net.model(net.conv(x, _LIMITS)), "gap9-ne16", ["feature_bits=16"])
+    graph = quantized(net.model(net.conv(x, _LIMITS)), "gap9-ne16", ["feature_bits=16"])
     assert {graph.tensors[n.outputs[0]].dtype for n in graph.nodes} == {DType.UINT16}

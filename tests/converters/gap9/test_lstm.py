@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.support.data import data_path
-from tests.support.gap9_golden import quantised
+from tests.support.gap9_golden import quantized
 from tests.support.gap9_read_back import read_graph
 from tflq.arrays import same
 from tflq.converters.gap9.passes.choose_engines import NE16, SQ8
@@ -60,7 +60,7 @@ def case(scheme: str) -> tuple[dict[str, Any], dict[str, Array], Graph, Model]:
     with np.load(folder / f"lstm.{scheme}.npz") as file:
         arrays = {key: file[key] for key in file.files}
     model = calibrated(entries)
-    return entries, arrays, lower(quantised(model, SCHEMES[scheme]), "gap9"), model
+    return entries, arrays, lower(quantized(model, SCHEMES[scheme]), "gap9"), model
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -118,7 +118,7 @@ def test_files_come_back(scheme: str) -> None:
 
 @pytest.mark.parametrize(
     ("position", "words"),
-    [(1, "without input gate"), (9, "peephole"), (16, "projection"), (21, "layer normalisation")],
+    [(1, "without input gate"), (9, "peephole"), (16, "projection"), (21, "layer normalization")],
 )
 def test_variants_are_refused(position: int, words: str) -> None:
     model = case("ne16")[3]
@@ -128,7 +128,7 @@ def test_variants_are_refused(position: int, words: str) -> None:
     inputs = tuple(operand if p == position else t for p, t in enumerate(node.inputs))
     graph.nodes[0] = replace(node, inputs=inputs)
     with pytest.raises(UnsupportedError, match=words):
-        quantised(Model([graph]), "gap9-ne16")
+        quantized(Model([graph]), "gap9-ne16")
 
 
 def test_a_cell_needs_a_range() -> None:
@@ -136,12 +136,12 @@ def test_a_cell_needs_a_range() -> None:
     state = graph.nodes[1].inputs[19]
     graph.tensors[state] = replace(graph.tensors[state], range=None)
     with pytest.raises(UnsupportedError, match=r"the cell state .* has no range"):
-        quantised(Model([graph]), "gap9-ne16")
+        quantized(Model([graph]), "gap9-ne16")
 
 
 def test_wide_features_are_refused() -> None:
     with pytest.raises(UnsupportedError, match="features of 16 bits"):
-        quantised(case("ne16")[3], "gap9-ne16", ["feature_bits=16"])
+        quantized(case("ne16")[3], "gap9-ne16", ["feature_bits=16"])
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_the_input_of_a_layer(low: float, high: float) -> None:
     graph = case("ne16")[3].main.copy()
     graph.tensors[graph.inputs[0]] = replace(graph.tensors[graph.inputs[0]], range=limits(low, high))
     for target in SCHEMES.values():
-        made = quantised(Model([graph]), target)
+        made = quantized(Model([graph]), target)
         layer = next(node for node in made.nodes if node.operator == "unidirectional_sequence_lstm")
         x = made.tensors[layer.inputs[0]].affine
         if target == "gap9-sq8":
@@ -198,7 +198,7 @@ def test_scales_that_nntool_merges(features: float, weights: float, other: float
             graph.tensors[t] = replace(graph.tensors[t], data=data * np.float32(wanted / np.abs(data).max()))
     if merges:
         with pytest.raises(UnsupportedError, match="so close that GAP9's tool merges them on SQ8"):
-            quantised(Model([graph]), "gap9-sq8")
+            quantized(Model([graph]), "gap9-sq8")
     else:
-        quantised(Model([graph]), "gap9-sq8")
-    quantised(Model([graph]), "gap9-ne16")
+        quantized(Model([graph]), "gap9-sq8")
+    quantized(Model([graph]), "gap9-ne16")

@@ -1,4 +1,4 @@
-"""What NNTool 4.1 was seen to fail on, each with a neighbour that it takes (docs/gap9.md, 17.9, 17.31 to 17.33)."""
+"""What NNTool 4.1 was seen to fail on, each with a neighbor that it takes (docs/gap9.md, 17.9, 17.31 to 17.33)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.support.gap9_golden import quantised
+from tests.support.gap9_golden import quantized
 from tests.support.gap9_nets import Limits, Net
 from tflq.converters.gap9.departures import departures_of
 from tflq.errors import UnsupportedError
@@ -20,11 +20,11 @@ _LIMITS: Limits = (-2.0, 2.0)
 def _fails(net: Net, output: int, target: str, section: str, *sets: str) -> bool:
     """Whether numerics=nntool refuses it; numerics=exact converts it and warns just then."""
     model = net.model(output)
-    exact = lower(quantised(model, target, [*sets]), "gap9")
+    exact = lower(quantized(model, target, [*sets]), "gap9")
     warned = any(section in text for text in departures_of(exact).values())
     said = ""
     try:
-        quantised(model, target, [*sets, "numerics=nntool"])
+        quantized(model, target, [*sets, "numerics=nntool"])
     except UnsupportedError as error:
         said = str(error)
     assert (section in said and "numerics=exact" in said) is warned is bool(said)
@@ -131,7 +131,7 @@ def test_curves_behind_pools(filtered: bool, curve: str, kind: str) -> None:
     options = {"alpha": 0.25} if curve == "leaky_relu" else {}
     model = net.model(net.unary(curve, x, (-1.0, 1.0), **options))
     if curve == "tanh" and not filtered:
-        assert [n.operator for n in quantised(model, "gap9-sq8", ["numerics=nntool"]).nodes] == [kind, "tanh"]
+        assert [n.operator for n in quantized(model, "gap9-sq8", ["numerics=nntool"]).nodes] == [kind, "tanh"]
         return
-    with pytest.raises(UnsupportedError, match="cannot quantise the two"):
-        quantised(model, "gap9-sq8", ["numerics=nntool"])
+    with pytest.raises(UnsupportedError, match="cannot quantize the two"):
+        quantized(model, "gap9-sq8", ["numerics=nntool"])

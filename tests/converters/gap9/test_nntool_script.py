@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from tests.support.data import data_path
-from tests.support.gap9_golden import quantised
+from tests.support.gap9_golden import quantized
 from tflq.converters.targets import find_target
 from tflq.converters.tflite import read_model
 
@@ -14,7 +14,7 @@ MIXED = ["0:use_ne16=false", "2:weight_bits=4", "4:weight_bits=3", "6:weight_bit
 
 def options(target: str, sets: list[str], layers: list[str], name: str = "kws_ref_model") -> dict[str, dict]:
     model = read_model(data_path("models", f"{name}.tflite"))
-    graph = quantised(model, target, sets, layers)
+    graph = quantized(model, target, sets, layers)
     text = find_target(target).emit(graph, model)["nntool.py"].decode()
     assigned = [n for n in ast.parse(text).body if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)]
     return {n.targets[0].id: ast.literal_eval(n.value) for n in assigned}

@@ -52,5 +52,5 @@ def test_flaws_of_the_tool(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["actalone.ne16", "actalone.sq8", "res.ne16_16", "m_gather.ne16", "m_gather.sq8"])
-def test_what_the_tool_cannot_quantise(name: str) -> None:
+def test_what_the_tool_cannot_quantize(name: str) -> None:
     assert verdict(name, "nntool")[0] is Verdict.REFUSED_BY_BOTH

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.gap9_golden import quantised
+from tests.support.gap9_golden import quantized
 from tests.support.gap9_random import random_network
 from tests.support.gap9_read_back import read_graph
 from tflq.arrays import same
@@ -19,7 +19,7 @@ from tflq.interpreter import Engine, lower
 def test_network(seed: int, target: str) -> None:
     graph, given, real = random_network(seed)
     model = Model([graph])
-    found = lower(quantised(model, target), "gap9")
+    found = lower(quantized(model, target), "gap9")
     codes = find_target(target).encode(given, found.tensors[found.inputs[0]])
     output = found.tensors[found.outputs[0]]
     ours = Engine(found).run([codes])[found.outputs[0]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.gap9_golden import quantised
+from tests.support.gap9_golden import quantized
 from tests.support.gap9_nets import Net
 
 
@@ -18,4 +18,4 @@ def test_quantize_in_front_of_a_mean_of_rank_3(axis: int, name: str) -> None:
     flat = net.add("reshape", [x, shape], (1, 20, 8), (0.0, 3.0))
     axes = net.builder.constant("axes", np.array([axis], np.int32))
     mean = net.add("mean", [flat, axes], (1, 8 if axis == 1 else 20), (0.0, 2.0), keep_dims=False)
-    assert name in [node.name for node in quantised(net.model(mean), "gap9-ne16").nodes]
+    assert name in [node.name for node in quantized(net.model(mean), "gap9-ne16").nodes]

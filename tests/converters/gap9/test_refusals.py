@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support.data import data_path
-from tests.support.gap9_golden import quantised
+from tests.support.gap9_golden import quantized
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
 from tflq.converters.tflite import read_model
@@ -51,7 +51,7 @@ def refused(
     graph: Graph, target: str, kind: type[TflqError], sets: Sequence[str] = (), layers: Sequence[str] = ()
 ) -> str:
     with pytest.raises(kind) as caught:
-        lower(quantised(Model([graph]), target, sets, layers), "gap9")
+        lower(quantized(Model([graph]), target, sets, layers), "gap9")
     message = str(caught.value)
     assert "\n" not in message
     return message
@@ -76,7 +76,7 @@ def test_narrow_weights_on_sq8() -> None:
 
 def test_a_layer_that_falls_back_keeps_eight_bits() -> None:
     model = read_model(data_path("models", "kws_ref_model.tflite"))
-    graph = lower(quantised(model, "gap9-ne16", ["weight_bits=2"], ["0:use_ne16=false"]), "gap9")
+    graph = lower(quantized(model, "gap9-ne16", ["weight_bits=2"], ["0:use_ne16=false"]), "gap9")
     bits = [n.params.filter.weight_bits for n in graph.nodes if "CONV" in n.name and hasattr(n.params, "filter")]
     assert bits == [8] + [2] * 8
 
@@ -126,7 +126,7 @@ def test_wide_features_on_sq8() -> None:
 def test_groups_run_on_the_cluster() -> None:
     model = Model([convolution(channels=16, depth=4)])
     for numerics, engine in (("exact", "sq8"), ("nntool", "ne16")):
-        (node,) = (n for n in quantised(model, "gap9-ne16", [f"numerics={numerics}"]).nodes if n.operator == "conv_2d")
+        (node,) = (n for n in quantized(model, "gap9-ne16", [f"numerics={numerics}"]).nodes if n.operator == "conv_2d")
         assert node.attributes.text("engine") == engine
         assert "4 groups" in node.attributes.text("engine_reason")
         assert "17.8" in node.attributes.text("departure")
@@ -168,7 +168,7 @@ def test_a_float_model_with_ranges_is_taken() -> None:
     graph = b.build([y])
     limits = Range(np.array([-1], np.float32), np.array([2], np.float32))
     graph.tensors = [t if t.is_constant else type(t)(t.name, t.shape, t.dtype, range=limits) for t in graph.tensors]
-    lowered = lower(quantised(Model([graph]), "gap9-sq8"), "gap9")
+    lowered = lower(quantized(Model([graph]), "gap9-sq8"), "gap9")
     assert lowered.tensors[lowered.inputs[0]].dtype is DType.INT8
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.gap9_golden import quantised
+from tests.support.gap9_golden import quantized
 from tests.support.gap9_nets import Net, encoding
 from tests.support.gap9_recorded import codes_of
 from tflq.converters.gap9.passes.slices import UNUSED
 from tflq.graph import Graph, Model, Node
-from tflq.graph.float_view import dequantise
+from tflq.graph.float_view import dequantize
 from tflq.interpreter import Engine, lower
 
 ENGINES = ("gap9-ne16", "gap9-sq8")
@@ -22,14 +22,14 @@ LIMITS = (-2.0, 2.0)
 
 def converted(model: Model, engine: str) -> Graph:
     """The lowered graph, whose outputs are within two steps of TFLite's of the file."""
-    graph = lower(quantised(model, engine), "gap9")
+    graph = lower(quantized(model, engine), "gap9")
     codes = np.random.default_rng(0).integers(-128, 128, (2, *model.main.tensors[model.main.inputs[0]].shape))
     ours = Engine(graph).run(codes_of(model.main, graph))
     theirs = Engine(model.main).run([codes.astype(np.int8)])
     for t, u in zip(graph.outputs, model.main.outputs, strict=True):
-        real = dequantise(theirs[u], model.main.tensors[u].affine)
+        real = dequantize(theirs[u], model.main.tensors[u].affine)
         step = max(float(graph.tensors[t].affine.scale[0]), float(model.main.tensors[u].affine.scale[0]))
-        assert np.abs(dequantise(ours[t], graph.tensors[t].affine).reshape(real.shape) - real).max() <= 2 * step
+        assert np.abs(dequantize(ours[t], graph.tensors[t].affine).reshape(real.shape) - real).max() <= 2 * step
     return graph
 
 

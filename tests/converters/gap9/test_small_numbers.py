@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.gap9_golden import quantised
+from tests.support.gap9_golden import quantized
 from tests.support.gap9_nets import Net, encoding
 from tflq.converters.gap9.departures import departures_of
 from tflq.errors import UnsupportedError
@@ -47,7 +47,7 @@ def test_a_bias_of_nearly_the_same_scale(
 ) -> None:
     model = dense(weight_scale, channels)
     for numerics in ("exact", "nntool"):
-        graph = lower(quantised(model, "gap9-sq8", [f"numerics={numerics}"]), "gap9")
+        graph = lower(quantized(model, "gap9-sq8", [f"numerics={numerics}"]), "gap9")
         node = graph.nodes[-1]
         stored = graph.tensors[node.inputs[2]].data
         assert stored is not None
@@ -86,7 +86,7 @@ TWO = [[127, -90, 3, 7], [1, 0, -1, 0]]
 )
 def test_tiny_weights(codes: list[list[int]], scale: float, zero_point: int, per_channel: bool, says: str) -> None:
     model = convolution(codes, scale, zero_point, per_channel)
-    graph = lower(quantised(model, "gap9-sq8"), "gap9")
+    graph = lower(quantized(model, "gap9-sq8"), "gap9")
     node = next(n for n in graph.nodes if n.operator == "conv_2d")
     told = departures_of(graph).get(node.name, "")
     assert ("17.29" in told, says in told) == (bool(says), True)
@@ -95,9 +95,9 @@ def test_tiny_weights(codes: list[list[int]], scale: float, zero_point: int, per
     assert np.abs(kept).max() == 127
     if "fails" in says:
         with pytest.raises(UnsupportedError, match=f"{says}.*numerics=exact converts it"):
-            quantised(model, "gap9-sq8", ["numerics=nntool"])
+            quantized(model, "gap9-sq8", ["numerics=nntool"])
         return
-    graph = lower(quantised(model, "gap9-sq8", ["numerics=nntool"]), "gap9")
+    graph = lower(quantized(model, "gap9-sq8", ["numerics=nntool"]), "gap9")
     taken = graph.tensors[next(n for n in graph.nodes if n.operator == "conv_2d").inputs[1]].data
     assert taken is not None
     assert bool(taken.any()) == ("zeros" not in says)

@@ -11,7 +11,7 @@ from tflq.analysis.oracle import Oracle
 from tflq.converters.gap9.emit.tflite_view import tflite_view
 from tflq.converters.tflite import model_from_bytes, model_to_bytes
 from tflq.graph import DType, Graph, Model
-from tflq.graph.float_view import dequantise
+from tflq.graph.float_view import dequantize
 from tflq.interpreter import Engine
 from tflq.interpreter.execution.settle import settle
 
@@ -54,9 +54,9 @@ def test_tflite_runs_it(seed: int, engine: str, oracle: Oracle) -> None:
     if OTHERWISE & {node.operator for node in graph.nodes}:
         return
     for t, u in zip(graph.outputs, view.outputs, strict=True):
-        real = dequantise(theirs[u], view.tensors[u].affine)
+        real = dequantize(theirs[u], view.tensors[u].affine)
         step = max(float(graph.tensors[t].affine.scale[0]), float(view.tensors[u].affine.scale[0]))
-        off = np.abs(dequantise(ours[t], graph.tensors[t].affine).reshape(real.shape) - real).mean() / step
+        off = np.abs(dequantize(ours[t], graph.tensors[t].affine).reshape(real.shape) - real).mean() / step
         assert off <= ROUGH.get(f"{seed}.{engine}", 2)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.gap9_golden import quantised
+from tests.support.gap9_golden import quantized
 from tests.support.gap9_nets import Net
 from tests.support.gap9_types import check, check_type, convert, names, output_of, shown
 from tflq.converters.gap9.types.network import Network
@@ -380,7 +380,7 @@ def test_equal_quantize_nodes_stay_apart_beside_a_direct_reader() -> None:
         net = Net()
         x = net.conv(net.x, RECTIFIED, activation="relu")
         outputs = [net.mean(x, RECTIFIED), net.mean(x, WIDE)] + [net.conv(x, WIDE)] * direct
-        graph = lower(quantised(net.model(*outputs), NE16, [], []), "gap9")
+        graph = lower(quantized(net.model(*outputs), NE16, [], []), "gap9")
         found = [n for n in graph.nodes if n.operator == "quantize" and n.name.startswith("MEAN")]
         assert [n.name for n in found] == ["MEAN_0_1_qin0", "MEAN_0_2_qin0"][: 1 + direct]
 
@@ -425,7 +425,7 @@ def test_windows_of_convolutions_that_are_merged(
 ) -> None:
     net = Net()
     outputs = [_beside(net, 3, 0.01, 1, **first), _beside(net, 3, 0.02, 1, is_biased=False, **second)]
-    graph = lower(quantised(net.model(*outputs), target), "gap9")
+    graph = lower(quantized(net.model(*outputs), target), "gap9")
     assert any(name.endswith("_merged") for name in names(graph)) == merged
     codes = net.random.integers(-128, 128, (2, 1, 8, 8, 4)).astype(np.int8)
     plain = Engine(net.graph(*outputs)).run([codes])
@@ -458,7 +458,7 @@ def test_convolutions_that_are_merged(
 ) -> None:
     net = Net()
     made = [_beside(net, n, 0.01, g) for n, g in zip(outputs, groups, strict=True)]
-    graph = quantised(net.model(*made), NE16, [], layers)
+    graph = quantized(net.model(*made), NE16, [], layers)
     assert any(name.endswith("_merged") for name in names(graph)) == merged
     assert sum(node.operator == "conv_2d" for node in graph.nodes) == len(made) - merged
 

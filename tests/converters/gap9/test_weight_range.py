@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.support.digits_problem import model
 from tflq.analysis.executions import for_target
-from tflq.converters.gap9.passes.constants import quantise_filter
+from tflq.converters.gap9.passes.constants import quantize_filter
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
 
@@ -18,16 +18,16 @@ from tflq.converters.targets import find_target
 def test_both_ends_are_kept_and_one_is_reached(seed: int, bits: int) -> None:
     random = np.random.default_rng(seed)
     weights = random.normal(size=(4, 3, 3, 2)).astype(np.float32)
-    made = quantise_filter(weights, None, np.ones(1), 0, bits, True, is_full=True)
+    made = quantize_filter(weights, None, np.ones(1), 0, bits, True, is_full=True)
     q = made.codes.astype(int) - (1 << (bits - 1))
     top = (1 << (bits - 1)) - 1
     flat = q.reshape(4, -1)
     assert ((flat.max(1) == top) | (flat.min(1) == -top - 1)).all()
     assert np.abs(q * made.weights.scale[:, None, None, None] - weights).max() <= 0.5001 * made.weights.scale.max()
-    narrow = quantise_filter(weights, None, np.ones(1), 0, bits, True)
+    narrow = quantize_filter(weights, None, np.ones(1), 0, bits, True)
     assert (made.weights.scale <= narrow.weights.scale).all()
     assert not made.weights.narrow_range
-    again = quantise_filter(
+    again = quantize_filter(
         (q * made.weights.scale[:, None, None, None]).astype(np.float32), None, np.ones(1), 0, bits, True, is_full=True
     )
     assert np.array_equal(again.codes, made.codes)

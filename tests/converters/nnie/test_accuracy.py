@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.data import data_path
 from tests.support.kws import clips, right
-from tests.support.nnie import quantised, run_in_opencv
+from tests.support.nnie import quantized, run_in_opencv
 from tflq.converters.nnie import NNIE
 from tflq.converters.settings import parse_settings
 from tflq.converters.tflite import read_model
@@ -23,24 +23,24 @@ from tflq.interpreter import Engine
 def test_keyword_spotting(bits: int, published: int, allowed: int, expected: int) -> None:
     model = read_model(data_path("models", "kws_ref_model_float32.tflite"))
     x, labels = clips()
-    graph = quantised(model.main, [x[:100]], [f"bits={bits}"])
+    graph = quantized(model.main, [x[:100]], [f"bits={bits}"])
     found = right(Engine(graph, "nnie").run([x])[graph.outputs[0]], labels)
     assert abs(found - published) <= allowed
     assert found == expected
 
 
 @pytest.mark.parametrize(("bits", "expected"), [(8, 903), (16, 901)])
-def test_a_quantised_file_brings_its_ranges(bits: int, expected: int) -> None:
+def test_a_quantized_file_brings_its_ranges(bits: int, expected: int) -> None:
     model = read_model(data_path("models", "kws_ref_model.tflite"))
     x, labels = clips()
-    graph = NNIE.quantise(model.main, parse_settings(NNIE.settings, [f"bits={bits}"]))
+    graph = NNIE.quantize(model.main, parse_settings(NNIE.settings, [f"bits={bits}"]))
     assert right(Engine(graph, "nnie").run([x])[graph.outputs[0]], labels) == expected
 
 
 def test_opencv_reads_the_package() -> None:
     model = read_model(data_path("models", "kws_ref_model_float32.tflite"))
     x, labels = clips()
-    files = NNIE.emit(quantised(model.main, [x[:100]]), model)
+    files = NNIE.emit(quantized(model.main, [x[:100]]), model)
     found = run_in_opencv(files, [x]).reshape(1000, -1)
     view = float_view(model.main)
     ours = Engine(view, "float").run([x])[view.outputs[0]].reshape(1000, -1)

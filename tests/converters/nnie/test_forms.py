@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support.float_forms import FORMS, built
-from tests.support.nnie import package, quantised, run_in_opencv
+from tests.support.nnie import package, quantized, run_in_opencv
 from tflq.converters.nnie import NNIE
 from tflq.errors import TflqError
 from tflq.graph import Array, Graph
@@ -54,7 +54,7 @@ def test_near_what_the_model_computes(name: str) -> None:
     """Quantized values are powers of 2^(1/16): a step is 4.4 %."""
     graph, given, files = _files(name)
     if not isinstance(files, str):
-        made = quantised(graph, given)
+        made = quantized(graph, given)
         found = Engine(made, NNIE.arithmetic).run(given)[made.outputs[0]]
         wanted = Engine(graph, "float").run(given)[graph.outputs[0]]
         assert np.abs(found - wanted).max() <= FAR.get(name, 0.1) * np.abs(wanted).max()

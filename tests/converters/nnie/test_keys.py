@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.converters.nnie.networks import shortcut, start
-from tests.support.nnie import clipping_grid, package, quantised
+from tests.support.nnie import clipping_grid, package, quantized
 from tflq.errors import OptionError
 from tflq.graph import Array, DType, Graph, Logarithmic
 from tflq.interpreter.kernels.nnie.logarithm import scheme_of
@@ -41,7 +41,7 @@ def test_other_values_are_refused(key: str) -> None:
 
 
 @pytest.mark.parametrize("bits", [8, 16])
-def test_weights_of_one_layer_are_quantised_those_of_two_stay(bits: int) -> None:
+def test_weights_of_one_layer_are_quantized_those_of_two_stay(bits: int) -> None:
     """The clipping value is one of the library's grid; weights that two layers read may have two."""
     b, x = start(4, 4, 3)
     own, shared = (b.constant(n, np.linspace(-0.7, 0.9, 9).reshape(3, 1, 1, 3).astype(np.float32)) for n in "ab")
@@ -49,8 +49,8 @@ def test_weights_of_one_layer_are_quantised_those_of_two_stay(bits: int) -> None
     for weights in (own, shared, shared):
         x = b.add("conv_2d", [x, weights], (1, 4, 4, 3), DType.FLOAT32, fused_activation_function="relu", **keys)
     graph = b.build([x])
-    made = quantised(graph, _samples(graph), [f"bits={bits}"])
-    types = [made.tensors[node.inputs[1]].quantisation for node in made.nodes]
+    made = quantized(graph, _samples(graph), [f"bits={bits}"])
+    types = [made.tensors[node.inputs[1]].quantization for node in made.nodes]
     assert isinstance(types[0], Logarithmic)
     assert types[0].bits == bits
     assert np.float32(types[0].clipping) in clipping_grid(scheme_of(bits))

@@ -1,4 +1,4 @@
-"""Each operator's layers of Caffe in OpenCV's importer, and what NNIE's arithmetic quantises of them."""
+"""Each operator's layers of Caffe in OpenCV's importer, and what NNIE's arithmetic quantizes of them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from tests.converters.nnie.networks import conv, fully_connected, pool, start
-from tests.support.nnie import package, quantised, run_in_opencv
+from tests.support.nnie import package, quantized, run_in_opencv
 from tflq.graph import Array, DType, Graph, GraphBuilder, Node, float_view
 from tflq.interpreter import Engine
-from tflq.interpreter.kernels.nnie.logarithm import fake_quantise, scheme_of, z_of
+from tflq.interpreter.kernels.nnie.logarithm import fake_quantize, scheme_of, z_of
 
 IMAGE = (1, 4, 6, 3)
 NONE = {"fused_activation_function": "none"}
@@ -256,7 +256,7 @@ def test_opencv_computes_the_same(name: str) -> None:
     ours = Engine(float_view(graph), "float").run(data)[graph.outputs[0]]
     found = run_in_opencv(package(graph, data), [as_images(x) for x in data], output_of(graph))
     assert np.abs(found.reshape(ours.shape) - ours).max() <= 1e-5 * float(np.abs(ours).max())
-    made = quantised(graph, data)
+    made = quantized(graph, data)
     assert Engine(made, "nnie").run(data)[made.outputs[0]].shape == ours.shape
 
 
@@ -291,9 +291,9 @@ def test_what_opencv_does_not_read(make: Make, layers: list[str]) -> None:
 def test_two_operands_share_one_z(operator: str) -> None:
     graph = two(operator, **({} if operator == "maximum" else NONE))()
     data = positive(graph)
-    made = quantised(graph, data)
+    made = quantized(graph, data)
     z = z_of(max(float(x.max()) for x in data), scheme_of(8))
-    seen = [fake_quantise(x, z, scheme_of(8)) for x in data]
+    seen = [fake_quantize(x, z, scheme_of(8)) for x in data]
     rule = {"sub": np.subtract, "maximum": np.maximum, "mul": np.multiply}[operator]
     assert np.array_equal(Engine(made, "nnie").run(data)[made.outputs[0]], rule(*seen))
 
@@ -301,8 +301,8 @@ def test_two_operands_share_one_z(operator: str) -> None:
 def test_constants_stay_float() -> None:
     graph = CASES["div by channels"]()
     data = positive(graph)
-    made = quantised(graph, data)
-    seen = fake_quantise(data[0], z_of(float(data[0].max()), scheme_of(8)), scheme_of(8))
+    made = quantized(graph, data)
+    seen = fake_quantize(data[0], z_of(float(data[0].max()), scheme_of(8)), scheme_of(8))
     assert np.array_equal(Engine(made, "nnie").run(data)[made.outputs[0]], seen / reals(3))
     assert "not published" in made.nodes[0].attributes.text("engine_reason")
 
@@ -314,7 +314,7 @@ def test_factors_of_channels_go_into_the_convolution() -> None:
     z = b.add("add", [z, b.constant("beta", reals(3))], (1, 4, 4, 3), DType.FLOAT32, fused_activation_function="relu")
     graph = b.build([z])
     data = positive(graph)
-    made = quantised(graph, data)
+    made = quantized(graph, data)
     assert [node.operator for node in made.nodes] == ["conv_2d"]
     ours = Engine(graph, "float").run(data)[graph.outputs[0]]
     folded = replace(made, nodes=[replace(made.nodes[0], arithmetic="float")])

@@ -184,7 +184,7 @@ def test_other_repetitions_are_refused(
 
 def test_three_times_is_no_upsampling_of_nnie() -> None:
     rows = ((1, 4, 1, 6, 3), (1, 1, 3, 1, 1), (1, 12, 6, 3))
-    refused(repeated([rows, ((1, 12, 6, 1, 3), (1, 1, 1, 3, 1), (1, 12, 18, 3))]), "nearest neighbours of 2 times")
+    refused(repeated([rows, ((1, 12, 6, 1, 3), (1, 1, 1, 3, 1), (1, 12, 18, 3))]), "nearest neighbors of 2 times")
 
 
 def dealt(

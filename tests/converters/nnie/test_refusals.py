@@ -81,7 +81,7 @@ CASES: list[tuple[Callable[[], Graph], str]] = [
     (lambda: single("prelu", (1, 3, 2, 2), (1, 3, 2, 2), ones(2, 1)), "one for each of 2 channels"),
     (
         lambda: single("resize_nearest_neighbor", (1, 3, 3, 2), (1, 9, 9, 2), np.array([9, 9], np.int32)),
-        "nearest neighbours of 2 times",
+        "nearest neighbors of 2 times",
     ),
     (
         lambda: single("transpose", (1, 2, 3, 4), (1, 3, 2, 4), np.array([0, 2, 1, 3], np.int32)),
@@ -97,7 +97,7 @@ def test_the_reason_is_told(make: Callable[[], Graph], words: str) -> None:
     line = problem(graph)
     assert line.startswith("operator ")
     with pytest.raises(UnsupportedError, match=words):
-        NNIE.quantise(with_ranges(graph), SETTINGS)
+        NNIE.quantize(with_ranges(graph), SETTINGS)
 
 
 def test_all_problems_at_once() -> None:
@@ -119,26 +119,26 @@ def relu6(highest: float, saturating: bool) -> Graph:
 
 @pytest.mark.parametrize(("highest", "saturating"), [(5.5, True), (5.5, False), (6.0, True)])
 def test_relu6_becomes_relu_where_its_readers_saturate(highest: float, saturating: bool) -> None:
-    made = NNIE.quantise(relu6(highest, saturating), SETTINGS)
+    made = NNIE.quantize(relu6(highest, saturating), SETTINGS)
     assert made.nodes[0].attributes.text("fused_activation_function") == "relu"
 
 
 @pytest.mark.parametrize(("highest", "saturating"), [(6.0, False), (7.5, True)])
 def test_relu6_stays_one_elsewhere(highest: float, saturating: bool) -> None:
-    made = NNIE.quantise(relu6(highest, saturating), SETTINGS)
+    made = NNIE.quantize(relu6(highest, saturating), SETTINGS)
     assert made.nodes[0].attributes.text("fused_activation_function") == "relu6"
 
 
 @pytest.mark.parametrize("operator", ["relu6", "conv_2d"])
 def test_relu6_without_a_range_stays_one(operator: str) -> None:
-    """A file of ranges need not have one of an output that no layer quantises."""
+    """A file of ranges need not have one of an output that no layer quantizes."""
     graph = relu6(5.5, False)
     if operator == "relu6":
         b, x = start(4, 4, 2)
         graph = b.build([b.add("relu6", [x], (1, 4, 4, 2), DType.FLOAT32)])
     y = graph.nodes[0].outputs[0]
     graph.tensors[y] = replace(graph.tensors[y], range=None)
-    made = NNIE.quantise(graph, SETTINGS)
+    made = NNIE.quantize(graph, SETTINGS)
     kept = made.nodes[0].operator if operator == "relu6" else made.nodes[0].attributes.text("fused_activation_function")
     assert kept == "relu6"
 
@@ -147,7 +147,7 @@ def test_missing_ranges() -> None:
     b, x = start(4, 4, 2)
     graph = b.build([conv(b, conv(b, x, (4, 4, 2), (4, 4, 3), (1, 1)), (4, 4, 3), (4, 4, 1), (1, 1))])
     with pytest.raises(UnsupportedError, match=r"2 of 2 tensors have no range \(first 'x'\): calibrate"):
-        NNIE.quantise(graph, SETTINGS)
+        NNIE.quantize(graph, SETTINGS)
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
@@ -158,7 +158,7 @@ def test_weights_that_are_not_finite(value: float) -> None:
     inputs = [x, b.constant("filter", w), constant(b, 3)]
     y = b.add("conv_2d", inputs, (1, 4, 4, 3), DType.FLOAT32, padding="same", stride_h=1, stride_w=1)
     with pytest.raises(UnsupportedError, match=r"weights 'filter': the largest magnitude is (inf|nan)"):
-        NNIE.quantise(with_ranges(b.build([y])), SETTINGS)
+        NNIE.quantize(with_ranges(b.build([y])), SETTINGS)
 
 
 @pytest.mark.parametrize("bits", [8, 16])
@@ -166,7 +166,7 @@ def test_weights_that_are_not_finite(value: float) -> None:
 def test_a_graph_whose_weights_were_damaged_is_not_run(values: list[list[float]], bits: int) -> None:
     b, x = start(2)
     y = b.add("fully_connected", [x, b.constant("w", np.ones((1, 2), np.float32))], (1, 1), DType.FLOAT32)
-    made = NNIE.quantise(with_ranges(b.build([y])), parse_settings(NNIE.settings, [f"bits={bits}"]))
+    made = NNIE.quantize(with_ranges(b.build([y])), parse_settings(NNIE.settings, [f"bits={bits}"]))
     w = made.nodes[0].inputs[1]
     made.tensors[w] = replace(made.tensors[w], data=np.array(values, np.float32))
     with pytest.raises(GraphError, match="weights 'w': the largest magnitude is"):
@@ -175,7 +175,7 @@ def test_a_graph_whose_weights_were_damaged_is_not_run(values: list[list[float]]
 
 def test_infinity_at_run_time() -> None:
     b, x = start(4, 4, 2)
-    made = NNIE.quantise(with_ranges(b.build([conv(b, x, (4, 4, 2), (4, 4, 3), (1, 1))])), SETTINGS)
+    made = NNIE.quantize(with_ranges(b.build([conv(b, x, (4, 4, 2), (4, 4, 3), (1, 1))])), SETTINGS)
     data = np.ones((2, 1, 4, 4, 2), np.float32)
     data[1, 0, 0, 0, 0] = np.inf
     with pytest.raises(InputError, match=r"operator 0 \(conv_2d.*found infinity"):
@@ -187,10 +187,10 @@ def test_all_zero_weights_have_the_librarys_z_and_no_published_one() -> None:
     inputs = [x, b.constant("w", np.zeros((2, 4), np.float32)), b.constant("b", np.ones(2, np.float32))]
     y = b.add("fully_connected", inputs, (1, 2), DType.FLOAT32, fused_activation_function="none", keep_num_dims=False)
     graph = with_ranges(b.build([y]))
-    made = NNIE.quantise(graph, SETTINGS)
+    made = NNIE.quantize(graph, SETTINGS)
     assert np.all(Engine(made, "nnie").run([np.ones((1, 1, 4), np.float32)])[made.outputs[0]] == 1)
     with pytest.raises(UnsupportedError, match="weights 'w': all values are zero"):
-        NNIE.quantise(graph, parse_settings(NNIE.settings, ["formula=page"]))
+        NNIE.quantize(graph, parse_settings(NNIE.settings, ["formula=page"]))
 
 
 @pytest.mark.parametrize("text", ["bits=4", "formula=other", "internal_stride=8", "batch_num=257"])
@@ -199,7 +199,7 @@ def test_refused_settings(text: str) -> None:
         parse_settings(NNIE.settings, [text])
 
 
-def test_an_unquantised_graph_has_no_kernel_values() -> None:
+def test_an_unquantized_graph_has_no_kernel_values() -> None:
     b, x = start(4, 4, 2)
     graph = b.build([conv(b, x, (4, 4, 2), (4, 4, 3), (1, 1))])
     graph.nodes[0] = replace(graph.nodes[0], arithmetic="nnie")

@@ -36,13 +36,13 @@ def filter_graph(operator: str, codes: Array, kind: Affine, dtype: DType) -> Gra
 
 def constants(graph: Graph, form: str) -> tuple[dict[str, Any], list[Any]]:
     """Return the constants of a file by name, and its nodes."""
-    written = ONNX.quantise(graph, parse_settings(ONNX.settings, [f"form={form}", "opset=21"]))
+    written = ONNX.quantize(graph, parse_settings(ONNX.settings, [f"form={form}", "opset=21"]))
     (data,) = ONNX.emit(written, Model([graph])).values()
     found = onnx.load_from_string(data).graph
     return {i.name: onnx.numpy_helper.to_array(i) for i in found.initializer}, list(found.node)
 
 
-def dequantised(graph: Graph) -> tuple[Array, Array]:
+def dequantized(graph: Graph) -> tuple[Array, Array]:
     """Return the integers that a file keeps, and what they stand for as ONNX's page of DequantizeLinear has it."""
     values, nodes = constants(graph, "weights")
     (node,) = (n for n in nodes if n.op_type == "DequantizeLinear")
@@ -66,7 +66,7 @@ def test_integers_stay(operator: str, dtype: DType, each: bool, has_zero: bool) 
         zero = draw.integers(dtype.minimum, dtype.maximum + 1, count) if has_zero else np.zeros(count, np.int64)
         graph = filter_graph(operator, codes, Affine(scale, zero, axis if each else None), dtype)
         (real,) = (v for v in constants(graph, "float")[0].values() if v.size == codes.size)
-        kept, stands_for = dequantised(graph)
+        kept, stands_for = dequantized(graph)
         assert sorted(kept.reshape(-1)) == sorted(codes.reshape(-1))
         assert real.dtype == np.float32
         assert np.array_equal(stands_for, real)
@@ -131,7 +131,7 @@ def test_a_bias_that_filters_share(filters: int, has_scale: bool) -> None:
     graph = b.build(rows)
     given, found = draw.normal(size=(2, 2, 4)).astype(np.float32), []
     for form in ("float", "weights"):
-        written = ONNX.quantise(graph, parse_settings(ONNX.settings, [f"form={form}"]))
+        written = ONNX.quantize(graph, parse_settings(ONNX.settings, [f"form={form}"]))
         (data,) = ONNX.emit(written, Model([graph])).values()
         found.append(run_onnx(data, [given]))
     numbers = graph.tensors[bias].data

@@ -13,7 +13,7 @@ from tflq.analysis.oracle import Oracle
 from tflq.converters.onnx import ONNX
 from tflq.converters.settings import Settings, parse_settings
 from tflq.converters.tflite import read_model
-from tflq.graph import Array, Graph, Model, Tensor, dequantise, float_view
+from tflq.graph import Array, Graph, Model, Tensor, dequantize, float_view
 from tflq.interpreter import Engine
 
 NETWORKS = ("kws_ref_model", "pretrainedResnet_quant", "vww_96_int8", "ad01_int8", "str_ww_ref_model")
@@ -44,8 +44,8 @@ def loaded(name: str, count: int) -> tuple[Model, Array]:
 def test_float(name: str) -> None:
     model, codes = loaded(name, 8)
     affine = model.main.tensors[model.main.inputs[0]].affine
-    real = dequantise(codes, affine).astype(np.float32)
-    view = ONNX.quantise(model.main, settings("float"))
+    real = dequantize(codes, affine).astype(np.float32)
+    view = ONNX.quantize(model.main, settings("float"))
     (file,) = ONNX.emit(view, model).items()
     assert file[0] == f"{name}.onnx"
     (theirs,) = run_onnx(file[1], [real])
@@ -62,7 +62,7 @@ def layer(graph: Graph, index: int) -> Graph:
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_each_layer_with_quantise_and_dequantise(
+def test_each_layer_with_quantize_and_dequantize(
     name: str, oracle: Oracle, record_property: Callable[[str, object], None]
 ) -> None:
     model, codes = loaded(name, 4)
@@ -72,7 +72,7 @@ def test_each_layer_with_quantise_and_dequantise(
     off = elements = 0
     for index, node in enumerate(model.main.nodes):
         one = layer(model.main, index)
-        (data,) = ONNX.emit(ONNX.quantise(one, settings("qdq")), model).values()
+        (data,) = ONNX.emit(ONNX.quantize(one, settings("qdq")), model).values()
         (found,) = run_onnx(data, [judged[t] for t in one.inputs])
         steps = np.abs(found.astype(np.int64) - judged[node.outputs[0]])
         assert steps.max() <= 1, node.name
@@ -81,9 +81,9 @@ def test_each_layer_with_quantise_and_dequantise(
     assert off / elements <= MOST_OFF
 
 
-def test_quantised_ports_keep_their_codes() -> None:
+def test_quantized_ports_keep_their_codes() -> None:
     model, codes = loaded("ad01_int8", 2)
-    (data,) = ONNX.emit(ONNX.quantise(model.main, settings("qdq")), model).values()
+    (data,) = ONNX.emit(ONNX.quantize(model.main, settings("qdq")), model).values()
     (found,) = run_onnx(data, [codes])
     assert found.dtype == np.int8
 
@@ -93,7 +93,7 @@ def test_quantised_ports_keep_their_codes() -> None:
 def test_every_value_has_its_shape(name: str, form: str) -> None:
     onnx = pytest.importorskip("onnx", reason="onnx is not installed: it comes with tflq[onnx]")
     model, _ = loaded(name, 1)
-    (content,) = ONNX.emit(ONNX.quantise(model.main, settings(form)), model).values()
+    (content,) = ONNX.emit(ONNX.quantize(model.main, settings(form)), model).values()
     found = onnx.load_model_from_string(content)
     onnx.checker.check_model(found, full_check=True)
     typed = {v.name: v.type.tensor_type for v in (*found.graph.value_info, *found.graph.input, *found.graph.output)}

@@ -14,7 +14,7 @@ from tflq.graph import Graph, Model
 
 
 def written(graph: Graph, batch: str) -> bytes:
-    made = ONNX.quantise(graph, parse_settings(ONNX.settings, [f"batch={batch}"]))
+    made = ONNX.quantize(graph, parse_settings(ONNX.settings, [f"batch={batch}"]))
     (data,) = ONNX.emit(made, Model([graph])).values()
     return data
 

@@ -28,7 +28,7 @@ def types_of(operator: str, variable: str, opset: int) -> list[str]:
 def is_taken(graph: Graph, opset: int, form: str) -> bool:
     settings = parse_settings(ONNX.settings, [f"form={form}", f"opset={opset}"])
     try:
-        written = ONNX.quantise(graph, settings)
+        written = ONNX.quantize(graph, settings)
     except UnsupportedError as error:
         assert "which QuantizeLinear has from opset 21 on: set opset=21, or form=float" in str(error)  # noqa: PT017
         return False
@@ -66,7 +66,7 @@ def test_forms_that_the_opset_has(opset: int) -> None:
     rows = b.constant("rows", draw.normal(size=(2, 2)).astype(np.float32))
     found.append(b.add("scatter_nd", [places, rows, shape], (6, 2), DType.FLOAT32))
     graph = b.build(found)
-    written = ONNX.quantise(graph, parse_settings(ONNX.settings, [f"opset={opset}"]))
+    written = ONNX.quantize(graph, parse_settings(ONNX.settings, [f"opset={opset}"]))
     (data,) = ONNX.emit(written, Model([graph])).values()
     model = onnx.load_from_string(data)
     assert [entry.version for entry in model.opset_import] == [opset]
@@ -86,9 +86,9 @@ def test_sums_of_repeated_places(opset: int) -> None:
     schema = onnx.defs.get_schema("ScatterND", opset)
     if "reduction" not in schema.attributes:
         with pytest.raises(UnsupportedError, match="ONNX adds them up from opset 16 on: set opset=16"):
-            ONNX.quantise(graph, settings)
+            ONNX.quantize(graph, settings)
         return
-    (data,) = ONNX.emit(ONNX.quantise(graph, settings), Model([graph])).values()
+    (data,) = ONNX.emit(ONNX.quantize(graph, settings), Model([graph])).values()
     given = np.random.default_rng(3).normal(size=(2, 2, 2)).astype(np.float32)
     wanted = np.zeros((2, 6, 2), np.float32)
     wanted[:, 4] = given.sum(axis=1)

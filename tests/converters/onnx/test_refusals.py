@@ -28,7 +28,7 @@ def product(weights: DType, bias: Affine | None, dtype: DType = DType.INT8) -> G
 
 def refused(graph: Graph, form: str) -> str:
     with pytest.raises((UnsupportedError, OptionError)) as caught:
-        ONNX.quantise(graph, parse_settings(ONNX.settings, [f"form={form}"]))
+        ONNX.quantize(graph, parse_settings(ONNX.settings, [f"form={form}"]))
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -46,7 +46,7 @@ def test_a_bias_without_a_scale() -> None:
 def test_wide_activations() -> None:
     graph = product(DType.INT8, Affine.per_tensor(np.float32(0.01)), DType.INT16)
     assert "is int16, which QuantizeLinear has from opset 21 on: set opset=21" in refused(graph, "qdq")
-    assert ONNX.quantise(graph, parse_settings(ONNX.settings))
+    assert ONNX.quantize(graph, parse_settings(ONNX.settings))
 
 
 def test_a_constant_that_holds_an_open_batch() -> None:
@@ -64,7 +64,7 @@ def test_a_float_model_needs_ranges() -> None:
 
 
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = translate(ONNX.quantise(product(DType.INT8, None), parse_settings(ONNX.settings)))
+    graph = translate(ONNX.quantize(product(DType.INT8, None), parse_settings(ONNX.settings)))
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'tflq\[onnx\]'"):
         model_bytes(graph)

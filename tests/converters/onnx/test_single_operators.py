@@ -32,7 +32,7 @@ REFUSED = {
     "scatter_nd": "indices may repeat",
     "segment_sum": "segments of int32 .* float32 can be written",
     "strided_slice": "without elements",
-    "unidirectional_sequence_lstm": "an LSTM with (layer normalisation|a projection|clipped cells), which",
+    "unidirectional_sequence_lstm": "an LSTM with (layer normalization|a projection|clipped cells), which",
     "unidirectional_sequence_rnn": "activation (none|relu6|relu_n1_to_1) of a recurrent layer",
 }
 """What a random operator may be refused for: docs/onnx.md lists it."""
@@ -49,7 +49,7 @@ def test_float_and_plain_operators(entry, monkeypatch: pytest.MonkeyPatch) -> No
         return run_onnx(data, inputs)
 
     settings = parse_settings(ONNX.settings, ["opset=16"] if entry.cell.operator == "scatter_nd" else [])
-    found = list(judged(entry, ONNX, lambda g: ONNX.quantise(g, settings), emitted, 8, 1))
+    found = list(judged(entry, ONNX, lambda g: ONNX.quantize(g, settings), emitted, 8, 1))
     assert not [f for f in found if f.is_wrong]
     assert wrongly_refused(found, REFUSED) == []
 
@@ -61,7 +61,7 @@ MODELS = data_files("corpus", "single_op_float")
 @pytest.mark.parametrize("path", MODELS[::7] or [None], ids=[p.stem for p in MODELS[::7]] or ["no data"])
 def test_opsets_layouts_and_batches(path, options: list[str]) -> None:
     model = settled_model(read_model(path or data_path("corpus", "single_op_float")))
-    graph = ONNX.quantise(model.main, parse_settings(ONNX.settings, options))
+    graph = ONNX.quantize(model.main, parse_settings(ONNX.settings, options))
     inputs = RandomSamples(model.main, 2, seed=3).take(0, 2)
     ours = Engine(graph, ONNX.arithmetic).run(inputs)
     (data,) = ONNX.emit(graph, model).values()
@@ -79,7 +79,7 @@ def test_an_open_batch_of_one_operator_is_many_samples(path) -> None:
     if refused:
         assert all("batch=dynamic" in line for line in refused)
         return
-    graph = ONNX.quantise(model.main, settings)
+    graph = ONNX.quantize(model.main, settings)
     (data,) = ONNX.emit(graph, model).values()
     ours = Engine(graph, ONNX.arithmetic).run(inputs)
     many = run_onnx(data, [x.reshape(1, -1, *x.shape[2:]) for x in inputs])
@@ -94,7 +94,7 @@ def test_images_of_an_open_batch_are_resized(operator: str) -> None:
     x = b.input("x", (1, 4, 3, 2), DType.FLOAT32)
     size = b.constant("size", np.array([6, 7], np.int32))
     graph = b.build([b.add(operator, [x, size], (1, 6, 7, 2), DType.FLOAT32, half_pixel_centers=True)])
-    written = ONNX.quantise(graph, parse_settings(ONNX.settings, ["batch=dynamic"]))
+    written = ONNX.quantize(graph, parse_settings(ONNX.settings, ["batch=dynamic"]))
     (data,) = ONNX.emit(written, Model([graph])).values()
     given = np.random.default_rng(3).normal(size=(3, 1, 4, 3, 2)).astype(np.float32)
     ours = Engine(written, ONNX.arithmetic).run([given])[written.outputs[0]]
@@ -108,20 +108,20 @@ def test_a_constant_of_the_batch_is_no_open_batch() -> None:
     given = [x, *(b.constant(f"c{i}", np.array(v, np.int32)) for i, v in enumerate(([1, 0], [1, 3])))]
     graph = b.build([b.add("slice", given, (1, 3), DType.FLOAT32)])
     with pytest.raises(UnsupportedError, match="batch=dynamic: "):
-        ONNX.quantise(graph, parse_settings(ONNX.settings, ["batch=dynamic"]))
+        ONNX.quantize(graph, parse_settings(ONNX.settings, ["batch=dynamic"]))
 
 
 @pytest.mark.parametrize("shape", [(2, 5), (1, 3, 2, 5)])
-def test_rows_are_normalised(shape: tuple[int, ...]) -> None:
-    """The operator that target tpu-mlir recognises: (x - m) / sqrt(v + epsilon) * gamma + beta."""
+def test_rows_are_normalized(shape: tuple[int, ...]) -> None:
+    """The operator that target tpu-mlir recognizes: (x - m) / sqrt(v + epsilon) * gamma + beta."""
     b, draw = GraphBuilder("rows"), np.random.default_rng(4)
     gamma, beta, x = (draw.normal(size=s).astype(np.float32) for s in (5, 5, (3, *shape)))
     given = [b.input("x", shape, DType.FLOAT32), b.constant("gamma", gamma), b.constant("beta", beta)]
     graph = b.build([b.add("layer_normalization", given, shape, DType.FLOAT32, epsilon=0.5)])
     (found,) = run_onnx(model_bytes(translate(graph, OnnxOptions(opset=17))), [x])
     wide = x.astype(np.float64)
-    centred = wide - wide.mean(axis=-1, keepdims=True)
-    wanted = centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + 0.5) * gamma + beta
+    centered = wide - wide.mean(axis=-1, keepdims=True)
+    wanted = centered / np.sqrt((centered**2).mean(axis=-1, keepdims=True) + 0.5) * gamma + beta
     assert np.allclose(found, wanted, rtol=1e-5, atol=1e-5)
 
 
@@ -147,7 +147,7 @@ def test_the_number_of_places_is_open() -> None:
     onnx = pytest.importorskip("onnx", reason="onnx is not installed: it comes with tflq[onnx]")
     b = GraphBuilder("places")
     graph = b.build([b.add("where", [b.input("x", (2, 5), DType.BOOL)], (1, 2), DType.INT64)])
-    (data,) = ONNX.emit(ONNX.quantise(graph, parse_settings(ONNX.settings)), Model([graph])).values()
+    (data,) = ONNX.emit(ONNX.quantize(graph, parse_settings(ONNX.settings)), Model([graph])).values()
     (output,) = onnx.load_from_string(data).graph.output
     assert [bool(axis.dim_param) for axis in output.type.tensor_type.shape.dim] == [True, False]
     x = np.random.default_rng(1).random((1, 2, 5)) < 0.5
@@ -159,7 +159,7 @@ def test_an_open_batch_is_many_samples() -> None:
     codes = np.random.default_rng(4).integers(-128, 128, (3, *model.main.tensors[model.main.inputs[0]].shape), np.int8)
     found = []
     for options in (["form=qdq"], ["form=qdq", "batch=dynamic"]):
-        (data,) = ONNX.emit(ONNX.quantise(model.main, parse_settings(ONNX.settings, options)), model).values()
+        (data,) = ONNX.emit(ONNX.quantize(model.main, parse_settings(ONNX.settings, options)), model).values()
         found.append(data)
     one = run_onnx(found[0], [codes])[0]
     many = run_onnx(found[1], [codes.reshape(1, 3, *codes.shape[2:])])[0]
@@ -184,11 +184,11 @@ def test_a_float_model_becomes_integers_in_one_step(options: list[str], kind: ty
     graph = small_network()
     x = np.random.default_rng(6).normal(size=(8, 1, 6, 5, 3)).astype(np.float32)
     ranged = calibrate(graph, [x])
-    quantised = ONNX.quantise(ranged, parse_settings(ONNX.settings, ["form=qdq", *options]))
-    (data,) = ONNX.emit(quantised, Model([graph])).values()
+    quantized = ONNX.quantize(ranged, parse_settings(ONNX.settings, ["form=qdq", *options]))
+    (data,) = ONNX.emit(quantized, Model([graph])).values()
     (theirs,) = run_onnx(data, [x])
-    ours = Engine(quantised, ONNX.arithmetic).run([x])[quantised.outputs[0]]
-    steps = {t.quantisation.scale[0] for t in quantised.tensors if t.dtype.storage == kind and not t.is_constant}
+    ours = Engine(quantized, ONNX.arithmetic).run([x])[quantized.outputs[0]]
+    steps = {t.quantization.scale[0] for t in quantized.tensors if t.dtype.storage == kind and not t.is_constant}
     assert np.abs(ours - theirs).max() <= 1.01 * max(steps)
     assert np.mean(ours != theirs) < share
 
@@ -208,7 +208,7 @@ def test_a_float_model_becomes_integers_in_one_step(options: list[str], kind: ty
 def test_recurrent_layers_begin_with_zeros(how: Lstm, options: list[str]) -> None:
     graph = lstm_graph("unidirectional_sequence_lstm", how, "float")
     x = np.random.default_rng(3).normal(size=(4, *graph.tensors[graph.inputs[0]].shape)).astype(np.float32)
-    written = ONNX.quantise(graph, parse_settings(ONNX.settings, options))
+    written = ONNX.quantize(graph, parse_settings(ONNX.settings, options))
     (data,) = ONNX.emit(written, Model([graph])).values()
     ours = Engine(written, ONNX.arithmetic, state="independent").run([x])[written.outputs[0]]
     assert np.allclose(run_onnx(data, [x])[0], ours, rtol=1e-5, atol=1e-5)
@@ -219,7 +219,7 @@ def test_a_mixed_file_keeps_its_integers_and_its_real_numbers() -> None:
     x = b.input("x", (1, 8), DType.INT8, step)
     real = b.add("elu", [b.add("dequantize", [x], (1, 8), DType.FLOAT32)], (1, 8), DType.FLOAT32)
     graph = b.build([b.add("quantize", [real], (1, 8), DType.INT8, step)])
-    written = ONNX.quantise(graph, parse_settings(ONNX.settings, ["form=qdq"]))
+    written = ONNX.quantize(graph, parse_settings(ONNX.settings, ["form=qdq"]))
     codes = np.random.default_rng(2).integers(-128, 128, (20, 1, 8), np.int8)
     (data,) = ONNX.emit(written, Model([graph])).values()
     ours = Engine(written, ONNX.arithmetic).run([codes])[written.outputs[0]]
@@ -233,9 +233,9 @@ def test_weights_of_four_bits() -> None:
     x = b.input("x", (1, 8), DType.INT8, step)
     w = b.constant("w", draw.integers(-8, 8, (5, 8)).astype(np.int8), Affine.per_tensor(np.float32(0.02)), DType.INT4)
     graph = b.build([b.add("fully_connected", [x, w], (1, 5), DType.INT8, Affine.per_tensor(np.float32(0.2)))])
-    quantised = ONNX.quantise(graph, parse_settings(ONNX.settings, ["form=qdq", "opset=21"]))
+    quantized = ONNX.quantize(graph, parse_settings(ONNX.settings, ["form=qdq", "opset=21"]))
     codes = draw.integers(-128, 128, (20, 1, 8), np.int8)
-    (data,) = ONNX.emit(quantised, Model([graph])).values()
+    (data,) = ONNX.emit(quantized, Model([graph])).values()
     ours = Engine(replace(graph), "tflite").run([codes])[graph.outputs[0]]
     assert np.abs(run_onnx(data, [codes])[0].astype(int) - ours).max() <= 1
     assert set(types_of(data)) >= {"INT4"}
@@ -256,7 +256,7 @@ def test_weights_that_stay_integers_in_a_float_network(dtype: DType, block: int)
     rule = Affine(scales.reshape(-1).astype(np.float32), np.zeros(5, np.int64), 0)
     kind = Blockwise(b.constant("scales", scales), -1, block) if block else rule
     y = b.add("fully_connected", [x, b.constant("w", codes, kind, dtype)], (1, 5), DType.FLOAT32)
-    written = ONNX.quantise(b.build([y]), parse_settings(ONNX.settings, ["form=weights", "opset=21"]))
+    written = ONNX.quantize(b.build([y]), parse_settings(ONNX.settings, ["form=weights", "opset=21"]))
     (data,) = ONNX.emit(written, Model([written])).values()
     given = draw.normal(size=(8, 1, 64)).astype(np.float32)
     ours = Engine(written, ONNX.arithmetic).run([given])[written.outputs[0]]
@@ -264,17 +264,17 @@ def test_weights_that_stay_integers_in_a_float_network(dtype: DType, block: int)
     assert dtype.value.upper() in types_of(data)
     if block or dtype is DType.INT4:
         with pytest.raises(UnsupportedError, match="from opset 21 on: set opset=21"):
-            ONNX.quantise(b.build([y]), parse_settings(ONNX.settings, ["form=weights", "opset=20"]))
+            ONNX.quantize(b.build([y]), parse_settings(ONNX.settings, ["form=weights", "opset=20"]))
 
 
 @pytest.mark.parametrize("name", ["kws_ref_model", "pretrainedResnet_quant"])
-def test_a_quantised_network_in_float_with_its_own_weights(name: str) -> None:
+def test_a_quantized_network_in_float_with_its_own_weights(name: str) -> None:
     """The numbers of form=float but for the order of sums, in less than half of the bytes."""
     model = settled_model(read_model(data_path("models", f"{name}.tflite")))
     files = []
     for form in ("float", "weights"):
         settings = parse_settings(ONNX.settings, [f"form={form}"])
-        files += ONNX.emit(ONNX.quantise(model.main, settings), model).values()
+        files += ONNX.emit(ONNX.quantize(model.main, settings), model).values()
     x = np.random.default_rng(3).normal(size=(2, *model.main.tensors[model.main.inputs[0]].shape)).astype(np.float32)
     floats, theirs = (run_onnx(data, [x])[0] for data in files)
     assert np.abs(floats - theirs).max() <= 1e-5 * np.abs(floats).max()

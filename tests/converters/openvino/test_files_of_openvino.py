@@ -68,12 +68,12 @@ def check(
     graph = read(file)
     x = whole(3, *shape, seed=5) if exact else whole(3, *shape, seed=5, low=1) / np.float32(2)
     (t,) = graph.outputs
-    ours = Engine(graph, "openvino" if graph.tensors[t].quantisation else "float").run([x])[t]
+    ours = Engine(graph, "openvino" if graph.tensors[t].quantization else "float").run([x])[t]
     theirs = Runtime(file.read_bytes(), file.with_suffix(".bin").read_bytes()).run([x])
     assert ours.shape == theirs.shape
     pairs = [(ours, theirs)]
     if again:
-        written = OPENVINO.quantise(graph, parse_settings(OPENVINO.settings, ["precision=float"]))
+        written = OPENVINO.quantize(graph, parse_settings(OPENVINO.settings, ["precision=float"]))
         runtime = Runtime(*files_among(OPENVINO.emit(written, Model([graph], source="net.xml"))))
         pairs.append((runtime.run([channels_first(x)]), channels_first(theirs)))
     for found, wanted in pairs:
@@ -305,7 +305,7 @@ def test_levels_of_other_outputs(tmp_path: Path, bottom: float, count: int) -> N
         return op.relu(op.fake_quantize(x, *map(op.constant, bounds), 256))
 
     graph = check(tmp_path, make, (2, count))
-    made = OPENVINO.quantise(graph, parse_settings(OPENVINO.settings))
+    made = OPENVINO.quantize(graph, parse_settings(OPENVINO.settings))
     is_whole = bottom not in (-2.0, 0.0)
     assert ("fake_quantize" in [n.operator for n in made.nodes]) == is_whole
     x = whole(3, 2, count, seed=6) / np.float32(8)
@@ -414,7 +414,7 @@ def test_filters_behind_levels_of_channels(tmp_path: Path, deep: bool, count: in
         return (op.group_convolution if deep else op.convolution)(y, scaled, [1, 1], [0, 0], [0, 0], [1, 1])
 
     graph = check(tmp_path, make, (1, 5, 4, 6), again=False)
-    made = OPENVINO.quantise(graph, parse_settings(OPENVINO.settings))
+    made = OPENVINO.quantize(graph, parse_settings(OPENVINO.settings))
     (filtered,) = (n for n in made.nodes if n.operator in ("conv_2d", "depthwise_conv_2d"))
     assert made.tensors[filtered.inputs[0]].dtype.is_integer == (deep or count == 1)
     x = whole(3, 1, 5, 4, 6, seed=6) / np.float32(8)

@@ -16,7 +16,7 @@ from tflq.interpreter import Engine
 @pytest.mark.parametrize("name", CASES)
 def test_openvino_computes_the_same(name: str) -> None:
     graph, inputs = four_axes(name)
-    written = OPENVINO.quantise(graph, parse_settings(OPENVINO.settings, ["precision=float"]))
+    written = OPENVINO.quantize(graph, parse_settings(OPENVINO.settings, ["precision=float"]))
     ours = Engine(written, OPENVINO.arithmetic).run(inputs)[written.outputs[0]]
     runtime = Runtime(*files_of(OPENVINO.emit(written, Model([graph], source="four.tflite"))))
     (theirs,) = runtime.run_all([channels_first(x) for x in inputs])

@@ -32,7 +32,7 @@ def test_conv_relu_fq() -> None:
     model = read_model(data_path("golden", "openvino", "conv_relu_fq.xml"))
     data = np.load(data_path("golden", "openvino", "conv_relu_fq.npz"))
     x = data["x"][:, None]
-    graph = OPENVINO.quantise(model.main, parse_settings(OPENVINO.settings))
+    graph = OPENVINO.quantize(model.main, parse_settings(OPENVINO.settings))
     assert [n.operator for n in graph.nodes if n.operator in ("conv_2d", "fake_quantize")] == ["conv_2d"] * 2
     (mid,) = (t for t, tensor in enumerate(graph.tensors) if tensor.name == "FakeQuantize14")
     assert graph.tensors[mid].dtype is DType.INT8

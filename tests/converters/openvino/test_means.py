@@ -24,7 +24,7 @@ def test_means(axes: tuple[int, ...], keep: bool) -> None:
     wanted = np.mean(image, axis=tuple(a + 1 for a in axes), keepdims=keep)
     x, given = b.input("x", SHAPE, DType.FLOAT32), b.constant("axes", np.array(axes, np.int32))
     graph = b.build([b.add("mean", [x, given], wanted.shape[1:], DType.FLOAT32, keep_dims=keep)])
-    written = OPENVINO.quantise(graph, parse_settings(OPENVINO.settings, ["precision=float"]))
+    written = OPENVINO.quantize(graph, parse_settings(OPENVINO.settings, ["precision=float"]))
     xml, weights = files_of(OPENVINO.emit(written, Model([graph], source="means.tflite")))
     types = [layer.get("type") for layer in ElementTree.fromstring(xml).iter("layer")]
     assert types.count("ReduceMean") == bool(axes)

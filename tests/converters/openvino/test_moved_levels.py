@@ -54,7 +54,7 @@ def network(moves: Sequence[str], first: str, last: str) -> Graph:
 
 
 def kinds(graph: Graph, *assignments: str, layers: Sequence[str] = ()) -> list[tuple[str, str]]:
-    made = OPENVINO.quantise(graph, parse_settings(OPENVINO.settings, [*assignments], [*layers]))
+    made = OPENVINO.quantize(graph, parse_settings(OPENVINO.settings, [*assignments], [*layers]))
     return [(n.operator, made.tensors[n.outputs[0]].dtype.value) for n in made.nodes]
 
 
@@ -81,7 +81,7 @@ def test_levels_that_are_moved_to_the_output(moves: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("moves", CHAINS, ids="-".join)
-def test_nothing_is_quantised_that_no_layer_reads(moves: tuple[str, ...]) -> None:
+def test_nothing_is_quantized_that_no_layer_reads(moves: tuple[str, ...]) -> None:
     graph = network(moves, "tanh", "logistic")
     assert kinds(graph) == [("tanh", "float32"), *((m, "float32") for m in moves), ("logistic", "float32")]
 

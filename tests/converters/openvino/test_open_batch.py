@@ -40,7 +40,7 @@ def test_an_operator_across_samples_is_refused() -> None:
     axes = b.constant("axes", np.array([0], np.int32))
     graph = b.build([b.add("sum", [x, axes], (4,), DType.FLOAT32, keep_dims=False)])
     with pytest.raises(UnsupportedError, match=r"batch=dynamic: operator 0 \(sum .*not the first axis behind it"):
-        OPENVINO.quantise(graph, parse_settings(OPENVINO.settings, ["batch=dynamic"]))
+        OPENVINO.quantize(graph, parse_settings(OPENVINO.settings, ["batch=dynamic"]))
 
 
 @pytest.mark.parametrize("name", TAKEN)

@@ -17,25 +17,25 @@ from tflq.graph import Affine, DType, Graph, GraphBuilder, Model
 ALLOWED = sorted({n for bits in range(1, 17) for n in (2**bits - 1, 2**bits)} - {1})
 
 
-def quantised(*assignments: str, layers: tuple[str, ...] = ()) -> Graph:
-    return OPENVINO.quantise(image_network(), parse_settings(OPENVINO.settings, [*assignments], [*layers]))
+def quantized(*assignments: str, layers: tuple[str, ...] = ()) -> Graph:
+    return OPENVINO.quantize(image_network(), parse_settings(OPENVINO.settings, [*assignments], [*layers]))
 
 
 @pytest.mark.parametrize("levels", sorted({n + d for n in ALLOWED for d in (-1, 0, 1)} - {0}))
 def test_levels_are_powers_of_two_or_one_less(levels: int) -> None:
     if levels in ALLOWED:
-        made = quantised(f"levels={levels}")
+        made = quantized(f"levels={levels}")
         affine = made.tensors[made.nodes[0].outputs[0]].affine
         assert affine.maximum_code - affine.minimum_code + 1 == levels
     else:
         for settings in ({"assignments": [f"levels={levels}"]}, {"layers": [f"0:levels={levels}"]}):
             with pytest.raises(OptionError, match=f"levels={levels}: allowed are 2.bits and .* from 2 to 65536"):
-                quantised(*settings.get("assignments", []), layers=(*settings.get("layers", []),))
+                quantized(*settings.get("assignments", []), layers=(*settings.get("layers", []),))
 
 
 @pytest.mark.parametrize("bits", range(1, 17))
 def test_bits_are_levels(bits: int) -> None:
-    made = quantised(f"activation_bits={bits}")
+    made = quantized(f"activation_bits={bits}")
     affine = made.tensors[made.nodes[0].outputs[0]].affine
     assert affine.maximum_code - affine.minimum_code + 1 == 2**bits
 
@@ -43,11 +43,11 @@ def test_bits_are_levels(bits: int) -> None:
 @pytest.mark.parametrize("assignments", [[], ["levels=255"], ["activation_bits=4", "weight_granularity=per-tensor"]])
 def test_what_levels_json_states(assignments: list[str]) -> None:
     """low = S * (first - Z), high = low + S * (levels - 1): docs/openvino.md, 1 and 2."""
-    made = quantised(*assignments)
+    made = quantized(*assignments)
     listed = json.loads(OPENVINO.emit(made, Model([made], source="small.tflite"))["levels.json"])
     assert (listed["model"], listed["compile"]) == ("small", {"INFERENCE_PRECISION_HINT": "f32"})
     stated = {int(t): facts for t, facts in listed["tensors"].items()}
-    assert {*stated} == {t for t, tensor in enumerate(made.tensors) if isinstance(tensor.quantisation, Affine)}
+    assert {*stated} == {t for t, tensor in enumerate(made.tensors) if isinstance(tensor.quantization, Affine)}
     for t, facts in stated.items():
         tensor = made.tensors[t]
         levels = 2**tensor.affine.bits - tensor.affine.narrow_range
@@ -69,15 +69,15 @@ def test_what_levels_json_states(assignments: list[str]) -> None:
         (["levels=16"], [], ["u8/i8"] * 3, ""),
         (["levels=128"], [], ["f32"] * 3, "128 levels; int8 needs one of"),
         (["activation_bits=16"], [], ["f32"] * 3, "65536 levels; int8 needs one of"),
-        (["precision=float"], [], ["f32"] * 3, "its inputs are not quantised"),
+        (["precision=float"], [], ["f32"] * 3, "its inputs are not quantized"),
         (["weight_scheme=asymmetric"], [], ["f32"] * 3, "weights with zero points; int8 needs weight_scheme=symmetric"),
-        ([], ["0:precision=float"], ["f32", "u8/i8", "u8/i8"], "its inputs are not quantised"),
+        ([], ["0:precision=float"], ["f32", "u8/i8", "u8/i8"], "its inputs are not quantized"),
     ],
 )
 def test_in_which_precision_a_layer_runs(
     assignments: list[str], layers: list[str], engines: list[str], words: str
 ) -> None:
-    made = quantised(*assignments, layers=tuple(layers))
+    made = quantized(*assignments, layers=tuple(layers))
     filters = [n for n in made.nodes if n.operator in ("conv_2d", "fully_connected")]
     assert [n.attributes.text("engine") for n in filters] == engines
     assert filters[0].attributes.text("engine_reason").startswith(words)
@@ -87,7 +87,7 @@ def test_in_which_precision_a_layer_runs(
 
 @pytest.mark.parametrize("name", ["input", "output"])
 def test_bytes_at_one_end(name: str) -> None:
-    graph = quantised(f"{name}=int8")
+    graph = quantized(f"{name}=int8")
     kinds = {end: graph.tensors[t].dtype.value for end, (t,) in (("input", graph.inputs), ("output", graph.outputs))}
     assert kinds == {"input": "float32", "output": "float32", name: "int8"}
 
@@ -116,7 +116,7 @@ def test_levels_go_through_what_moves_them(operator: str, source: str, count: in
     w = b.constant("w", np.ones((5, 1, 1, 4), np.float32))
     window = {"padding": "same", "stride_h": 1, "stride_w": 1}
     y = b.add("conv_2d", [y, w], (*shape[:3], 5), DType.FLOAT32, **window)  # type: ignore[arg-type]
-    made = OPENVINO.quantise(settled_graph(with_ranges(b.build([y]))), parse_settings(OPENVINO.settings))
+    made = OPENVINO.quantize(settled_graph(with_ranges(b.build([y]))), parse_settings(OPENVINO.settings))
     moves = [n for n in made.nodes if n.operator == operator]
     assert [made.tensors[n.outputs[0]].dtype for n in moves] == [DType.INT8] * count
     (layer,) = [n for n in made.nodes if n.operator == "conv_2d"]

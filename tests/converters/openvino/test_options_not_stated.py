@@ -11,5 +11,5 @@ from tflq.converters.settings import parse_settings
 def test_options_that_are_not_stated() -> None:
     settings = parse_settings(OPENVINO.settings, ["precision=float"])
     entries = cells(supported_operators(), ("float32", "int32", "bool"))
-    found = [differs_by_default(entry, OPENVINO, lambda graph: OPENVINO.quantise(graph, settings)) for entry in entries]
+    found = [differs_by_default(entry, OPENVINO, lambda graph: OPENVINO.quantize(graph, settings)) for entry in entries]
     assert [words for several in found for words in several] == []

@@ -26,14 +26,14 @@ from tflq.converters.openvino.passes.ranges import nudged
 from tflq.converters.openvino.passes.weights import weight_codes
 from tflq.converters.openvino.reader import model_from_bytes
 from tflq.converters.settings import parse_settings
-from tflq.graph import Affine, DType, Graph, GraphBuilder, Model, Tensor, dequantise
+from tflq.graph import Affine, DType, Graph, GraphBuilder, Model, Tensor, dequantize
 from tflq.interpreter import Engine
 
 Strings = list[str]
 
 
-def quantised(graph: Graph, assignments: Strings | None = None, layers: Strings | None = None) -> Graph:
-    return OPENVINO.quantise(graph, parse_settings(OPENVINO.settings, assignments or [], layers or []))
+def quantized(graph: Graph, assignments: Strings | None = None, layers: Strings | None = None) -> Graph:
+    return OPENVINO.quantize(graph, parse_settings(OPENVINO.settings, assignments or [], layers or []))
 
 
 def draw(graph: Graph, count: int = 8) -> np.ndarray:
@@ -58,8 +58,8 @@ def check_against_runtime(
     assert np.mean(np.abs(ours - theirs) > 1e-5 * np.abs(theirs).max()) <= 0.01
 
 
-def test_requantise_between_linear_operators() -> None:
-    graph = quantised(image_network())
+def test_requantize_between_linear_operators() -> None:
+    graph = quantized(image_network())
     kinds = [(n.operator, graph.tensors[n.outputs[0]].dtype.value) for n in graph.nodes]
     assert kinds == [
         ("quantize", "int8"),
@@ -77,7 +77,7 @@ def test_requantise_between_linear_operators() -> None:
 
 
 def test_codes_at_both_ends() -> None:
-    graph = quantised(image_network(), ["input=int8", "output=int8"])
+    graph = quantized(image_network(), ["input=int8", "output=int8"])
     assert graph.tensors[graph.inputs[0]].dtype is DType.INT8
     assert graph.tensors[graph.outputs[0]].dtype is DType.INT8
     first = graph.tensors[graph.inputs[0]]
@@ -85,7 +85,7 @@ def test_codes_at_both_ends() -> None:
 
 
 def test_mixed_precision() -> None:
-    graph = quantised(image_network(), layers=["0:precision=float"])
+    graph = quantized(image_network(), layers=["0:precision=float"])
     first = graph.nodes[0]
     assert (first.operator, first.attributes.text("engine")) == ("conv_2d", "f32")
     assert graph.tensors[first.inputs[1]].dtype is DType.FLOAT32
@@ -106,7 +106,7 @@ def test_mixed_precision_of_other_processors(instructions: str) -> None:
 
 
 def test_four_bits_are_sixteen_levels() -> None:
-    graph = quantised(image_network(), ["activation_bits=4", "weight_bits=4"])
+    graph = quantized(image_network(), ["activation_bits=4", "weight_bits=4"])
     affine = graph.tensors[graph.nodes[1].outputs[0]].affine
     assert affine.maximum_code - affine.minimum_code + 1 == 16
     codes = graph.tensors[graph.nodes[1].inputs[1]]
@@ -140,7 +140,7 @@ def test_integers_are_what_fake_quantize_says(assignment: str) -> None:
 
 
 def test_levels_that_the_runtime_computes_in_float_are_named() -> None:
-    graph = quantised(image_network(), ["activation_bits=16"])
+    graph = quantized(image_network(), ["activation_bits=16"])
     assert graph.nodes[1].attributes.text("engine") == "f32"
     assert "65536 levels; int8 needs one of" in graph.nodes[1].attributes.text("engine_reason")
 
@@ -153,7 +153,7 @@ def test_per_channel_activations_of_depthwise_and_sums() -> None:
     graph = b.build([conv(b, s, 4, 8)])
     graph.tensors[x] = replace(graph.tensors[x], range=per_channel_range(4))
     ranged = with_ranges(graph)
-    made = quantised(ranged)
+    made = quantized(ranged)
     affine = made.tensors[made.nodes[0].outputs[0]].affine
     assert affine.axis == 3
     assert affine.scale.size == 4
@@ -166,7 +166,7 @@ def test_per_channel_ranges_in_front_of_a_convolution_become_one() -> None:
     x = b.input("x", (1, 6, 6, 4), DType.FLOAT32)
     graph = b.build([conv(b, x, 4, 8)])
     graph.tensors[x] = replace(graph.tensors[x], range=per_channel_range(4))
-    made = quantised(with_ranges(graph))
+    made = quantized(with_ranges(graph))
     assert not made.tensors[made.nodes[0].outputs[0]].affine.is_per_axis
 
 
@@ -187,9 +187,9 @@ def two_branches(operator: str) -> Graph:
 
 @pytest.mark.parametrize("operator", ["add", "mul", "concatenation"])
 def test_operands_keep_ranges_of_their_own(operator: str) -> None:
-    made = quantised(two_branches(operator))
+    made = quantized(two_branches(operator))
     (node,) = (n for n in made.nodes if n.operator == operator)
-    scales = [made.tensors[t].quantisation for t in (*node.inputs, *node.outputs)]
+    scales = [made.tensors[t].quantization for t in (*node.inputs, *node.outputs)]
     affine = [s for s in scales if isinstance(s, Affine)]
     assert len(affine) == (2 if operator == "add" else 3)
     assert len({float(a.scale[0]) for a in affine}) == len(affine)
@@ -203,11 +203,11 @@ def test_of_two_filters_that_are_added_the_last_one_is_not_rounded(operator: str
     x = b.input("x", (1, 6, 6, 3), DType.FLOAT32)
     y, z = conv(b, x, 3, 4, seed=1), conv(b, x, 3, 4, seed=2)
     operands = [z, y] if turned else [y, z]
-    made = quantised(with_ranges(b.build([b.add(operator, operands, (1, 6, 6, 4), DType.FLOAT32)])))
+    made = quantized(with_ranges(b.build([b.add(operator, operands, (1, 6, 6, 4), DType.FLOAT32)])))
     kinds = [(n.operator, made.tensors[n.outputs[0]].dtype.value) for n in made.nodes]
     assert kinds == [("quantize", "int8"), ("conv_2d", "int8"), ("conv_2d", "float32"), (operator, "float32")]
     seeds = [made.tensors[n.inputs[1]].data for n in made.nodes if n.operator == "conv_2d"]
-    first, last = (quantised(with_ranges(one_filter(seed))) for seed in (1, 2))
+    first, last = (quantized(with_ranges(one_filter(seed))) for seed in (1, 2))
     for found, wanted in zip(seeds, (first, last), strict=True):
         assert np.array_equal(found, wanted.tensors[wanted.nodes[1].inputs[1]].data)
 
@@ -244,17 +244,17 @@ def test_weights_with_zero_points_lie_within_half_a_step(shift: float) -> None:
 @pytest.mark.parametrize("zero_point", [3, 128, 255])
 def test_a_files_zero_points_stay_where_they_may(zero_point: int) -> None:
     graph = asymmetric_weights(zero_point)
-    made = quantised(graph, ["weight_scheme=asymmetric"])
+    made = quantized(graph, ["weight_scheme=asymmetric"])
     (node,) = (n for n in made.nodes if n.operator == "fully_connected")
     stored, source = made.tensors[node.inputs[1]], graph.tensors[graph.nodes[0].inputs[1]]
-    assert np.array_equal(dequantise(stored.data, stored.affine), dequantise(source.data, source.affine))
+    assert np.array_equal(dequantize(stored.data, stored.affine), dequantize(source.data, source.affine))
     assert (stored.dtype, stored.affine.bits) == (DType.INT8, 8)
     assert node.attributes.text("engine") == ("f32" if zero_point != 128 else "u8/i8")
 
 
 def test_unsigned_weights_become_signed() -> None:
     model = as_model(asymmetric_weights(128))
-    made = quantised(model.main)
+    made = quantized(model.main)
     (node,) = (n for n in made.nodes if n.operator == "fully_connected")
     codes = made.tensors[node.inputs[1]]
     assert codes.data is not None
@@ -283,13 +283,13 @@ def test_zero_is_a_level(low: float, high: float, levels: int, symmetric: bool, 
 
 
 def test_results_do_not_depend_on_chunks() -> None:
-    graph = quantised(image_network())
+    graph = quantized(image_network())
     engine, x = Engine(graph, "openvino"), draw(graph, 7)
     (t,) = engine.graph.outputs
     assert np.array_equal(engine.run([x], chunk_size=1)[t], engine.run([x], chunk_size=7)[t])
 
 
 def test_odd_levels_are_named() -> None:
-    graph = quantised(image_network(), ["levels=255"])
+    graph = quantized(image_network(), ["levels=255"])
     assert graph.nodes[1].attributes.text("engine") == "u8/i8"
     assert "departs from FakeQuantize; use 256" in graph.nodes[1].attributes.text("engine_reason")

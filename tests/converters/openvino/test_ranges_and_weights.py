@@ -76,7 +76,7 @@ def ranged(kind: Range, channels: int = 4, operator: str = "depthwise_conv_2d") 
 
 
 def input_rule(graph: Graph) -> Affine:
-    made = OPENVINO.quantise(graph, parse_settings(OPENVINO.settings))
+    made = OPENVINO.quantize(graph, parse_settings(OPENVINO.settings))
     return made.tensors[made.nodes[0].outputs[0]].affine
 
 
@@ -192,7 +192,7 @@ def test_a_files_scales(bad: float, place: int) -> None:
 
 @pytest.mark.parametrize(("bits", "is_kept"), [(4, True), (8, False)])
 def test_codes_of_fewer_bits_stay(bits: int, is_kept: bool) -> None:
-    """weight_bits=4 keeps codes of 4 bits and quantises those of 8 anew; of zeros they are zeros."""
+    """weight_bits=4 keeps codes of 4 bits and quantizes those of 8 anew; of zeros they are zeros."""
     codes = np.array([[1, -7]], np.int8)
     found = kept(
         codes, Affine(np.array([0.5], np.float32), np.zeros(1, np.int64), None, bits), DType.INT8, weight_bits=4

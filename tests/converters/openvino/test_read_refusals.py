@@ -1,4 +1,4 @@
-"""What no rule of the reader takes, each beside a neighbour that it takes: words that name what is there."""
+"""What no rule of the reader takes, each beside a neighbor that it takes: words that name what is there."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_scales_of_compressed_weights(scale: tuple[float, ...], bad: float | Non
             model_from_bytes(*content, "scales.xml")
     elif bad is None:
         graph = model_from_bytes(*content, "scales.xml").main
-        (affine,) = (t.affine for t in graph.tensors if t.quantisation is not None)
+        (affine,) = (t.affine for t in graph.tensors if t.quantization is not None)
         assert affine.scale.tolist() == list(scale)
         assert affine.axis == (0 if len(scale) > 1 else None)
     else:

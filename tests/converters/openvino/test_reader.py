@@ -29,7 +29,7 @@ def read_back(graph: Graph, *assignments: str) -> tuple[Array, Array]:
     """Return the outputs of a network and of what is read of its files, channels first."""
     engine, xml, content = converted(Model([graph], source="small.tflite"), assignments)
     again = model_from_bytes(xml, content, "small.xml").main
-    read = Engine(OPENVINO.quantise(again, parse_settings(OPENVINO.settings)), "openvino")
+    read = Engine(OPENVINO.quantize(again, parse_settings(OPENVINO.settings)), "openvino")
     x = np.random.default_rng(4).normal(size=(5, *IMAGE)).astype(np.float32)
     ours = engine.run([x])[engine.graph.outputs[0]]
     return channels_first(ours), read.run([channels_first(x)])[read.graph.outputs[0]]
@@ -106,7 +106,7 @@ def test_channels_stay_last_between_filters(name: str, precision: str) -> None:
     assert b'type="Transpose"' not in xml  # the IR has channels first throughout
     assert b'type="Reshape"' not in xml
     assert [n.operator for n in again.nodes].count("transpose") == 2
-    read = Engine(OPENVINO.quantise(again, parse_settings(OPENVINO.settings, [f"precision={precision}"])), "openvino")
+    read = Engine(OPENVINO.quantize(again, parse_settings(OPENVINO.settings, [f"precision={precision}"])), "openvino")
     x = np.random.default_rng(4).normal(size=(2, *IMAGE)).astype(np.float32)
     ours = channels_first(engine.run([x])[engine.graph.outputs[0]])
     theirs = read.run([channels_first(x)])[read.graph.outputs[0]]
@@ -165,7 +165,7 @@ def test_elements(name: str, low: int, high: int, count: int) -> None:
 
 @pytest.mark.parametrize(("assignments", "scales"), [([], 8), (["weight_granularity=per-tensor"], 1)])
 def test_scales_of_weights(assignments: list[str], scales: int) -> None:
-    graph = OPENVINO.quantise(image_network(), parse_settings(OPENVINO.settings, assignments, []))
+    graph = OPENVINO.quantize(image_network(), parse_settings(OPENVINO.settings, assignments, []))
     layer = next(n for n in graph.nodes if n.operator == "conv_2d")
     assert graph.tensors[layer.inputs[1]].affine.scale.size == scales
 

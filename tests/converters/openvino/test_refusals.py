@@ -1,4 +1,4 @@
-"""What cannot be quantised or written: which, why, what to do; one line, status 2, nothing written."""
+"""What cannot be quantized or written: which, why, what to do; one line, status 2, nothing written."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def product_of_scales(activations: float, weights: float) -> Graph:
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
 def test_weights_that_are_not_finite(value: float) -> None:
     with pytest.raises(UnsupportedError, match=r"operator 0 .*'w' are -?(inf|nan) at \(1, 2\); weights are finite"):
-        OPENVINO.quantise(infinite_weights(value), SETTINGS)
+        OPENVINO.quantize(infinite_weights(value), SETTINGS)
 
 
 def test_a_range_of_zeros_is_from_0_to_1() -> None:
-    graph = OPENVINO.quantise(image_network(0, 0), SETTINGS)
+    graph = OPENVINO.quantize(image_network(0, 0), SETTINGS)
     scales = [float(t.affine.scale[0]) for t in graph.tensors if t.dtype is DType.INT8 and not t.is_constant]
     assert scales
     assert np.allclose(scales, 1 / 255, rtol=1e-6)
@@ -52,16 +52,16 @@ def test_a_range_of_zeros_is_from_0_to_1() -> None:
 
 def test_inverted_and_infinite_ranges() -> None:
     with pytest.raises(GraphError, match=r"range 1\.0\.\.-1\.0, inverted"):
-        OPENVINO.quantise(image_network(1, -1), SETTINGS)
+        OPENVINO.quantize(image_network(1, -1), SETTINGS)
     with pytest.raises(GraphError, match="bounds are finite"):
-        OPENVINO.quantise(image_network(-1, np.inf), SETTINGS)
+        OPENVINO.quantize(image_network(-1, np.inf), SETTINGS)
 
 
 def test_scales_of_zero() -> None:
     with pytest.raises(GraphError, match=r"tensor 'x' has scale 0\.0; scales are positive"):
-        OPENVINO.quantise(product_of_scales(0, 1), SETTINGS)
+        OPENVINO.quantize(product_of_scales(0, 1), SETTINGS)
     with pytest.raises(UnsupportedError, match=r"weights 'w' have scale 0\.0 in channel 0"):
-        OPENVINO.quantise(product_of_scales(1, 0), SETTINGS)
+        OPENVINO.quantize(product_of_scales(1, 0), SETTINGS)
 
 
 @pytest.mark.parametrize("has_bias", [False, True])
@@ -81,13 +81,13 @@ def test_missing_ranges() -> None:
     graph = image_network()
     graph.tensors = [replace(t, range=None) for t in graph.tensors]
     with pytest.raises(UnsupportedError, match=r"of \d+ tensors have no range \(first 'x'\): calibrate"):
-        OPENVINO.quantise(graph, SETTINGS)
+        OPENVINO.quantize(graph, SETTINGS)
 
 
 def test_asymmetric_weights_beyond_int8() -> None:
     with pytest.raises(UnsupportedError, match=r"are asymmetric: .* reach -3\.\.217, beyond int8.*precision=float"):
-        OPENVINO.quantise(asymmetric_weights(3), SETTINGS)
-    OPENVINO.quantise(asymmetric_weights(3), parse_settings(OPENVINO.settings, ["precision=float"]))
+        OPENVINO.quantize(asymmetric_weights(3), SETTINGS)
+    OPENVINO.quantize(asymmetric_weights(3), parse_settings(OPENVINO.settings, ["precision=float"]))
 
 
 def test_operators_without_a_layer() -> None:
@@ -115,7 +115,7 @@ def test_slopes_are_those_of_channels(slopes: tuple[int, ...], is_taken: bool) -
         with pytest.raises(
             UnsupportedError, match=re.escape(f"slopes of shape {slopes}; PRelu takes one for each of 3")
         ):
-            OPENVINO.quantise(graph, SETTINGS)
+            OPENVINO.quantize(graph, SETTINGS)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_slopes_are_those_of_channels(slopes: tuple[int, ...], is_taken: bool) -
 )
 def test_settings_that_no_runtime_takes(text: str, message: str) -> None:
     with pytest.raises(OptionError, match=message):
-        OPENVINO.quantise(image_network(), parse_settings(OPENVINO.settings, [text]))
+        OPENVINO.quantize(image_network(), parse_settings(OPENVINO.settings, [text]))
 
 
 @pytest.mark.parametrize("text", ["activation_bits=0", "weight_bits=3", "precision=int4", "input=bytes"])

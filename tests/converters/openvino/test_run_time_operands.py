@@ -23,7 +23,7 @@ CONSTANT = (("padv2", 2), ("prelu", 1))
 
 def written(form: Form, computed: int) -> dict[str, bytes]:
     graph, _ = form.graph(computed)
-    return dict(OPENVINO.emit(OPENVINO.quantise(graph, SETTINGS), Model([graph], source="one.tflite")))
+    return dict(OPENVINO.emit(OPENVINO.quantize(graph, SETTINGS), Model([graph], source="one.tflite")))
 
 
 def refused(form: Form, position: int) -> None:

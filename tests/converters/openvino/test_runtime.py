@@ -72,7 +72,7 @@ def test_the_residual_network_has_the_runtimes_classes() -> None:
 def test_what_is_written_reads_as_the_same_network(name: str, assignments: list[str]) -> None:
     model = read_model(data_path("models", f"{name}.tflite"))
     engine, xml, weights = converted(model, assignments)
-    again = OPENVINO.quantise(model_from_bytes(xml, weights, name).main, parse_settings(OPENVINO.settings))
+    again = OPENVINO.quantize(model_from_bytes(xml, weights, name).main, parse_settings(OPENVINO.settings))
     graph = engine.graph
     x = samples(model.main.tensors[model.main.inputs[0]], 4)
     given = x if assignments else x.astype(np.float32)

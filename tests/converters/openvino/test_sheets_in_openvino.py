@@ -16,7 +16,7 @@ from tflq.interpreter import Engine
 @pytest.mark.parametrize("name", SHEETS)
 def test_openvino_computes_the_same(name: str) -> None:
     graph, inputs = sheet(name)
-    written = OPENVINO.quantise(graph, parse_settings(OPENVINO.settings, ["precision=float"]))
+    written = OPENVINO.quantize(graph, parse_settings(OPENVINO.settings, ["precision=float"]))
     ours = Engine(written, OPENVINO.arithmetic).run(inputs)
     runtime = Runtime(*files_of(OPENVINO.emit(written, Model([graph], source="sheet.tflite"))))
     theirs = runtime.run_all([channels_first(x) for x in inputs])

@@ -33,7 +33,7 @@ REFUSED = {
     "segment_sum": "segments of int32 .* float32 can be written",
     "strided_slice": "without elements",
     "topk_v2": "a value of int16; float32,|the 0 largest values",
-    "unidirectional_sequence_lstm": "an LSTM with (layer normalisation|a projection|clipped cells|peepholes)",
+    "unidirectional_sequence_lstm": "an LSTM with (layer normalization|a projection|clipped cells|peepholes)",
     "unidirectional_sequence_rnn": "activation (none|relu6|relu_n1_to_1) of a recurrent layer",
 }
 """What a random operator may be refused for: docs/openvino.md lists it."""
@@ -48,7 +48,7 @@ def run(graph: Graph, model: Model, inputs: Sequence[Array]) -> list[Array]:
 @pytest.mark.parametrize("entry", cells(supported_operators(), ("float32", "int32", "bool")), ids=lambda e: str(e.cell))
 def test_operators_without_levels(entry) -> None:
     settings = parse_settings(OPENVINO.settings, ["precision=float"])
-    found = list(judged(entry, OPENVINO, lambda g: OPENVINO.quantise(g, settings), run, 3, 2))
+    found = list(judged(entry, OPENVINO, lambda g: OPENVINO.quantize(g, settings), run, 3, 2))
     assert not [f for f in found if f.is_wrong]
     assert wrongly_refused(found, REFUSED) == []
 
@@ -68,7 +68,7 @@ def test_extremes_of_reals_in_front_of_levels(operator: str, keep: bool) -> None
     y = b.add("fully_connected", [y, weights], (1, 4), DType.FLOAT32, keep_num_dims=False)
     graph = b.build([y])
     data = draw.normal(size=(8, 1, 6, 6, 8)).astype(np.float32)
-    engine = Engine(OPENVINO.quantise(calibrate(graph, [data]), parse_settings(OPENVINO.settings)), OPENVINO.arithmetic)
+    engine = Engine(OPENVINO.quantize(calibrate(graph, [data]), parse_settings(OPENVINO.settings)), OPENVINO.arithmetic)
     (theirs,) = run(engine.graph, Model([graph], source="extreme.tflite"), [data])
     assert np.allclose(engine.run([data])[engine.graph.outputs[0]], theirs, rtol=1e-5, atol=1e-5)
 
@@ -77,7 +77,7 @@ def test_extremes_of_reals_in_front_of_levels(operator: str, keep: bool) -> None
 def test_recurrent_layers_between_levels(how: Lstm) -> None:
     graph = lstm_graph("unidirectional_sequence_lstm", how, "float")
     data = np.random.default_rng(3).normal(size=(4, *graph.tensors[graph.inputs[0]].shape)).astype(np.float32)
-    written = OPENVINO.quantise(graph, parse_settings(OPENVINO.settings))
+    written = OPENVINO.quantize(graph, parse_settings(OPENVINO.settings))
     ours = Engine(written, OPENVINO.arithmetic, state="independent").run([data])[written.outputs[0]]
     (theirs,) = run(written, Model([graph], source="sequence.tflite"), [data])
     assert np.allclose(ours, theirs, rtol=1e-5, atol=1e-5)
@@ -91,7 +91,7 @@ def test_operators_between_levels(path) -> None:
     model = settled_model(read_model(path or data_path("corpus", "single_op_float")))
     ranged = calibrate(model.main, RandomSamples(model.main, 8, seed=1).take(0, 8))
     inputs = RandomSamples(model.main, 2, seed=3).take(0, 2)
-    engine = Engine(OPENVINO.quantise(ranged, parse_settings(OPENVINO.settings)), OPENVINO.arithmetic)
+    engine = Engine(OPENVINO.quantize(ranged, parse_settings(OPENVINO.settings)), OPENVINO.arithmetic)
     ours = engine.run(inputs)
     for t, other in zip(engine.graph.outputs, run(engine.graph, model, inputs), strict=True):
         assert np.allclose(ours[t], other, rtol=1e-5, atol=1e-5 * float(np.abs(ours[t]).max()))

@@ -138,7 +138,7 @@ def test_which_tensors_have_levels(name: str) -> None:
     graph = with_ranges(settled_graph(d.b.build(outputs)))
     layers = [text for text in given if ":" in text]
     settings = parse_settings(OPENVINO.settings, [text for text in given if ":" not in text], layers)
-    made: Graph = OPENVINO.quantise(graph, settings)
+    made: Graph = OPENVINO.quantize(graph, settings)
     found = {t.name for t in made.tensors if t.dtype is DType.INT8 and not t.is_constant}
     assert found == wanted
     read = {made.tensors[t].name for n in made.nodes if n.operator == "quantize" for t in n.outputs}
@@ -163,6 +163,6 @@ def test_inputs_of_bytes(make: Callable[[Drawing], list[int]], is_integer: bool)
     d = Drawing()
     graph = with_ranges(settled_graph(d.b.build(make(d))))
     for text, wanted in (("input=int8", DType.INT8 if is_integer else FLOAT), ("input=float", FLOAT)):
-        made = OPENVINO.quantise(graph, parse_settings(OPENVINO.settings, [text]))
+        made = OPENVINO.quantize(graph, parse_settings(OPENVINO.settings, [text]))
         assert [made.tensors[t].dtype for t in made.inputs] == [wanted]
         assert [n.operator for n in made.nodes].count("quantize") == (wanted is FLOAT and "conv_2d" in str(made.nodes))

@@ -64,7 +64,7 @@ def written() -> dict[str, list[dict[str, str]]]:
     """Type of layer -> the attributes of each that is written."""
     found: dict[str, list[dict[str, str]]] = {}
     for graph in graphs():
-        made = OPENVINO.quantise(graph, parse_settings(OPENVINO.settings, ["precision=float"]))
+        made = OPENVINO.quantize(graph, parse_settings(OPENVINO.settings, ["precision=float"]))
         xml, _ = files_of(OPENVINO.emit(made, Model([graph], source="sheet.tflite")))
         for kind, data in re.findall(r'<layer [^>]*type="(\w+)"[^>]*>(?:<data([^>]*)/>)?', xml.decode()):
             found.setdefault(kind, []).append(dict(re.findall(r'(\S+)="([^"]*)"', data)))
@@ -80,7 +80,7 @@ def test_what_stands_in_every_layer(kind: str, written: dict[str, list[dict[str,
 
 
 def test_how_images_are_resized(written: dict[str, list[dict[str, str]]]) -> None:
-    """Nearest: halves of aligned corners and half-pixel centres go up, other places down; bilinear has no rounding."""
+    """Nearest: halves of aligned corners and half-pixel centers go up, other places down; bilinear has no rounding."""
     keys = ("mode", "coordinate_transformation_mode", "nearest_mode")
     found = {tuple(data[key] for key in keys) for data in written["Interpolate"]}
     places = ("asymmetric", "align_corners", "half_pixel")
@@ -99,7 +99,7 @@ def test_names_of_inputs_and_outputs() -> None:
     b.node("add", [x, y], (total,))
     graph = b.build([b.add("relu", [total], (2, 3), FLOAT), total])
     names = [graph.tensors[t].name for t in (*graph.inputs, *graph.outputs)]
-    made = OPENVINO.quantise(graph, parse_settings(OPENVINO.settings, ["precision=float"]))
+    made = OPENVINO.quantize(graph, parse_settings(OPENVINO.settings, ["precision=float"]))
     xml, content = files_of(OPENVINO.emit(made, Model([graph], source="named.tflite")))
     model = Runtime(xml, content).model
     assert [port.get_names() for port in (*model.inputs, *model.outputs)] == [{name} for name in names]

@@ -27,7 +27,7 @@ from tflq.graph import (
     Range,
     Signature,
     Tensor,
-    dequantise,
+    dequantize,
 )
 from tflq.schemas import tflite as schema
 
@@ -40,10 +40,10 @@ def relu(name: str = "main") -> Graph:
     return b.build([b.add("relu", [x], (1, 4), DType.FLOAT32)])
 
 
-def with_constant(data: np.ndarray, quantisation=None, dtype: DType | None = None, copies: int = 1) -> Graph:
+def with_constant(data: np.ndarray, quantization=None, dtype: DType | None = None, copies: int = 1) -> Graph:
     b = GraphBuilder()
     for i in range(copies):
-        b.constant(f"c{i}", data, quantisation, dtype)
+        b.constant(f"c{i}", data, quantization, dtype)
     return b.build([])
 
 
@@ -108,12 +108,12 @@ def test_narrow_integers_are_packed(dtype: DType, bytes_: int) -> None:
 
 def test_tflite_unpacks_int4_as_we_do(oracle: Oracle) -> None:
     b = GraphBuilder()
-    quantisation = Affine.per_tensor(F32(0.5), bits=4)
-    w = b.constant("w", np.arange(-8, 7, dtype=np.int8).reshape(3, 5), quantisation, DType.INT4)
+    quantization = Affine.per_tensor(F32(0.5), bits=4)
+    w = b.constant("w", np.arange(-8, 7, dtype=np.int8).reshape(3, 5), quantization, DType.INT4)
     content = model_to_bytes(b.build([b.add("dequantize", [w], (3, 5), DType.FLOAT32, version=6)]))
     read = constant(model_from_bytes(content))
-    real = dequantise(read.data, read.affine).astype(np.float32)
-    assert_same_bits(real, oracle.run(content, []).outputs[0][0], "dequantised int4")
+    real = dequantize(read.data, read.affine).astype(np.float32)
+    assert_same_bits(real, oracle.run(content, []).outputs[0][0], "dequantized int4")
 
 
 def test_strings(oracle: Oracle) -> None:
@@ -136,7 +136,7 @@ def test_empty_and_scalar_constants() -> None:
 
 
 @pytest.mark.parametrize(
-    "quantisation",
+    "quantization",
     [
         affine(DType.INT8, 0.5, -3),
         Affine(np.array([0.5, 0.25, 1], F32), np.array([0, 1, 2]), 0),
@@ -146,8 +146,8 @@ def test_empty_and_scalar_constants() -> None:
         Blockwise(0, 0, 2, (1, 2)),
     ],
 )
-def test_quantisations(quantisation) -> None:
-    assert constant(reread(with_constant(np.ones((3, 4), np.int8), quantisation))).quantisation == quantisation
+def test_quantizations(quantization) -> None:
+    assert constant(reread(with_constant(np.ones((3, 4), np.int8), quantization))).quantization == quantization
 
 
 def test_ranges_are_kept_beside_the_scale() -> None:
@@ -172,21 +172,21 @@ def test_ranges_are_kept_beside_the_scale() -> None:
         schema.QuantizationParameters(quantized_dimension=2),
     ],
 )
-def test_tables_that_have_no_neutral_form_are_kept_until_the_quantisation_changes(table) -> None:
+def test_tables_that_have_no_neutral_form_are_kept_until_the_quantization_changes(table) -> None:
     tables = to_tables(Model([with_constant(np.ones((3, 4), np.int8))]))
     tables.subgraphs[0].tensors[0].quantization = table
     read = model_from_bytes(schema.encode_model(tables))
     assert to_tables(reread(read)).subgraphs[0].tensors[0].quantization == table
     new = affine(DType.INT8, 0.125)
-    read.main.tensors[0] = replace(constant(read), quantisation=new)
+    read.main.tensors[0] = replace(constant(read), quantization=new)
     written = to_tables(read).subgraphs[0].tensors[0].quantization
     assert (written.scale.tolist(), written.details) == ([0.125], None)
 
 
-@pytest.mark.parametrize("quantisation", [Logarithmic(4.0), FakeQuantize(255, *(np.zeros(1, F32),) * 4)])
-def test_quantisations_that_tflite_does_not_have_are_refused(quantisation) -> None:
-    with pytest.raises(GraphError, match=r"tensor 'c0' is quantised as \w+, which has no form in TFLite"):
-        model_to_bytes(with_constant(np.ones(1, np.int8), quantisation))
+@pytest.mark.parametrize("quantization", [Logarithmic(4.0), FakeQuantize(255, *(np.zeros(1, F32),) * 4)])
+def test_quantizations_that_tflite_does_not_have_are_refused(quantization) -> None:
+    with pytest.raises(GraphError, match=r"tensor 'c0' is quantized as \w+, which has no form in TFLite"):
+        model_to_bytes(with_constant(np.ones(1, np.int8), quantization))
 
 
 def test_shared_buffers_stay_shared() -> None:

@@ -123,8 +123,8 @@ REFUSED: dict[str, tuple[Damage, type[TflqError], str]] = {
     "one zero point": (quantization(1, zero_point=[0]), FormatError, W + "3 scales but 1 zero points"),
     "no zero point": (quantization(0, zero_point=None), FormatError, X + "1 scales but 0 zero points"),
     "scales": (quantization(1, quantized_dimension=3), FormatError, W + "3 scales along axis 3, which has 2 channels"),
-    "axis 4": (quantization(1, quantized_dimension=4), FormatError, W + r"quantised along axis 4, .* has axes 0\.\.3"),
-    "axis -1": (quantization(0, quantized_dimension=-1), FormatError, X + "quantised along axis -1"),
+    "axis 4": (quantization(1, quantized_dimension=4), FormatError, W + r"quantized along axis 4, .* has axes 0\.\.3"),
+    "axis -1": (quantization(0, quantized_dimension=-1), FormatError, X + "quantized along axis -1"),
 }
 # What TFLite does not look at, or crashes on now and then.
 ACCEPTED: dict[str, tuple[Damage, type[TflqError], str]] = {
@@ -210,7 +210,7 @@ def test_the_sound_file_runs(oracle: Oracle) -> None:
 def test_scales_that_stand_for_nothing_are_refused_where_they_are_used(
     number: int, name: str, place: str, scale: float
 ) -> None:
-    """TFLite runs these files; what it computes is no quantised network."""
+    """TFLite runs these files; what it computes is no quantized network."""
     tables = sound()
     parameters = tables.subgraphs[0].tensors[number].quantization
     parameters.scale = np.array([1, scale, 1] if parameters.scale.size > 1 else [scale], F32)

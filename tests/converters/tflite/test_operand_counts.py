@@ -86,12 +86,12 @@ def taken(operator: str, what: str, inputs: int, outputs: int) -> set[int]:
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
-def test_counts_are_those_of_the_kernels(optimised_oracle: Oracle, operator: str) -> None:
+def test_counts_are_those_of_the_kernels(optimized_oracle: Oracle, operator: str) -> None:
     """Operators of which TFLite says nothing, and OTHERWISE neither, take any number."""
     own = OTHERWISE.get(operator, {})
-    inputs = own.get("inputs") or said(optimised_oracle, operator, "inputs", MOST["inputs"], 1)
+    inputs = own.get("inputs") or said(optimized_oracle, operator, "inputs", MOST["inputs"], 1)
     fewest = min(inputs, default=1)
-    outputs = own.get("outputs") or said(optimised_oracle, operator, "outputs", fewest, MOST["outputs"])
+    outputs = own.get("outputs") or said(optimized_oracle, operator, "outputs", fewest, MOST["outputs"])
     least = min(outputs, default=1)
     assert taken(operator, "inputs", fewest, least) == (inputs or set(range(MOST["inputs"] + 1)))
     assert taken(operator, "outputs", fewest, least) == (outputs or set(range(MOST["outputs"] + 1)))

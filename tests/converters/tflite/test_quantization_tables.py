@@ -79,7 +79,7 @@ def test_axes_of_scales(shape: tuple[int, ...], axis: int, count: int, words: st
 def test_as_many_zero_points_as_scales(scales: int, zeros: int, is_taken: bool) -> None:
     data = content(DType.INT8, (2,), scale=[0.5] * scales, zero_point=[0] * zeros)
     if is_taken:
-        assert isinstance(model_from_bytes(data).main.tensors[0].quantisation, Affine)
+        assert isinstance(model_from_bytes(data).main.tensors[0].quantization, Affine)
     else:
         with pytest.raises(FormatError, match=f"{scales} scales but {zeros} zero points; the numbers must be equal"):
             model_from_bytes(data)

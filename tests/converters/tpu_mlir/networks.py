@@ -54,12 +54,12 @@ def unary(operator: str, ranges: dict[str, tuple[float, float]], *constants: Arr
     return ranged(b.build([y]), ranges)
 
 
-def quantised(graph: Graph, sets: Sequence[str] = (), layers: Sequence[str] = ()) -> Graph:
-    return TPU_MLIR.quantise(graph, parse_settings(TPU_MLIR.settings, sets, layers))
+def quantized(graph: Graph, sets: Sequence[str] = (), layers: Sequence[str] = ()) -> Graph:
+    return TPU_MLIR.quantize(graph, parse_settings(TPU_MLIR.settings, sets, layers))
 
 
 def run(graph: Graph, inputs: Sequence[Array]) -> dict[str, Array]:
-    """Run a quantised graph; every computed tensor by its name."""
+    """Run a quantized graph; every computed tensor by its name."""
     engine = Engine(graph, "tpu_mlir")
     keep = [t for node in graph.nodes for t in node.outputs]
     found = engine.run(list(inputs), keep)

@@ -1,4 +1,4 @@
-"""Accuracy on the 1000 KWS clips: ranges from the quantised file, and calibrated on the first 100 clips."""
+"""Accuracy on the 1000 KWS clips: ranges from the quantized file, and calibrated on the first 100 clips."""
 
 from __future__ import annotations
 
@@ -43,6 +43,6 @@ def test_keywords(name: str, asymmetric: str, expected: int) -> None:
     real, labels = clips()
     if name.endswith("float32"):
         graph = calibrate(graph, [real[:CALIBRATION_CLIPS]])
-    quantised = TPU_MLIR.quantise(graph, parse_settings(TPU_MLIR.settings, [f"asymmetric={asymmetric}"]))
-    output = Engine(quantised, "tpu_mlir").run([real])[quantised.outputs[0]]
+    quantized = TPU_MLIR.quantize(graph, parse_settings(TPU_MLIR.settings, [f"asymmetric={asymmetric}"]))
+    output = Engine(quantized, "tpu_mlir").run([real])[quantized.outputs[0]]
     assert int((output.reshape(len(real), -1).argmax(axis=1) == labels).sum()) == expected

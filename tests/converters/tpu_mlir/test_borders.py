@@ -1,4 +1,4 @@
-"""What is refused beside its neighbours that are taken, and what a layer computes in at the borders of each rule."""
+"""What is refused beside its neighbors that are taken, and what a layer computes in at the borders of each rule."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.converters.tpu_mlir.networks import FLOAT, IMAGE, binary, quantised, ranged, run, unary
+from tests.converters.tpu_mlir.networks import FLOAT, IMAGE, binary, quantized, ranged, run, unary
 from tflq.converters.tpu_mlir.check import problems_of
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Graph, GraphBuilder
-from tflq.interpreter.kernels.tpu_mlir.multiplier import find_multiplier, find_normalised_multiplier
+from tflq.interpreter.kernels.tpu_mlir.multiplier import find_multiplier, find_normalized_multiplier
 
 Operand = Array | tuple[int, ...] | None
 """A constant, the shape of an input, or an operand that is absent."""
@@ -113,7 +113,7 @@ def test_a_rectifier_behind_a_product_with_one_number_is_named(operator: str, fu
     constant = NUMBER if count == 1 else CHANNELS
     graph = ranged(single(operator, [IMAGE, constant], fused_activation_function=fused),
                    {"x0": (-1.0, 1.0), f"{operator}_0": (-2.0, 2.0)})  # fmt: skip
-    said = [node.attributes.text("engine_reason", "") for node in quantised(graph).nodes]
+    said = [node.attributes.text("engine_reason", "") for node in quantized(graph).nodes]
     assert any("loses the rectifier" in words for words in said) is (fused == "relu" and count == 1)
 
 
@@ -190,13 +190,13 @@ def test_numbers_of_channels_are_divided_in_float32(asymmetric: str) -> None:
     """As the live tool has it (tests/data/tpu_mlir_networks.json.xz: its operand is float32)."""
     graph = ranged(single("div", [np.float32([1, -3]), IMAGE], **NONE), {"x1": (1.0, 2.0), "div_0": (-3.0, 1.0)})
     x = np.random.default_rng(3).uniform(1, 2, (2, *IMAGE)).astype(np.float32)
-    made = quantised(graph, [f"asymmetric={asymmetric}"])
+    made = quantized(graph, [f"asymmetric={asymmetric}"])
     assert [n.operator for n in made.nodes] == ["div"]
     assert np.array_equal(run(made, [x])["div_0_Div"], np.float32([1, -3]) / x)
 
 
 def engine(graph: Graph, operator: str, *sets: str) -> str:
-    (node,) = (n for n in quantised(graph, sets).nodes if n.operator == operator)
+    (node,) = (n for n in quantized(graph, sets).nodes if n.operator == operator)
     return node.attributes.text("engine")
 
 
@@ -235,7 +235,7 @@ def test_what_nobody_reads_is_no_reader() -> None:
     y, idle = (b.add(operator, [x], IMAGE, FLOAT) for operator in ("relu", "tanh"))
     b.add("exp", [idle], IMAGE, FLOAT)
     graph = b.build([y])
-    made = quantised(ranged(graph, {graph.tensors[t].name: (-1.0, 1.0) for t in (x, y, idle)}))
+    made = quantized(ranged(graph, {graph.tensors[t].name: (-1.0, 1.0) for t in (x, y, idle)}))
     assert [n.operator for n in made.nodes] == ["quantize", "relu", "dequantize"]
     assert made.tensors[made.nodes[0].outputs[0]].dtype is DType.UINT8
 
@@ -270,7 +270,7 @@ def test_averages_that_leave_pixels_over(
 @pytest.mark.parametrize(("least", "may_be_negative"), [(0.0, False), (-0.0, False), (-1e-6, True)])
 def test_products_that_begin_at_zero(constant: Array, is_signed: bool, least: float, may_be_negative: bool) -> None:
     """A file's range below 0 holds only where an operand may be negative."""
-    graph = quantised(unary("mul", {"x": (least, 2.0), "y": (-2.0, 8.0)}, constant, **NONE))
+    graph = quantized(unary("mul", {"x": (least, 2.0), "y": (-2.0, 8.0)}, constant, **NONE))
     (line,) = (line for line in graph.extra.table.lines if line.name == "y_Mul")
     assert line.minimum == (-2.0 if is_signed or may_be_negative else 0.0)
     assert line.threshold == line.maximum == 8.0
@@ -281,9 +281,9 @@ def test_products_that_begin_at_zero(constant: Array, is_signed: bool, least: fl
     (find_multiplier, 32, 2.0**30, False), (find_multiplier, 32, 2.0**30 - 64, True),
     (find_multiplier, 8, 2.0**-31 * 1.001, True), (find_multiplier, 8, 2.0**-31, False),
     (find_multiplier, 32, 2.0**-31 * 1.001, True), (find_multiplier, 32, 2.0**-31, False),
-    (find_normalised_multiplier, 32, 2.0**-32, True), (find_normalised_multiplier, 32, 2.0**-33, False),
-    (find_normalised_multiplier, 8, 2.0**-56, True), (find_normalised_multiplier, 8, 2.0**-57, False),
-    (find_normalised_multiplier, 32, 2.0**30, False), (find_normalised_multiplier, 32, 2.0**30 - 64, True),
+    (find_normalized_multiplier, 32, 2.0**-32, True), (find_normalized_multiplier, 32, 2.0**-33, False),
+    (find_normalized_multiplier, 8, 2.0**-56, True), (find_normalized_multiplier, 8, 2.0**-57, False),
+    (find_normalized_multiplier, 32, 2.0**30, False), (find_normalized_multiplier, 32, 2.0**30 - 64, True),
 ])  # fmt: skip
 def test_the_ends_of_multipliers(find: Any, bits: int, scale: float, is_taken: bool) -> None:
     """m * 2^-s with s up to 30 of the tool's search, up to 62 of the manual's form; scales below 2^30."""
@@ -319,7 +319,7 @@ def test_constants_of_layers_in_reals(
     shape = (3, 5) if operator == "fully_connected" else IMAGE
     graph = single(operator, operands, shape, **options)
     limits = {graph.tensors[t].name: (-1.0, 1.0) for t in (*graph.inputs, *graph.outputs)}
-    made = quantised(ranged(graph, limits), (), (f"*:mode={mode}",))
+    made = quantized(ranged(graph, limits), (), (f"*:mode={mode}",))
     (node,) = (n for n in made.nodes if n.operator == operator)
     found = [made.tensors[t].data for t in node.inputs if t >= 0 and made.tensors[t].is_constant]
     given = [o for o in operands if isinstance(o, np.ndarray)]
@@ -332,7 +332,7 @@ def test_constants_of_layers_in_reals(
     ("resize_bilinear", True), ("resize_nearest_neighbor", True), ("tanh", False), ("mean", False),
 ])  # fmt: skip
 @pytest.mark.parametrize("mode", ["F16", "F32"])
-def test_what_float16_does_not_round_is_quantised_as_float16(operator: str, is_unrounded: bool, mode: str) -> None:
+def test_what_float16_does_not_round_is_quantized_as_float16(operator: str, is_unrounded: bool, mode: str) -> None:
     """docs/tpu_mlir.md, 5: the simulator leaves such results in float32, and takes them for float16 behind."""
     b = GraphBuilder("reals")
     x, y = b.input("x", IMAGE, FLOAT), (1, 12, 12, 2)
@@ -345,7 +345,7 @@ def test_what_float16_does_not_round_is_quantised_as_float16(operator: str, is_u
         z = b.add(operator, [x, b.constant("size", whole(12, 12))], y, FLOAT)
     graph = b.build([b.add("exp", [z], y, FLOAT)])
     graph = ranged(graph, {tensor.name: (-1.0, 1.0) for tensor in graph.tensors if not tensor.is_constant})
-    made = quantised(graph, (), (f"{operator}:mode={mode}",))
+    made = quantized(graph, (), (f"{operator}:mode={mode}",))
     (last,) = (n for n in made.nodes if n.operator == "quantize" and n.inputs[0] not in made.inputs)
     assert last.attributes.boolean("half", False) == (is_unrounded and mode == "F16")
 
@@ -377,6 +377,6 @@ def test_what_asks_for_float16_may_get_float32(operator: str, kind: str, mode: s
         shape, options = (1, 2, 2, 2), {**WINDOW, "stride_h": 2, "stride_w": 2, "filter_height": 2, "filter_width": 2}
     graph = b.build([b.add(name, operands, shape, FLOAT, **options)])
     graph = ranged(graph, {tensor.name: (0.5, 1.0) for tensor in graph.tensors if not tensor.is_constant})
-    made = quantised(graph, (), (f"{name}:mode={mode}",))
+    made = quantized(graph, (), (f"{name}:mode={mode}",))
     (node,) = (n for n in made.nodes if n.operator == {"rsqrt": "pow"}.get(name, name))
     assert node.attributes.text("engine") == ("F32" if mode == "F32" and name != "reshape" else kind)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.converters.tpu_mlir.networks import FLOAT, IMAGE, quantised, ranged, run
+from tests.converters.tpu_mlir.networks import FLOAT, IMAGE, quantized, ranged, run
 from tflq.errors import UnsupportedError
 from tflq.graph import DType, Graph, GraphBuilder
 
@@ -36,7 +36,7 @@ def test_two_tensors_have_the_range_of_both(operator: str, asymmetric: str) -> N
     scale = (high - low) / (255 if asymmetric == "true" else 254)
     codes = [rng.integers(-20, 21, (2, *IMAGE)) for _ in "ab"]
     found = run(
-        quantised(compared(operator), [f"asymmetric={asymmetric}"]), [(c * scale).astype(np.float32) for c in codes]
+        quantized(compared(operator), [f"asymmetric={asymmetric}"]), [(c * scale).astype(np.float32) for c in codes]
     )
     truth = next(value for name, value in found.items() if name.endswith("_f32"))
     assert truth.astype(bool).tolist() == RULES[operator](*codes).tolist()
@@ -47,7 +47,7 @@ def test_two_tensors_have_the_range_of_both(operator: str, asymmetric: str) -> N
 @pytest.mark.parametrize("first", [False, True])
 def test_a_number_is_compared_as_a_quantized_value(operator: str, first: bool) -> None:
     """0.5 lies between two quantized values of scale 4 / 255; the nearer one stands for it."""
-    graph = quantised(compared(operator, 0.5, number_first=first), ["asymmetric=true"])
+    graph = quantized(compared(operator, 0.5, number_first=first), ["asymmetric=true"])
     scale = 4 / 255
     steps = int(np.floor(0.5 / scale + 0.5))
     codes = np.resize(np.arange(steps - 2, steps + 3), (1, *IMAGE))
@@ -66,7 +66,7 @@ def test_truth_values_are_joined_by_and() -> None:
     y = b.tensor("y", IMAGE, DType.BOOL)
     b.node("logical_and", truths, [y])
     values = [np.random.default_rng(i).uniform(-1, 1, (2, *IMAGE)).astype(np.float32) for i in (1, 2)]
-    found = run(quantised(ranged(b.build([y]), RANGES)), values)
+    found = run(quantized(ranged(b.build([y]), RANGES)), values)
     scales = (3 / 127, 2 / 127)
     codes = [np.rint(v / s) for v, s in zip(values, scales, strict=True)]
     assert found["y_And_f32"].astype(bool).tolist() == ((codes[0] > 0) & (codes[1] > 0)).tolist()
@@ -83,14 +83,14 @@ def test_other_readers_of_truth_values_are_refused(operator: str, message: str) 
     shape = (1, 32) if operator == "reshape" else IMAGE
     y = b.add(operator, [t, *more], shape, DType.BOOL if operator == "reshape" else FLOAT)
     with pytest.raises(UnsupportedError, match=message):
-        quantised(ranged(b.build([y]), RANGES))
+        quantized(ranged(b.build([y]), RANGES))
 
 
 def test_comparisons_with_several_numbers_are_refused() -> None:
     b = GraphBuilder("several")
     y = b.add("greater", [b.input("a", IMAGE, FLOAT), b.constant("c", np.float32([1, 2]))], IMAGE, DType.BOOL)
     with pytest.raises(UnsupportedError, match="a constant of several numbers"):
-        quantised(ranged(b.build([y]), RANGES))
+        quantized(ranged(b.build([y]), RANGES))
 
 
 @pytest.mark.parametrize("is_read_again", [False, True])
@@ -116,9 +116,9 @@ def test_a_product_whose_multiplier_is_lost_is_refused(is_read_again: bool) -> N
         b.node("add", parts, outputs[1:], fused_activation_function="none")
     ranges = {"x": (-1, 1), "p0": (0, 4), "p1": (-3, 2), "y": (-3, 4), "other": (-3, 6)}
     graph = ranged(b.build(outputs), ranges)
-    quantised(graph)
+    quantized(graph)
     if is_read_again:
-        quantised(graph, ["asymmetric=true"])
+        quantized(graph, ["asymmetric=true"])
         return
     with pytest.raises(UnsupportedError, match="put the rescaling in place of the product's own multiplier"):
-        quantised(graph, ["asymmetric=true"])
+        quantized(graph, ["asymmetric=true"])

@@ -7,18 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.converters.tpu_mlir.networks import FLOAT, WINDOW, binary, quantised, rewritten, unary
+from tests.converters.tpu_mlir.networks import FLOAT, WINDOW, binary, quantized, rewritten, unary
 from tflq.converters.tpu_mlir.check import problems_of
-from tflq.converters.tpu_mlir.passes.constants import _quantised
+from tflq.converters.tpu_mlir.passes.constants import _quantized
 from tflq.converters.tpu_mlir.passes.expand import expand
 from tflq.converters.tpu_mlir.passes.fusions import fuse_softsign
-from tflq.converters.tpu_mlir.passes.recognise import recognise_layer_normalization
+from tflq.converters.tpu_mlir.passes.recognize import recognize_layer_normalization
 from tflq.graph import Affine, DType, Graph, GraphBuilder, Range
 
 ROWS = (1, 5, 8)
 
 
-def normalised(of_itself: bool, mean_over: int = 2, variance_over: int = 2) -> Graph:
+def normalized(of_itself: bool, mean_over: int = 2, variance_over: int = 2) -> Graph:
     """Return (x - m) / sqrt(mean((x - m)^2) + eps), m the mean of x or of another tensor, over one axis each."""
     b = GraphBuilder("rows")
     x, z = (b.input(name, ROWS, FLOAT) for name in "xz")
@@ -43,16 +43,16 @@ def softsign(one_first: bool) -> Graph:
 
 
 @pytest.mark.parametrize("of_itself", [True, False])
-def test_rows_are_normalised_by_their_own_mean(of_itself: bool) -> None:
-    graph = normalised(of_itself)
-    operators = [n.operator for n in rewritten(graph, recognise_layer_normalization).nodes]
+def test_rows_are_normalized_by_their_own_mean(of_itself: bool) -> None:
+    graph = normalized(of_itself)
+    operators = [n.operator for n in rewritten(graph, recognize_layer_normalization).nodes]
     assert operators == (["layer_normalization", "relu"] if of_itself else [n.operator for n in graph.nodes])
 
 
 @pytest.mark.parametrize(("mean_over", "variance_over"), [(1, 2), (2, 1), (1, 1)])
-def test_means_of_other_axes_are_no_normalisation_of_rows(mean_over: int, variance_over: int) -> None:
-    graph = normalised(True, mean_over, variance_over)
-    assert [n.operator for n in rewritten(graph, recognise_layer_normalization).nodes] == [
+def test_means_of_other_axes_are_no_normalization_of_rows(mean_over: int, variance_over: int) -> None:
+    graph = normalized(True, mean_over, variance_over)
+    assert [n.operator for n in rewritten(graph, recognize_layer_normalization).nodes] == [
         n.operator for n in graph.nodes
     ]
 
@@ -60,7 +60,7 @@ def test_means_of_other_axes_are_no_normalisation_of_rows(mean_over: int, varian
 @pytest.mark.parametrize("is_negated", [True, False])
 @pytest.mark.parametrize("has_gamma", [True, False])
 def test_a_scaled_row_without_beta(is_negated: bool, has_gamma: bool) -> None:
-    """x * s - m * s is a normalisation, x * s + m * s is none; s = gamma / sqrt(v + eps)."""
+    """x * s - m * s is a normalization, x * s + m * s is none; s = gamma / sqrt(v + eps)."""
     b = GraphBuilder("rows")
     x, single, axes = b.input("x", ROWS, FLOAT), (1, 5, 1), b.constant("axes", np.array([2], np.int32))
     mean = b.add("mean", [x, axes], single, FLOAT, keep_dims=True)
@@ -72,7 +72,7 @@ def test_a_scaled_row_without_beta(is_negated: bool, has_gamma: bool) -> None:
     factor = b.add("neg", [mean], single, FLOAT) if is_negated else mean
     scaled, shift = b.add("mul", [x, s], ROWS, FLOAT), b.add("mul", [factor, s], shape, FLOAT)
     graph = b.build([b.add("add", [scaled, shift], ROWS, FLOAT)])
-    found = [n.operator for n in rewritten(graph, recognise_layer_normalization).nodes]
+    found = [n.operator for n in rewritten(graph, recognize_layer_normalization).nodes]
     assert (found == ["layer_normalization"]) is is_negated
 
 
@@ -95,7 +95,7 @@ def test_a_power_of_two_activations_is_not() -> None:
 def test_a_clamp_ends_the_calibrated_range(activation: str, threshold: float) -> None:
     constants = np.ones((2, 1, 1, 2), np.float32), np.zeros(2, np.float32)
     ranges = {"x": (-4.0, 4.0), "y": (0.0, 8.0)}
-    graph = quantised(unary("conv_2d", ranges, *constants, **WINDOW, fused_activation_function=activation))
+    graph = quantized(unary("conv_2d", ranges, *constants, **WINDOW, fused_activation_function=activation))
     (y,) = (graph.tensors[t] for t in graph.nodes[-1].inputs if graph.tensors[t].dtype.is_integer)
     assert np.isclose(y.affine.scale[0], threshold / 255)
 
@@ -103,7 +103,7 @@ def test_a_clamp_ends_the_calibrated_range(activation: str, threshold: float) ->
 @pytest.mark.parametrize("bias", [-(2**31), 2**31 - 1])
 def test_a_bias_at_the_end_of_int32_is_taken(bias: int) -> None:
     x = Affine.per_tensor(np.float64(1), 0, 8)
-    made = _quantised(np.ones((1, 1)), np.array([bias], np.float64), 0, np.ones(1), DType.INT8, x)
+    made = _quantized(np.ones((1, 1)), np.array([bias], np.float64), 0, np.ones(1), DType.INT8, x)
     assert made.bias.tolist() == [bias]
 
 
@@ -128,7 +128,7 @@ def test_ranges_that_follow_the_input(
     """docs/tpu_mlir.md, 3, steps 2 and 9: ForwardMulConst and KeepSignPattern of TPU-MLIR."""
     options = {"keep_dims": True} if operator == "mean" else {"fused_activation_function": "none"}
     given = [] if constant is None else [constant]
-    graph = quantised(unary(operator, {"x": x, "y": y}, *given, **options), ["asymmetric=true"])
+    graph = quantized(unary(operator, {"x": x, "y": y}, *given, **options), ["asymmetric=true"])
     (found,) = (graph.tensors[t].affine for t in graph.nodes[-1].inputs if graph.tensors[t].dtype.is_integer)
     assert float(found.scale[0]) == pytest.approx((high - low) / 255, rel=1e-6)
     assert int(found.zero_point[0]) == (0 if low == 0 else round(-128 - low / (high - low) * 255))
@@ -140,6 +140,6 @@ def test_ranges_of_channels_count_as_one() -> None:
     for t, tensor in enumerate(graph.tensors):
         low, high = (np.array(ends, np.float32) for ends in reach[tensor.name])
         graph.tensors[t] = replace(tensor, range=Range(low, high))
-    lines = {line.name: (line.minimum, line.maximum) for line in quantised(graph).extra.table.lines}
+    lines = {line.name: (line.minimum, line.maximum) for line in quantized(graph).extra.table.lines}
     assert lines["a"] == (-2.0, 3.0)
     assert (-2.0, 2.0) in lines.values()  # the difference, whose square is 4 at most

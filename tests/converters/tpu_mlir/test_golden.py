@@ -33,7 +33,7 @@ def test_types_multipliers_and_shifts(model: str, mode: str) -> None:
     names = {t.name: t for t in run.graph.tensors}
     for name, theirs in golden_json(model, mode).items():
         ours = our_name(name, run.values)
-        affine = names[ours].quantisation
+        affine = names[ours].quantization
         assert isinstance(affine, Affine), name
         assert names[ours].dtype.value == TYPES[theirs["type"]], name
         assert (float(affine.scale[0]), int(affine.zero_point[0])) == (theirs["scale"], theirs["zero_point"]), name

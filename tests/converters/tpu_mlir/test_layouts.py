@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.converters.tpu_mlir.networks import FLOAT, IMAGE, quantised, ranged, run, unary
+from tests.converters.tpu_mlir.networks import FLOAT, IMAGE, quantized, ranged, run, unary
 from tflq.errors import UnsupportedError
 from tflq.graph import DType, Graph, GraphBuilder
 from tflq.interpreter import lower
@@ -46,9 +46,9 @@ def product(
 
 def test_one_number_a_channel_is_a_sum_where_channels_stay_last() -> None:
     """A product that is reshaped is no image: its last axis is not the second one, and no convolution is made."""
-    graph = lower(quantised(product((1, 4, 4, 5), (5,))), "tpu_mlir")
+    graph = lower(quantized(product((1, 4, 4, 5), (5,))), "tpu_mlir")
     assert kinds(graph) == ["fully_connected", "reshape", "add"]
-    assert kinds(quantised(unary("add", {"x": (-1, 1), "y": (-2, 2)}, np.float32([1, 2]), **NONE))) == [
+    assert kinds(quantized(unary("add", {"x": (-1, 1), "y": (-2, 2)}, np.float32([1, 2]), **NONE))) == [
         "depthwise_conv_2d"
     ]
 
@@ -60,7 +60,7 @@ def test_one_number_a_channel_is_a_sum_where_channels_stay_last() -> None:
 def test_a_sum_that_is_shaped_back_is_a_bias(
     shape: tuple[int, ...], constant: tuple[int, ...], back: tuple[int, ...], name: str
 ) -> None:
-    graph = quantised(product(shape, constant, back=back))
+    graph = quantized(product(shape, constant, back=back))
     first = next(node for node in graph.nodes if node.operator == "fully_connected")
     assert "add" not in kinds(graph)
     assert graph.tensors[first.outputs[0]].name == name
@@ -76,17 +76,17 @@ def test_a_constant_of_all_rows_is_a_bias_where_they_are_equal(place: tuple[int,
     if place is not None:
         data[place] += 1
     graph.tensors[t] = replace(graph.tensors[t], data=data)
-    assert ("add" not in kinds(quantised(graph))) is merged
+    assert ("add" not in kinds(quantized(graph))) is merged
 
 
 def test_a_sum_of_more_axes_stays() -> None:
-    assert "add" in kinds(quantised(product((1, 2, 2, 5), (5,), back=(4, 5))))
+    assert "add" in kinds(quantized(product((1, 2, 2, 5), (5,), back=(4, 5))))
 
 
 def test_constants_without_negative_numbers_are_unsigned() -> None:
     for numbers, dtype, scale in (([1, 2], DType.UINT8, 2 / 255), ([-1, 2], DType.INT8, 2 / 127)):
         full = np.broadcast_to(np.float32(numbers), IMAGE) * np.linspace(0.5, 1, 32).reshape(IMAGE).astype(np.float32)
-        graph = quantised(unary("mul", {"x": (-1, 1), "y": (-2, 2)}, full, **NONE))
+        graph = quantized(unary("mul", {"x": (-1, 1), "y": (-2, 2)}, full, **NONE))
         constant = graph.tensors[next(n for n in graph.nodes if n.operator == "mul").inputs[1]]
         assert (constant.dtype, float(constant.affine.scale[0])) == (dtype, pytest.approx(scale, rel=1e-6))
 
@@ -97,7 +97,7 @@ def test_constants_without_negative_numbers_are_unsigned() -> None:
 def test_differences_with_a_constant_are_those_of_two(reach: float, kind: dict[str, str]) -> None:
     graph = unary("sub", {"x": (-1, 1), "y": (-reach, reach)}, np.float32([0.25, 0.5]), **NONE)
     for mode, wanted in kind.items():
-        found = quantised(graph, [f"asymmetric={mode}"])
+        found = quantized(graph, [f"asymmetric={mode}"])
         assert [n.attributes.text("engine") for n in found.nodes if n.operator == "sub"] == [wanted]
 
 
@@ -108,9 +108,9 @@ def test_a_softmax_over_the_last_of_four_axes_is_in_float16() -> None:
     b.node("batch_matmul", [q, k], [s], adj_x=False, adj_y=False)
     b.node("softmax", [s], [p], beta=1.0)
     ranges = {"q": (-1.0, 1.0), "k": (-1.0, 1.0), "s": (-4.0, 4.0), "p": (0.0, 1.0)}
-    graph = quantised(ranged(b.build([p]), ranges))
+    graph = quantized(ranged(b.build([p]), ranges))
     assert [n.attributes.text("engine") for n in graph.nodes if n.operator == "softmax"] == ["F16"]
-    image = quantised(unary("softmax", {"x": (-1, 1), "y": (0, 1)}, beta=1.0))
+    image = quantized(unary("softmax", {"x": (-1, 1), "y": (0, 1)}, beta=1.0))
     assert [n.attributes.text("engine") for n in image.nodes if n.operator == "softmax"] == ["INT8"]
 
 
@@ -122,7 +122,7 @@ def test_zeros_in_front_of_a_maximum_are_its_padding() -> None:
     window = {"padding": "valid", "stride_h": 3, "stride_w": 3, "filter_height": 3, "filter_width": 3}
     b.node("max_pool_2d", [p], [y], **window, **NONE)
     graph = ranged(b.build([y]), {"x": (-2.0, 1.0), "p": (-2.0, 1.0), "y": (-2.0, 1.0)})
-    found = quantised(graph)
+    found = quantized(graph)
     assert kinds(found) == ["max_pool_2d"]
     pool = next(node for node in found.nodes if node.operator == "max_pool_2d")
     assert "takes the zeros in front of it as padding" in pool.attributes.text("engine_reason")
@@ -142,7 +142,7 @@ def test_zeros_of_one_side_are_padding_too(pads: tuple[int, ...], least: float) 
     y = b.add("max_pool_2d", [p], (1, shape[1] - 2, shape[2] - 2, 2), FLOAT, **window, **NONE)
     graph = b.build([y])
     names = [graph.tensors[t].name for t in (graph.inputs[0], p, y)]
-    found = quantised(ranged(graph, dict.fromkeys(names, (least, 1.0))))
+    found = quantized(ranged(graph, dict.fromkeys(names, (least, 1.0))))
     said = [node.attributes.text("engine_reason", "") for node in found.nodes]
     assert any("takes the zeros in front of it" in words for words in said) is (any(pads) and least < 0)
 
@@ -155,7 +155,7 @@ def test_padded_averages_beside_a_zero_point_count_their_padding(stride: int) ->
     x, y = b.input("x", (1, 5, 5, 1), FLOAT), b.tensor("y", (1, size, size, 1), FLOAT)
     b.node("average_pool_2d", [x], [y], **options, **NONE)
     graph = lower(
-        quantised(ranged(b.build([y]), {"x": (-1.0, 3.0), "y": (-1.0, 3.0)}), ["asymmetric=true"]), "tpu_mlir"
+        quantized(ranged(b.build([y]), {"x": (-1.0, 3.0), "y": (-1.0, 3.0)}), ["asymmetric=true"]), "tpu_mlir"
     )
     pool = next(node for node in graph.nodes if node.operator == "average_pool_2d")
     assert pool.attributes.text("engine") == "INT8"
@@ -173,7 +173,7 @@ def test_averages_that_leave_pixels_over_are_in_float32() -> None:
         engines = [
             [
                 n.attributes.text("engine")
-                for n in quantised(graph, [f"asymmetric={mode}"]).nodes
+                for n in quantized(graph, [f"asymmetric={mode}"]).nodes
                 if n.operator == "average_pool_2d"
             ]
             for mode in ("true", "false")
@@ -184,7 +184,7 @@ def test_averages_that_leave_pixels_over_are_in_float32() -> None:
 def test_one_number_a_row_of_what_is_no_image_is_refused() -> None:
     graph = product((1, 4, 2, 5), (1, 4, 1, 1))
     with pytest.raises(UnsupportedError, match="one number for each place along axis 1 of a tensor that is no image"):
-        quantised(graph)
+        quantized(graph)
 
 
 @pytest.mark.parametrize(("crop", "merged"), [((1, 1, 1, 1), True), ((0, 1, 1, 0), True), ((2, 0, 1, 1), False)])
@@ -202,22 +202,22 @@ def test_what_a_slice_cuts_off_the_padding_is_not_computed(crop: tuple[int, ...]
     b.node("strided_slice", [y, *given], [z], **masks)
     source = b.build([z])
     whole = {"x": (-1.0, 1.0), "y": (-4.0, 4.0), "z": (-4.0, 4.0)}
-    graph = quantised(ranged(source, whole))
+    graph = quantized(ranged(source, whole))
     assert (kinds(graph) == ["conv_2d"]) is merged
     image = rng.uniform(-1, 1, (2, 1, 6, 6, 2)).astype(np.float32)
     found = run(graph, [image])["z_Slice_f32"]
-    full = run(quantised(ranged(replace(source, outputs=(y,), nodes=source.nodes[:1]), whole)), [image])["y_Conv_f32"]
+    full = run(quantized(ranged(replace(source, outputs=(y,), nodes=source.nodes[:1]), whole)), [image])["y_Conv_f32"]
     assert np.array_equal(found, full[:, :, top : 6 - bottom, left : 6 - right])
 
 
 @pytest.mark.parametrize("align", [True, False])
 def test_bilinear_resizes_go_down_then_across(align: bool) -> None:
-    """With neither option positions are those of half-pixel centres, as TPU-MLIR has no other."""
+    """With neither option positions are those of half-pixel centers, as TPU-MLIR has no other."""
     rng = np.random.default_rng(6)
     b = GraphBuilder("resize")
     x, y = b.input("x", (1, 3, 4, 1), FLOAT), b.tensor("y", (1, 7, 5, 1), FLOAT)
     b.node("resize_bilinear", [x, b.constant("size", np.array([7, 5], np.int32))], [y], align_corners=align)
-    graph = quantised(ranged(b.build([y]), {"x": (-2.0, 2.0), "y": (-2.0, 2.0)}))
+    graph = quantized(ranged(b.build([y]), {"x": (-2.0, 2.0), "y": (-2.0, 2.0)}))
     values = run(graph, [rng.uniform(-2, 2, (1, 1, 3, 4, 1)).astype(np.float32)])
     source = next(value for name, value in values.items() if name.endswith("_f16"))[0, 0, :, :, 0].astype(np.float32)
     found = next(value for name, value in values.items() if name == "y_Resize")[0, 0, :, :, 0]
@@ -249,7 +249,7 @@ def test_a_table_without_the_sum_in_front_of_a_reshape(tmp_path: Path) -> None:
     b.node("reshape", [s, b.constant("shape", np.array([1, 32], np.int32))], [r])
     table = tmp_path / "table"
     table.write_text("a 1 -1 1\nb 1 -1 1\nr_Reshape 2 -2 2\n", encoding="utf-8")
-    graph = quantised(b.build([r]), [f"calibration_table={table}"])
+    graph = quantized(b.build([r]), [f"calibration_table={table}"])
     total = graph.tensors[next(node for node in graph.nodes if node.operator == "add").outputs[0]]
     assert float(total.affine.scale[0]) == 2 / 127
 
@@ -274,5 +274,5 @@ def test_slices_that_are_no_crop_of_padding(
     shape = tuple(n for axis, n in enumerate(kept) if axis != shrunk or not shrunk)
     z = b.add("strided_slice", [y, *given], shape, FLOAT, **masks, shrink_axis_mask=1 << shrunk if shrunk else 0)
     graph = b.build([z, b.add("tanh", [y], (1, height, width, 3), FLOAT)] if is_shared else [z])
-    found = quantised(ranged(graph, {t.name: (-4.0, 4.0) for t in graph.tensors if not t.is_constant}))
+    found = quantized(ranged(graph, {t.name: (-4.0, 4.0) for t in graph.tensors if not t.is_constant}))
     assert ("strided_slice" not in kinds(found)) is merged

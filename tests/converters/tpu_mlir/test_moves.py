@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.converters.tpu_mlir.networks import quantised
+from tests.converters.tpu_mlir.networks import quantized
 from tests.support.float_networks import Network, image
 from tflq.graph import Attributes, DType, Graph, Node, Range
 
@@ -86,13 +86,13 @@ def test_ranges_go_back_through_one_layer(
     source: Source, moves: tuple[Move, ...], shared: int, is_one: bool, operator: str
 ) -> None:
     graph, name = network(source, moves, operator, shared)
-    found = quantised(graph)
+    found = quantized(graph)
     (scale,) = (t.affine.scale[0] for t in found.tensors if t.name in (f"{name}_Conv", f"{name}_Add"))
     assert scale == (3.0 if is_one else 1.0) / 127
 
 
 def test_a_reshape_that_leaves_the_channels_moves_reals() -> None:
-    """In the live tool, too: named after what it reads, nothing is quantised between two differences in float32."""
+    """In the live tool, too: named after what it reads, nothing is quantized between two differences in float32."""
     b = Network()
     x = b.do("sub", b.conv(image(b), 4), b.conv(b.real("y"), 4))
     y = b.do("sub", moved(b, x, IMAGE), b.conv(b.real("z", IMAGE), 4))
@@ -101,7 +101,7 @@ def test_a_reshape_that_leaves_the_channels_moves_reals() -> None:
         if not tensor.is_constant:
             one = np.ones(1, np.float32)
             graph.tensors[t] = replace(tensor, range=Range(-one, one))
-    found = quantised(graph, ["asymmetric=true"])
+    found = quantized(graph, ["asymmetric=true"])
     (node,) = (n for n in found.nodes if n.operator == "reshape")
     read, made = (found.tensors[t] for t in (node.inputs[0], node.outputs[0]))
     assert (read.dtype, made.dtype) == (DType.FLOAT32, DType.FLOAT32)
@@ -115,7 +115,7 @@ def test_what_is_joined_to_itself_gives_its_range() -> None:
     graph = b.build([b.do("minimum", s, s)])
     for t, tensor in enumerate(graph.tensors):
         graph.tensors[t] = replace(tensor, range=Range(np.zeros(1, np.float32), np.full(1, 0.9, np.float32)))
-    made = quantised(graph)
+    made = quantized(graph)
     (found,) = (n for n in made.nodes if n.operator == "minimum")
     assert made.tensors[found.outputs[0]].affine.scale[0] == 1 / 255
 
@@ -136,5 +136,5 @@ def test_a_pool_of_maxima_beside_does_not_count(source: Source, moves: tuple[Mov
     attributes = Attributes({**window, "fused_activation_function": "none"})
     graph.nodes.append(Node("max_pool_2d", (joined.inputs[0],), (y,), attributes=attributes, name="pool"))
     graph = replace(graph, outputs=(*graph.outputs, y))
-    (scale,) = (t.affine.scale[0] for t in quantised(graph).tensors if t.name in (f"{name}_Conv", f"{name}_Add"))
+    (scale,) = (t.affine.scale[0] for t in quantized(graph).tensors if t.name in (f"{name}_Conv", f"{name}_Add"))
     assert scale == 3.0 / 127

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.converters.tpu_mlir.networks import FLOAT, IMAGE, WINDOW, binary, quantised, ranged, run, unary
+from tests.converters.tpu_mlir.networks import FLOAT, IMAGE, WINDOW, binary, quantized, ranged, run, unary
 from tests.support.command import tflq
 from tests.support.data import data_path
 from tests.support.float_networks import built
@@ -26,7 +26,7 @@ ONE = {"x": (-1.0, 1.0), "y": (-1.0, 1.0)}
 
 def refused(graph: Graph, *sets: str, layers: tuple[str, ...] = (), kind: type[TflqError] = UnsupportedError) -> str:
     with pytest.raises(kind) as caught:
-        lower(quantised(graph, sets, layers), "tpu_mlir")
+        lower(quantized(graph, sets, layers), "tpu_mlir")
     message = str(caught.value)
     assert "\n" not in message
     return message
@@ -62,7 +62,7 @@ def test_truth_values_that_are_moved() -> None:
 def test_products_that_cannot_be_negative() -> None:
     """A range below 0 on such a product is not written into the table; one that a sum gives it ends TPU-MLIR."""
     ranges = {"a": (0.0, 1.0), "b": (0.0, 2.0), "y": (-1.5, 1.0)}
-    graph = lower(quantised(binary("mul", ranges)), "tpu_mlir")
+    graph = lower(quantized(binary("mul", ranges)), "tpu_mlir")
     product = next(t for t in graph.tensors if t.name == "y_Mul")
     assert not product.affine.signed
     assert np.isclose(product.affine.scale[0], 1 / 255)
@@ -74,12 +74,12 @@ def test_products_that_cannot_be_negative() -> None:
     names = {"a": (0.0, 1.0), "b": (0.0, 2.0), "c": (-1.5, 1.0)}
     names |= {graph.tensors[z].name: (0.0, 2.0), graph.tensors[least].name: (-1.5, 1.0)}
     assert "has a range below 0, at which TPU-MLIR ends" in refused(ranged(graph, names))
-    quantised(ranged(graph, names), layers=("0:mode=F16",))
+    quantized(ranged(graph, names), layers=("0:mode=F16",))
 
 
 def test_weights_of_zero() -> None:
     assert np.all(
-        run(quantised(convolution(np.zeros(4), np.zeros(2))), [np.ones((1, *IMAGE), np.float32)])["y_Conv"] == 0
+        run(quantized(convolution(np.zeros(4), np.zeros(2))), [np.ones((1, *IMAGE), np.float32)])["y_Conv"] == 0
     )
     constants = (np.zeros((3, 32), np.float32),)
     graph = unary("fully_connected", ONE, *constants)
@@ -96,7 +96,7 @@ def test_ranges_without_a_scale(mode: str) -> None:
 
 def test_ranges_that_do_not_hold_zero_are_widened() -> None:
     for high in (-1.0, -2.0):
-        graph = quantised(convolution(np.ones(4), np.zeros(2), y=(-2.0, high)), ["asymmetric=true"])
+        graph = quantized(convolution(np.ones(4), np.zeros(2), y=(-2.0, high)), ["asymmetric=true"])
         (y,) = (t for t in graph.tensors if t.name == "y_Conv")
         assert (float(y.affine.scale[0]), int(y.affine.zero_point[0])) == (2 / 255, 127)
 
@@ -116,13 +116,13 @@ def test_three_of_the_tensors_without_a_range_are_named() -> None:
 
 def test_means_of_images_are_pools_and_others_float16() -> None:
     for axes, kind in (([1, 2], "INT8"), ([2, 1], "INT8"), ([-3, -2], "INT8"), ([1], "F16"), ([2, 3], "F16")):
-        graph = quantised(unary("mean", ONE, np.array(axes, np.int32), keep_dims=True))
+        graph = quantized(unary("mean", ONE, np.array(axes, np.int32), keep_dims=True))
         (node,) = (n for n in graph.nodes if n.operator == "mean")
         assert node.attributes.text("engine") == kind
 
 
 def test_a_bias_is_an_int32_of_32_bits() -> None:
-    graph = quantised(convolution(np.array([1, -1, 0.3, 2]), np.array([0.1, 0.2])))
+    graph = quantized(convolution(np.array([1, -1, 0.3, 2]), np.array([0.1, 0.2])))
     (bias,) = (t for t in graph.tensors if t.name.endswith("_bias"))
     assert (bias.dtype, bias.affine.bits, bias.affine.signed) == (DType.INT32, 32, True)
     real = bias.data * bias.affine.scale
@@ -158,7 +158,7 @@ def test_rectifiers_behind_a_concatenation(operator: str) -> None:
             assert "it follows a concatenation" in message
             assert "put it in front" in message
         else:
-            nodes = [n.operator for n in quantised(graph).nodes]
+            nodes = [n.operator for n in quantized(graph).nodes]
             assert nodes.index("concatenation") > nodes.index(operator)
 
 
@@ -171,7 +171,7 @@ def test_slopes() -> None:
 def test_slopes_beyond_8_bits_and_a_shift(largest: float, is_taken: bool) -> None:
     graph = unary("prelu", ONE, np.float32([-largest, largest / 2]))
     if is_taken:
-        lower(quantised(graph), "tpu_mlir")
+        lower(quantized(graph), "tpu_mlir")
     else:
         assert "the largest slope is" in refused(graph)
 
@@ -204,7 +204,7 @@ def test_modes_of_fused_rectifiers() -> None:
     graph = ranged(b.build([y]), {"x": (-1, 1), "relu_1": (0, 2)})
     message = refused(graph, layers=("relu:mode=F16",), kind=OptionError)
     assert "mode=F16, but it is fused into ADD_0_0, which has mode=INT8" in message
-    assert quantised(graph, [], ["*:mode=F16"])
+    assert quantized(graph, [], ["*:mode=F16"])
 
 
 def test_without_the_package_onnx(
@@ -241,7 +241,7 @@ def test_the_command_writes_nothing_for_a_wrong_table(text: str, message: str, t
 
 
 def test_a_tensor_that_is_always_zero_has_the_least_threshold() -> None:
-    graph = quantised(convolution(np.ones(4), np.zeros(2), y=(0.0, 0.0)))
+    graph = quantized(convolution(np.ones(4), np.zeros(2), y=(0.0, 0.0)))
     (y,) = (t for t in graph.tensors if t.name == "y_Conv")
     assert (y.dtype, float(y.affine.scale[0])) == (DType.UINT8, 1e-5 / 255)
 
@@ -255,7 +255,7 @@ def test_the_command_refuses_a_float_model_without_calibration(tmp_path: Path) -
 
 def test_ranges_of_one_tensor_only() -> None:
     graph = ranged(binary("mul", {}), {"a": (-1, 1), "b": (-1, 1), "y": (-1, 1)})
-    assert quantised(graph, ["asymmetric=true"])
+    assert quantized(graph, ["asymmetric=true"])
 
 
 @pytest.mark.parametrize("is_scaled", [False, True])
@@ -291,7 +291,7 @@ def test_heads_of_attention_that_are_one_layer(is_biased_behind: bool, is_scaled
     [
         ("softsign", "F16", "(softsign '", "mode=INT8, or keep"),
         ("softsign", "F32", "(softsign '", "mode=INT8, or keep"),
-        ("normalised, gamma True, beta True", "F32", "(layer_normalization '", "mode=INT8 or F16, or keep"),
+        ("normalized, gamma True, beta True", "F32", "(layer_normalization '", "mode=INT8 or F16, or keep"),
     ],
 )
 def test_layers_without_a_rule_in_reals(name: str, mode: str, words: str, ways: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.converters.tpu_mlir.networks import quantised
+from tests.converters.tpu_mlir.networks import quantized
 from tests.support.float_networks import (
     BOTH,
     NETWORKS,
@@ -16,13 +16,13 @@ from tests.support.float_networks import (
     built,
     image,
     measured,
-    normalised,
-    normalised_by_keras,
+    normalized,
+    normalized_by_keras,
 )  # fmt: skip
 from tests.support.onnx_run import run_onnx
 from tests.support.tpu_mlir_variants import VARIANTS
 from tflq.converters.onnx import model_bytes
-from tflq.converters.tpu_mlir.quantise import float_network
+from tflq.converters.tpu_mlir.quantize import float_network
 from tflq.errors import UnsupportedError
 from tflq.interpreter import Engine
 
@@ -81,10 +81,10 @@ def test_averages_without_padding_say_that_they_count_it(padding: str) -> None:
 @pytest.mark.parametrize(
     ("name", "mode"), [(n, m) for n in NETWORKS for m in SCHEMES if (n, m) != ("softsign", "float16")]
 )
-def test_what_is_quantised_computes_nearly_what_the_model_does(name: str, mode: str) -> None:
+def test_what_is_quantized_computes_nearly_what_the_model_does(name: str, mode: str) -> None:
     graph, inputs, wanted = built(name)
     sets, layers = SCHEMES[mode]
-    engine = Engine(quantised(graph, sets, layers), "tpu_mlir")
+    engine = Engine(quantized(graph, sets, layers), "tpu_mlir")
     computed = [t for node in engine.graph.nodes for t in node.outputs]
     values = engine.run(inputs, computed)
     assert [values[t].shape[1:] for t in computed] == [engine.graph.tensors[t].shape for t in computed]
@@ -95,7 +95,7 @@ def test_what_is_quantised_computes_nearly_what_the_model_does(name: str, mode: 
 @pytest.mark.parametrize(("name", "count"), FILTERS.items())
 def test_filters_that_become_one(name: str, count: int) -> None:
     """As TPU-MLIR's lowered graphs have them (scripts/peer tpu-mlir on these networks)."""
-    graph = quantised(built(name)[0])
+    graph = quantized(built(name)[0])
     assert [n.operator for n in graph.nodes].count("conv_2d") == count
 
 
@@ -107,30 +107,30 @@ def test_filters_that_the_tool_merges_wrongly_are_refused(stride: Stride, window
     sides = [n - w + 1 for n, w in zip(b.shapes[x][1:3], window, strict=True)]
     y = b.do("conv_2d", x, b.reals(5, *window, 3), b.reals(5), shape=(1, *sides, 5), **WHOLE)
     with pytest.raises(UnsupportedError, match="put an activation between them"):
-        quantised(b.build([y]))
+        quantized(b.build([y]))
 
 
-@pytest.mark.parametrize("make", [normalised(False, True), *(normalised_by_keras(False, n) for n in (False, True))])
-def test_a_normalisation_with_beta_alone_is_refused(make: Make) -> None:
+@pytest.mark.parametrize("make", [normalized(False, True), *(normalized_by_keras(False, n) for n in (False, True))])
+def test_a_normalization_with_beta_alone_is_refused(make: Make) -> None:
     b = Network()
     with pytest.raises(UnsupportedError, match="with beta and without gamma"):
-        quantised(b.build([make(b)]))
+        quantized(b.build([make(b)]))
 
 
 @pytest.mark.parametrize(
     ("name", "operator"),
-    [("a written slope", "prelu"), ("a written slope, swapped", "prelu"), ("normalised, gamma True, beta True", NORM),
-     ("normalised, constants first", NORM), ("normalised by Keras, negated True", NORM), ("softsign", "softsign"),
+    [("a written slope", "prelu"), ("a written slope, swapped", "prelu"), ("normalized, gamma True, beta True", NORM),
+     ("normalized, constants first", NORM), ("normalized by Keras, negated True", NORM), ("softsign", "softsign"),
      ("squares of a difference", "mul"), ("rows of length 1", "div")],
 )  # fmt: skip
 def test_forms_that_are_one_layer(name: str, operator: str) -> None:
-    graph = quantised(built(name)[0])
+    graph = quantized(built(name)[0])
     assert [n.operator for n in graph.nodes].count(operator) == 1
 
 
-@pytest.mark.parametrize("name", ["normalised, read inside"])
+@pytest.mark.parametrize("name", ["normalized, read inside"])
 def test_forms_that_are_read_inside_stay(name: str) -> None:
-    assert "pow" in [n.operator for n in quantised(built(name)[0]).nodes]
+    assert "pow" in [n.operator for n in quantized(built(name)[0]).nodes]
 
 
 def test_an_axis_that_is_not_stated_is_the_first() -> None:
@@ -142,13 +142,13 @@ def test_an_axis_that_is_not_stated_is_the_first() -> None:
             return b.do("pack", b.real("x", (3, 4)), b.real("y", (3, 4)), shape=(2, 3, 4), **options)
 
         graph, inputs, _ = measured(make)
-        engine = Engine(quantised(graph), "tpu_mlir")
+        engine = Engine(quantized(graph), "tpu_mlir")
         found.append(engine.run([x[:2] for x in inputs])[engine.graph.outputs[0]])
     assert np.array_equal(*found)
 
 
 @pytest.mark.parametrize("negated", [False, True])
 @pytest.mark.parametrize("last", ["add", "sub", "mul", "maximum"])
-def test_only_a_sum_ends_a_normalisation(last: str, negated: bool) -> None:
-    graph, _, _ = measured(normalised_by_keras(True, negated, last))
-    assert (NORM in {node.operator for node in quantised(graph).nodes}) == (last == "add")
+def test_only_a_sum_ends_a_normalization(last: str, negated: bool) -> None:
+    graph, _, _ = measured(normalized_by_keras(True, negated, last))
+    assert (NORM in {node.operator for node in quantized(graph).nodes}) == (last == "add")

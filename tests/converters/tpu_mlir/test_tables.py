@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.converters.tpu_mlir.networks import FLOAT, quantised, ranged
+from tests.converters.tpu_mlir.networks import FLOAT, quantized, ranged
 from tests.support.data import data_path
 from tflq.converters.tpu_mlir import TPU_MLIR
-from tflq.converters.tpu_mlir.quantise import TableOrigin
+from tflq.converters.tpu_mlir.quantize import TableOrigin
 from tflq.converters.tpu_mlir.tables import (
     CalibrationLine,
     CalibrationTable,
     few,
     format_calibration_table,
-    format_quantisation_table,
+    format_quantization_table,
     parse_calibration_table,
 )
 from tflq.errors import FormatError
@@ -72,9 +72,9 @@ def test_a_range_of_one_number_is_a_range() -> None:
     assert line.threshold == 1e-30
 
 
-def test_quantisation_table_has_a_line_for_each_layer() -> None:
+def test_quantization_table_has_a_line_for_each_layer() -> None:
     modes = {"y_Conv": "F16", "z_Gemm": "F32"}
-    assert format_quantisation_table(modes) == "# op_name   quantize_mode\ny_Conv F16\nz_Gemm F32\n"
+    assert format_quantization_table(modes) == "# op_name   quantize_mode\ny_Conv F16\nz_Gemm F32\n"
 
 
 def test_a_gelu_of_a_sum_is_called_gelu() -> None:
@@ -83,7 +83,7 @@ def test_a_gelu_of_a_sum_is_called_gelu() -> None:
     x, total, y = b.input("x", (1, 4), FLOAT), b.tensor("total", (1, 4), FLOAT), b.tensor("y", (1, 4), FLOAT)
     b.node("add", [x, b.constant("c", np.array([[1, 2, 3, 4]], np.float32))], [total], fused_activation_function="none")
     b.node("gelu", [total], [y], approximate=False)
-    graph = quantised(ranged(b.build([y]), {"x": (-1, 1), "total": (-1, 4), "y": (-0.2, 4)}))
+    graph = quantized(ranged(b.build([y]), {"x": (-1, 1), "total": (-1, 4), "y": (-0.2, 4)}))
     assert isinstance(graph.extra, TableOrigin)
     assert [line.name for line in graph.extra.table.lines] == ["x", "total_Add", "y_GELU"]
 
@@ -96,7 +96,7 @@ def test_what_is_rescaled_for_a_concatenation_is_called_as_it_arrives() -> None:
     b.node("reshape", [rows, b.constant("shape", np.array([1, 4, 4, 2], np.int32))], [made])
     b.node("concatenation", [made, image], [y], axis=3, fused_activation_function="none")
     ranges = {"rows": (-1.0, 1.0), "made": (-1.0, 1.0), "image": (-4.0, 4.0), "y": (-4.0, 4.0)}
-    graph = quantised(ranged(b.build([y]), ranges))
+    graph = quantized(ranged(b.build([y]), ranges))
     rescaled = [graph.tensors[node.outputs[0]].name for node in graph.nodes if node.operator == "quantize"]
     assert "y_transpose_Transpose_to_y_Concat" in rescaled
 
@@ -111,7 +111,7 @@ def test_of_many_names_five_are_said(count: int, words: str) -> None:
 
 @pytest.mark.parametrize("operator", ["maximum", "minimum"])
 @pytest.mark.parametrize(("count", "is_listed"), [(1, False), (4, True)])
-def test_extremes_of_constants_that_the_tool_does_not_quantise_have_a_line(
+def test_extremes_of_constants_that_the_tool_does_not_quantize_have_a_line(
     operator: str, count: int, is_listed: bool
 ) -> None:
     """Section 5: compared with several numbers in float16, which the table has to say."""
@@ -120,7 +120,7 @@ def test_extremes_of_constants_that_the_tool_does_not_quantise_have_a_line(
     x, y = b.input("x", (1, 4), FLOAT), b.tensor("y", (1, 4), FLOAT)
     b.node(operator, [x, b.constant("c", np.arange(count).astype(np.float32) / 4)], [y])
     graph = ranged(b.build([y]), {"x": (-1, 1), "y": (-1, 1)})
-    files = TPU_MLIR.emit(quantised(graph), Model([graph]))
+    files = TPU_MLIR.emit(quantized(graph), Model([graph]))
     rows = [text.decode().splitlines()[1:] for name, text in files.items() if name.endswith("_qtable")]
     assert rows == ([[f"y_{'Max' if operator == 'maximum' else 'Min'} F16"]] if is_listed else [])
 
@@ -131,7 +131,7 @@ def test_results_from_0_to_1_need_no_line(operator: str) -> None:
     x = b.input("x", (1, 4), FLOAT)
     graph = ranged(b.build([b.add(operator, [x], (1, 4), FLOAT, **({"beta": 1.0} if operator == "softmax" else {}))]),
                    {"x": (-1, 1)})  # fmt: skip
-    made = quantised(graph)
+    made = quantized(graph)
     (node,) = (n for n in made.nodes if n.operator == operator)
     found = made.tensors[node.outputs[0]]
     assert (found.dtype, found.affine.scale.tolist(), found.affine.zero_point.tolist()) == (DType.UINT8, [1 / 255], [0])

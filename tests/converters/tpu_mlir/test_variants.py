@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.converters.tpu_mlir.networks import IMAGE, binary, quantised, run, unary
+from tests.converters.tpu_mlir.networks import IMAGE, binary, quantized, run, unary
 from tests.support.tpu_mlir_golden import golden
-from tests.support.tpu_mlir_golden import quantised as golden_graph
+from tests.support.tpu_mlir_golden import quantized as golden_graph
 from tflq.graph import Array, DType
 from tflq.interpreter import Engine
 
@@ -18,8 +18,8 @@ SAME = {"a": (-1.0, 1.0), "b": (-1.0, 1.0), "y": (-2.0, 2.0)}
 
 
 def test_manual_scales_reach_128() -> None:
-    tool, manual = (quantised(binary("add", SAME), [f"formulas={f}"]) for f in ("tool", "manual"))
-    scales = [{t.name: float(t.affine.scale[0]) for t in g.tensors if t.quantisation} for g in (tool, manual)]
+    tool, manual = (quantized(binary("add", SAME), [f"formulas={f}"]) for f in ("tool", "manual"))
+    scales = [{t.name: float(t.affine.scale[0]) for t in g.tensors if t.quantization} for g in (tool, manual)]
     assert scales[0] == {"ay_Add_si8": 1 / 127, "by_Add_si8": 1 / 127, "y_Add": 2 / 127}
     assert scales[1] == {"ay_Add_si8": 1 / 128, "by_Add_si8": 1 / 128, "y_Add": 2 / 128}
 
@@ -27,17 +27,17 @@ def test_manual_scales_reach_128() -> None:
 def test_manual_add_rounds_once() -> None:
     half = np.full((1, *IMAGE), 0.5 / 127, np.float32)  # code 1 of both inputs, half a step of the output
     one = half * 2
-    tool = run(quantised(binary("add", SAME)), [one, one])["y_Add"]
+    tool = run(quantized(binary("add", SAME)), [one, one])["y_Add"]
     assert np.all(tool == 2)  # up(1/2) + up(1/2)
-    manual = run(quantised(binary("add", SAME), ["formulas=manual"]), [one, one])["y_Add"]
+    manual = run(quantized(binary("add", SAME), ["formulas=manual"]), [one, one])["y_Add"]
     assert np.all(manual == 1)  # up(1/2 + 1/2)
 
 
 def test_manual_add_in_the_asymmetric_mode_is_float() -> None:
     ranges = {"a": (-1.0, 0.5), "b": (-0.5, 1.0), "y": (-1.0, 1.5)}
-    graph = quantised(binary("add", ranges), ["asymmetric=true", "formulas=manual"])
+    graph = quantized(binary("add", ranges), ["asymmetric=true", "formulas=manual"])
     found = run(graph, [X, -X])
-    affines = {t.name: t.affine for t in graph.tensors if t.quantisation}
+    affines = {t.name: t.affine for t in graph.tensors if t.quantization}
     a, b, y = (affines[name] for name in ("ay_Add_si8", "by_Add_si8", "y_Add"))
     real = sum(
         (found[name].astype(np.float32) - affine.zero_point[0]) * np.float32(affine.scale[0])
@@ -72,7 +72,7 @@ def test_the_manual_differs_from_the_golden_run(mode: str) -> None:
 def test_sums_of_far_scales_are_float16(asymmetric: str) -> None:
     near, far = ({**SAME, "b": (-high, high), "y": (-high, high)} for high in (60.0, 70.0))
     for ranges, kind in ((near, DType.INT8), (far, DType.FLOAT16)):
-        graph = quantised(binary("add", ranges), [f"asymmetric={asymmetric}"])
+        graph = quantized(binary("add", ranges), [f"asymmetric={asymmetric}"])
         written = next(t for t in graph.tensors if t.name == "y_Add")
         assert written.dtype is kind
     found = run(graph, [X, X * 7])
@@ -83,14 +83,14 @@ def test_sums_of_far_scales_are_float16(asymmetric: str) -> None:
 
 
 def test_a_rectifier_stays_in_a_float16_sum() -> None:
-    graph = quantised(binary("add", {**SAME, "y": (0.0, 200.0)}, "relu"))
+    graph = quantized(binary("add", {**SAME, "y": (0.0, 200.0)}, "relu"))
     assert run(graph, [X, X])["y_Relu"].min() == 0
 
 
 @pytest.mark.parametrize(("mode", "most"), [("F16", 2.0**-10), ("F32", 1e-6)])
 def test_layers_in_reals(mode: str, most: float) -> None:
     factors = np.array([0.3, -0.7], np.float32)
-    graph = quantised(unary("mul", {"x": (-1, 1), "y": (-1, 1)}, factors), [], [f"mul:mode={mode}"])
+    graph = quantized(unary("mul", {"x": (-1, 1), "y": (-1, 1)}, factors), [], [f"mul:mode={mode}"])
     (found,) = (run(graph, [X])[graph.tensors[t].name] for t in graph.outputs)
     assert found.dtype == np.float32
     assert np.abs(found - X * factors).max() <= most
@@ -99,7 +99,7 @@ def test_layers_in_reals(mode: str, most: float) -> None:
 @pytest.mark.parametrize(("operator", "apply"), [("add", np.add), ("mul", np.multiply)])
 def test_constants_of_channels_are_depthwise_convolutions(operator: str, apply: np.ufunc) -> None:
     constant = np.array([0.3, -0.7], np.float32)
-    graph = quantised(unary(operator, {"x": (-1, 1), "y": (-2, 2)}, constant))
+    graph = quantized(unary(operator, {"x": (-1, 1), "y": (-2, 2)}, constant))
     assert [n.operator for n in graph.nodes] == ["quantize", "depthwise_conv_2d", "dequantize"]
     name = f"y_{operator.capitalize()}_f32"
     assert np.abs(run(graph, [X])[name] - apply(X, constant)).max() < 2 / 127
@@ -125,7 +125,7 @@ def test_functions_of_one_tensor(operator: str, mode: str, kind: str) -> None:
         "hard_swish": lambda x: x * np.clip(x + 3, 0, 6) / 6,
     }[operator]
     low = -1.0 if operator in ("elu", "hard_swish") else 0.0
-    found = run(quantised(unary(operator, {"x": (-1, 1), "y": (low, 2.8)}), [f"asymmetric={mode}"]), [X])
+    found = run(quantized(unary(operator, {"x": (-1, 1), "y": (low, 2.8)}), [f"asymmetric={mode}"]), [X])
     written = next(value for name, value in found.items() if name.startswith("y_"))
     assert written.dtype == kind
     real = found.get(f"y_{operator.capitalize()}_f32", list(found.values())[-1])
@@ -137,6 +137,6 @@ def test_a_minimum_that_a_sign_gives_is_float32(tmp_path: Path) -> None:
     table = tmp_path / "table"
     table.write_text("a 2 -1 2\nb 2 -2 1\ny_Mul 13.6007624 1.39673817 13.6007624\n")
     graph = binary("mul", dict.fromkeys("ab", (-2.0, 2.0)) | {"y": (1.0, 13.0)})
-    found = quantised(graph, ["asymmetric=true", f"calibration_table={table}"])
+    found = quantized(graph, ["asymmetric=true", f"calibration_table={table}"])
     y = next(tensor for tensor in found.tensors if tensor.name.startswith("y"))
     assert (float(y.affine.scale[0]), int(y.affine.zero_point[0])) == (0.058669955251141721, -105)

@@ -123,7 +123,7 @@ def test_many_channels(window, seed, groups, depth):
     seed=seeds,
 )
 def test_outputs_that_share_a_patch(kernel, stride, width, depth, outputs, seed):
-    """Narrow images: the width is known beforehand, and neighbouring outputs are computed together."""
+    """Narrow images: the width is known beforehand, and neighboring outputs are computed together."""
     rng = np.random.default_rng(seed)
     window = Window(kernel, stride, (1, 1), 1, 1, 2, 0)
     size = (kernel[0] + 3, max(1, (width - 1) * stride[1] + kernel[1] - 2))

@@ -18,10 +18,10 @@ REACH = 8.0
 def decode(boxes: np.ndarray, deltas: np.ndarray) -> np.ndarray:
     """Mask R-CNN, apply_box_deltas_graph, and the clipping behind it."""
     height, width = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
-    centre_y = boxes[:, 0] + 0.5 * height + deltas[:, 0] / 10 * height
-    centre_x = boxes[:, 1] + 0.5 * width + deltas[:, 1] / 10 * width
+    center_y = boxes[:, 0] + 0.5 * height + deltas[:, 0] / 10 * height
+    center_x = boxes[:, 1] + 0.5 * width + deltas[:, 1] / 10 * width
     height, width = height * np.exp(deltas[:, 2] / 5), width * np.exp(deltas[:, 3] / 5)
-    corners = [centre_y - height / 2, centre_x - width / 2, centre_y + height / 2, centre_x + width / 2]
+    corners = [center_y - height / 2, center_x - width / 2, center_y + height / 2, center_x + width / 2]
     return np.clip(np.stack(corners, axis=1), 0, 1)
 
 
@@ -45,7 +45,7 @@ def largest_error(bits: int, sizes: tuple[float, float] = (0.05, 0.4)) -> float:
 
 @pytest.mark.parametrize(("bits", "codes"), [(8, 4.0), (16, 180.0)])
 def test_corners_are_right_to_a_few_codes(bits: int, codes: float) -> None:
-    """A corner loses quantized values of the box to whole centres and halves.
+    """A corner loses quantized values of the box to whole centers and halves.
 
     And 16 bits a part to 1023 steps of the table.
     """
@@ -71,13 +71,13 @@ def by_hand(params: BoundingBoxParams, box: list[int], delta: list[int], widths:
         size, middle = v[axis + 2] - v[axis], (v[axis] + v[axis + 2]) // 2
         move, late = params.moves[axis], int(params.moves[axis].n[0]) - params.early_shift
         scaled = (size * int(move.m[0])) >> params.early_shift
-        centre = ((d[axis] * scaled + (1 << (late - 1))) >> late) + middle
-        centre = min(max(centre, -most), most - 1)
+        center = ((d[axis] * scaled + (1 << (late - 1))) >> late) + middle
+        center = min(max(center, -most), most - 1)
         grown, half = int(params.growths[axis].lookup(np.array([delta[axis + 2]]))[0]), params.halves[axis]
         factor = (grown * int(half.m[0])) >> 16
         reach = min(max((size * factor) >> (int(half.n[0]) - 16), 0), (1 << widths[0]) - 1)
-        near.append(centre - reach)
-        far.append(centre + reach)
+        near.append(center - reach)
+        far.append(center + reach)
     half_up = 1 << (n - 1) if n > 1 else 0
     return [min(max((c * m + half_up) >> n, 0), 32767) for c in (*near, *far)]
 
@@ -86,7 +86,7 @@ def by_hand(params: BoundingBoxParams, box: list[int], delta: list[int], widths:
 @pytest.mark.parametrize(("zp", "reach"), [(0, 2.0), (5, 2.0), (-7, 30.0), (0, 60.0), (0, 4000.0)])
 @pytest.mark.parametrize(("roi_bits", "delta_bits"), [(8, 8), (16, 8), (16, 16), (8, 16)])
 def test_boxes_in_integers(roi_bits: int, delta_bits: int, zp: int, reach: float, largest: float) -> None:
-    """Boxes of any size and deltas of any reach, so that centres, halves and corners end at their limits."""
+    """Boxes of any size and deltas of any reach, so that centers, halves and corners end at their limits."""
     rng = np.random.default_rng(delta_bits)
     top = (1 << roi_bits) - 1
     unsigned, signed = {8: DType.UINT8, 16: DType.UINT16}[roi_bits], {8: DType.INT8, 16: DType.INT16}[delta_bits]

@@ -56,7 +56,7 @@ def overlaps(boxes: np.ndarray) -> np.ndarray:
 
 
 def clear_boxes(rng: np.random.Generator, sides: tuple[int, int], overlap: float, band: float) -> np.ndarray:
-    """Groups of boxes around a few centres, none of whose overlaps is within `band` of the limit."""
+    """Groups of boxes around a few centers, none of whose overlaps is within `band` of the limit."""
     kept: list[np.ndarray] = []
     while len(kept) < 60:
         side = np.exp(rng.uniform(*np.log(sides), 2))
@@ -179,8 +179,8 @@ def test_classes_in_integers(method: str, case: int) -> None:
     count, rows, limit = sum(sizes), [14, 9, 6][case % 3], [3, 14, 5][case // 3 % 3]
     shift, least = [8, 13, 0][case % 3], [0, 30, 120][case // 4]
     side = [32000, 32000, 250][case % 3]
-    centres = draw.integers(0, side, (4, 4))
-    boxes = np.clip(centres[draw.integers(0, 4, count)] + draw.integers(-side // 9, side // 9, (count, 4)), 0, side)
+    centers = draw.integers(0, side, (4, 4))
+    boxes = np.clip(centers[draw.integers(0, 4, count)] + draw.integers(-side // 9, side // 9, (count, 4)), 0, side)
     scores = draw.integers(0, 256, count)
     builder = GraphBuilder()
     plain, unit = affine_of(np.float32(1), 0, 16, False), affine_of(np.float32(ONE), 0, 16)

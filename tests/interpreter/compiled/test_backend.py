@@ -84,7 +84,7 @@ def test_depthwise_layers(seed: int) -> None:
 
 @pytest.mark.parametrize("strides", [(1, 1), (1, 2), (2, 1), (2, 2)])
 @pytest.mark.parametrize("channels", [8, 16, 32, 64])
-def test_depthwise_layers_whose_neighbours_fill_a_vector(channels: int, strides: tuple[int, int]) -> None:
+def test_depthwise_layers_whose_neighbors_fill_a_vector(channels: int, strides: tuple[int, int]) -> None:
     for seed in range(4):
         require_equal(depthwise_network(seed, (5, 16, channels), strides), seed)
 

@@ -18,20 +18,20 @@ from tflq.interpreter.registry import kernel
 SHAPES = ((1, 5, 3, 1), (1, 2, 9, 4), (1, 1, 1, 40), (37,))
 
 
-def quantiser(seed: int) -> Graph:
+def quantizer(seed: int) -> Graph:
     """A QUANTIZE, of an image or not."""
     rng = np.random.default_rng(seed)
     shape, dtype = SHAPES[seed % len(SHAPES)], (DType.INT8, DType.UINT8)[seed // 4 % 2]
     scale = np.float32(2.0 ** rng.integers(-6, 3) if seed % 3 else 2.0 ** rng.uniform(-12, 6))
     zero_point = int(rng.integers(dtype.minimum, dtype.maximum + 1))
-    builder = GraphBuilder("quantiser")
+    builder = GraphBuilder("quantizer")
     x = builder.input("x", shape, DType.FLOAT32)
     affine = Affine.per_tensor(scale, zero_point, 8, dtype.is_signed)
     return builder.build([builder.add("quantize", [x], shape, dtype, affine)])
 
 
 def numbers(graph: Graph, seed: int) -> Array:
-    """Any float32 numbers: ties and their neighbours, any bits, infinities, NaN."""
+    """Any float32 numbers: ties and their neighbors, any bits, infinities, NaN."""
     rng, affine = np.random.default_rng(seed), graph.tensors[graph.outputs[0]].affine
     size = int(np.prod(graph.tensors[graph.inputs[0]].shape))
     ties = ((np.arange(-300, 300) / 2) * np.float64(affine.scale[0])).astype(np.float32)
@@ -46,7 +46,7 @@ def numbers(graph: Graph, seed: int) -> Array:
 @pytest.mark.parametrize("seed", range(12))
 def test_compiled_results_are_the_kernels(arithmetic: str, seed: int) -> None:
     c_compiler.compiler()
-    graph = quantiser(seed - seed // 4 % 2 * 4 if arithmetic == "openvino" else seed)  # its integers are signed
+    graph = quantizer(seed - seed // 4 % 2 * 4 if arithmetic == "openvino" else seed)  # its integers are signed
     plain = Engine(graph, arithmetic)
     compiled = Engine(graph, arithmetic, backend="c")
     x, (y,) = numbers(graph, seed), graph.outputs
@@ -98,7 +98,7 @@ def test_a_line_is_believed_only_where_it_is_the_rule() -> None:
 @pytest.mark.parametrize("arithmetic", ["tpu_mlir", "openvino"])
 @pytest.mark.parametrize("seed", range(6))
 def test_lines_that_params_name_are_found(arithmetic: str, seed: int) -> None:
-    graph = Engine(quantiser(seed % 4), arithmetic).graph
+    graph = Engine(quantizer(seed % 4), arithmetic).graph
     (node,) = graph.nodes
     y = graph.tensors[graph.outputs[0]]
     quantize = kernel(arithmetic, "quantize")
@@ -115,7 +115,7 @@ def test_lines_that_params_name_are_found(arithmetic: str, seed: int) -> None:
 def test_real_numbers_of_every_quantized_value(arithmetic: str, seed: int) -> None:
     c_compiler.compiler()
     rng = np.random.default_rng(seed)
-    builder, shape = GraphBuilder("dequantiser"), SHAPES[seed]
+    builder, shape = GraphBuilder("dequantizer"), SHAPES[seed]
     affine = Affine.per_tensor(np.float32(2.0 ** rng.uniform(-9, 3)), int(rng.integers(-128, 128)), 8, True)
     x = builder.input("x", shape, DType.INT8, affine)
     graph = builder.build([builder.add("dequantize", [x], shape, DType.FLOAT32)])

@@ -37,9 +37,9 @@ def test_libm(oracle, operator):
     check_known(oracle, graph_of(operator, x), [x])
 
 
-def test_elu(optimised_oracle):
+def test_elu(optimized_oracle):
     x = reals()
-    check_known(optimised_oracle, graph_of("elu", x), [x])
+    check_known(optimized_oracle, graph_of("elu", x), [x])
 
 
 @pytest.mark.parametrize("approximate", [False, True])

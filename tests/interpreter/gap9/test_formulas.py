@@ -401,7 +401,7 @@ def test_resizes(size: tuple[int, int], wanted: tuple[int, int], kind: Kind) -> 
 
 
 @pytest.mark.parametrize("wanted", [(1, 4), (4, 1)])
-def test_a_nearest_neighbour_of_one_row_or_column_is_refused(wanted: tuple[int, int]) -> None:
+def test_a_nearest_neighbor_of_one_row_or_column_is_refused(wanted: tuple[int, int]) -> None:
     kind: Kind = (0.05, 0, "int8")
     graph = one(
         "resize_nearest_neighbor", [((1, 3, 3, 1), kind)], ((1, *wanted, 1), kind), [np.array(wanted, np.int32)]
@@ -434,7 +434,7 @@ def test_concatenations_take_one_type() -> None:
                 x, y = drawn(kind, (1, 2), 1), drawn(kind, (1, 2), 2)
                 assert np.array_equal(run(graph, x, y)[1], np.concatenate([x, y], 2))
             else:
-                with pytest.raises(UnsupportedError, match="is quantised otherwise than the output"):
+                with pytest.raises(UnsupportedError, match="is quantized otherwise than the output"):
                     lower(graph, "gap9")
 
 
@@ -566,7 +566,7 @@ def test_products_of_single_channels_wrap_as_nntools(far: int) -> None:
     scales = np.array([167 / 256 * 2.0**-13] * far + [0.03] * (4 - far))
     for t, scale in ((w, scales), (b, scales * kind[0])):
         tensor = graph.tensors[t]
-        graph.tensors[t] = replace(tensor, quantisation=replace(tensor.affine, scale=scale))
+        graph.tensors[t] = replace(tensor, quantization=replace(tensor.affine, scale=scale))
     x = drawn(kind, (1, 4), 8)
     for numerics in ("exact", "nntool"):
         params, found = run(with_numerics(graph, numerics=numerics), x)

@@ -18,10 +18,10 @@ from tflq.interpreter.kernels.gap9.expressions.operators import Lowering, Value
 from tflq.interpreter.kernels.gap9.expressions.tree import Symbol
 from tflq.interpreter.kernels.gap9.linear import Rescaling
 from tflq.interpreter.kernels.gap9.mul_bias import mul_bias, multiplier_bits
-from tflq.interpreter.kernels.gap9.rounding import dequantise, quantise, round_half_up, shift_between
+from tflq.interpreter.kernels.gap9.rounding import dequantize, quantize, round_half_up, shift_between
 from tflq.interpreter.numerics.fixed_point import norm
 from tflq.interpreter.numerics.q15 import exp_q15, sigmoid_q15, tanh_q15
-from tflq.interpreter.numerics.requantise import requantise
+from tflq.interpreter.numerics.requantize import requantize
 
 RATIOS = st.floats(1e-6, 255.9)
 
@@ -40,8 +40,8 @@ def test_norm_is_rounded_division(x: int, n: int) -> None:
 def test_codes_come_back(bits: int, signed: bool) -> None:
     affine = Affine.per_tensor(0.37, 1 if signed else 2, bits, signed)
     codes = np.arange(affine.minimum_code, affine.maximum_code + 1)
-    assert np.array_equal(quantise(dequantise(codes, affine), affine), codes)
-    assert quantise([1e9, -1e9], affine).tolist() == [affine.maximum_code, affine.minimum_code]
+    assert np.array_equal(quantize(dequantize(codes, affine), affine), codes)
+    assert quantize([1e9, -1e9], affine).tolist() == [affine.maximum_code, affine.minimum_code]
 
 
 @given(st.lists(RATIOS, min_size=1, max_size=8), st.integers(1, 8))
@@ -150,7 +150,7 @@ def test_rescaling_by_any_way(bits: int, prenorm: int, channels: list[tuple[floa
     assert np.all((made.exact(least) >= codes) & (made.exact(least - 1) < codes) | ~within)
     assert within.any()
     fitted = made.fitted(-bound, bound)
-    assert np.array_equal(requantise(fitted, made.exact, accumulators, np.dtype(np.int32)), exact)
+    assert np.array_equal(requantize(fitted, made.exact, accumulators, np.dtype(np.int32)), exact)
 
 
 @pytest.mark.parametrize("scales", [(1.0, 1.0), (0.5, 3.0), (2.0, 0.25)])

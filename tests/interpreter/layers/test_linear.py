@@ -13,7 +13,7 @@ from tflq.arrays import Integers
 from tflq.errors import GraphError
 from tflq.graph import Affine, Array, DType, Graph, GraphBuilder, Node, Operands
 from tflq.interpreter.layers.linear import Scheme, linear_kernels
-from tflq.interpreter.numerics.requantise import StepMaps
+from tflq.interpreter.numerics.requantize import StepMaps
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,26 +9,26 @@ from hypothesis import strategies as st
 from tests.interpreter.move.test_slice import TYPES
 from tests.support.draw import affine, kernel_settings
 from tests.support.nodes import Result, check, check_refused, fixed, sampled, values
-from tests.support.types import QUANTISED
+from tests.support.types import QUANTIZED
 from tflq.graph import DType
 
 DEPTH_TYPES = [DType.FLOAT32, DType.UINT8, DType.INT8, DType.INT32, DType.INT64]
 
 
-def quantisation(dtype):
-    return affine(dtype, 0.5, 5 if dtype.bits == 8 else 0) if dtype in QUANTISED else None
+def quantization(dtype):
+    return affine(dtype, 0.5, 5 if dtype.bits == 8 else 0) if dtype in QUANTIZED else None
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=lambda t: t.value)
 def test_every_type_to_batch(oracle, dtype):
-    q = quantisation(dtype)
+    q = quantization(dtype)
     operands = [sampled(values(0, (3, 2, 4, 5, 3), dtype), q), fixed([2, 3]), fixed([[1, 1], [0, 1]])]
     check(oracle, "space_to_batch_nd", operands, [Result(dtype, q)])
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=lambda t: t.value)
 def test_every_type_to_space(oracle, dtype):
-    q = quantisation(dtype)
+    q = quantization(dtype)
     operands = [sampled(values(0, (3, 12, 2, 4, 3), dtype), q), fixed([2, 3]), fixed([[1, 0], [2, 2]])]
     check(oracle, "batch_to_space_nd", operands, [Result(dtype, q)])
 
@@ -44,7 +44,7 @@ def test_paddings(oracle, data, spatial, seed):
         sizes.append(block * cells - before - after)
         blocks.append(block)
         amounts.append([before, after])
-    q = quantisation(DType.INT8)
+    q = quantization(DType.INT8)
     operands = [sampled(values(seed, (2, 2, *sizes, 2), DType.INT8), q), fixed(blocks), fixed(amounts)]
     check(oracle, "space_to_batch_nd", operands, [Result(DType.INT8, q)])
 
@@ -64,7 +64,7 @@ def test_crops(oracle, data, spatial, seed):
         before = data.draw(st.integers(0, size * block - 1))
         amounts.append([before, data.draw(st.integers(0, size * block - 1 - before))])
         batches *= block
-    q = quantisation(DType.UINT8)
+    q = quantization(DType.UINT8)
     operands = [sampled(values(seed, (2, batches, *sizes, 2), DType.UINT8), q), fixed(blocks), fixed(amounts)]
     check(oracle, "batch_to_space_nd", operands, [Result(DType.UINT8, q)])
 

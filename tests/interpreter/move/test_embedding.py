@@ -32,7 +32,7 @@ def test_moved(oracle, dtype):
 @pytest.mark.parametrize("dtype", TABLES, ids=lambda t: t.value)
 @pytest.mark.parametrize("per_row", [False, True])
 @pytest.mark.parametrize("columns", [8, 5, 3])
-def test_dequantised(oracle, dtype, output, per_row, columns):
+def test_dequantized(oracle, dtype, output, per_row, columns):
     scales = np.random.default_rng(1).uniform(0.01, 2, 4 if per_row else 1).astype(np.float32)
     q = Affine(scales, np.zeros(scales.size, np.int64), 0 if per_row else None, dtype.bits, dtype.is_signed)
     table = fixed(values(0, (4, columns), dtype), q, dtype)

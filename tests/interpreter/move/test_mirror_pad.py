@@ -42,7 +42,7 @@ def test_refused(oracle, amounts, mode, message):
     check_refused(oracle, "mirror_pad", [x, fixed(amounts)], [DType.INT32], message, mode=mode)
 
 
-def test_other_quantisations_are_refused(oracle):
+def test_other_quantizations_are_refused(oracle):
     x, zero = values(0, (1, 4), DType.INT8), fixed([[0, 0]])
     operand, result = sampled(x, affine(DType.INT8, 1)), Result(DType.INT8, affine(DType.INT8, 2))
     check_refused(oracle, "mirror_pad", [operand, zero], [result], "scale")

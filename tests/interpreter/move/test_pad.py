@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import affine, kernel_settings, quantisations, seeds, shapes, with_constants
+from tests.support.draw import affine, kernel_settings, quantizations, seeds, shapes, with_constants
 from tests.support.single_op import check_against_oracle, random_inputs
-from tests.support.types import FLOAT32, INT8, INT16, QUANTISED
+from tests.support.types import FLOAT32, INT8, INT16, QUANTIZED
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import DType, GraphBuilder
 from tflq.interpreter import lower
@@ -26,12 +26,12 @@ def padded(draw):
     return shape, amounts, [n + a + b for n, (a, b) in zip(shape, amounts, strict=True)]
 
 
-@pytest.mark.parametrize("dtype", QUANTISED)
+@pytest.mark.parametrize("dtype", QUANTIZED)
 @kernel_settings
 @given(data=st.data(), where=padded(), seed=seeds)
-def test_quantised(oracle, dtype, data, where, seed):
+def test_quantized(oracle, dtype, data, where, seed):
     shape, amounts, after = where
-    q = data.draw(quantisations(dtype))
+    q = data.draw(quantizations(dtype))
     graph = with_constants("pad", shape, after, [np.array(amounts, np.int32)], dtype, q)
     check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(seed), graph, 3))
 
@@ -46,19 +46,19 @@ def test_plain(oracle, dtype, kind, where, seed):
     check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(seed), graph, 3))
 
 
-def padv2_graph(shape, amounts, after, dtype, quantisation, value, value_quantisation=None):
+def padv2_graph(shape, amounts, after, dtype, quantization, value, value_quantization=None):
     b = GraphBuilder("padv2")
-    x = b.input("x", shape, dtype, quantisation)
+    x = b.input("x", shape, dtype, quantization)
     p = b.constant("paddings", np.array(amounts, np.int32))
-    v = b.constant("value", np.asarray(value, dtype.storage), value_quantisation or quantisation)
-    return b.build([b.add("padv2", [x, p, v], after, dtype, quantisation)])
+    v = b.constant("value", np.asarray(value, dtype.storage), value_quantization or quantization)
+    return b.build([b.add("padv2", [x, p, v], after, dtype, quantization)])
 
 
-@pytest.mark.parametrize("dtype", [*QUANTISED, FLOAT32, DType.INT32, DType.INT64])
+@pytest.mark.parametrize("dtype", [*QUANTIZED, FLOAT32, DType.INT32, DType.INT64])
 @kernel_settings
 @given(data=st.data(), where=padded(), seed=seeds, value=st.integers(0, 100))
 def test_padv2(oracle, dtype, data, where, seed, value):
-    q = data.draw(quantisations(dtype)) if dtype in QUANTISED else None
+    q = data.draw(quantizations(dtype)) if dtype in QUANTIZED else None
     graph = padv2_graph(*where, dtype, q, value)
     check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(seed), graph, 3))
 

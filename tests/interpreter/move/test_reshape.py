@@ -19,16 +19,16 @@ from tflq.interpreter import lower
 TYPES = [(INT8, affine(INT8, 0.5, 3)), (INT16, affine(INT16, 0.5)), (FLOAT32, None), (DType.INT64, None)]
 
 
-@pytest.mark.parametrize(("dtype", "quantisation"), TYPES)
+@pytest.mark.parametrize(("dtype", "quantization"), TYPES)
 @kernel_settings
 @given(shape=shapes(4, 4), order=st.randoms(use_true_random=False), hole=st.booleans(), seed=seeds)
-def test_reshape(oracle, dtype, quantisation, shape, order, hole, seed):
+def test_reshape(oracle, dtype, quantization, shape, order, hole, seed):
     target = [*shape, 1]
     order.shuffle(target)
     wanted = list(target)
     if hole:
         wanted[0] = -1
-    graph = with_constants("reshape", shape, target, [np.array(wanted, np.int32)], dtype, quantisation)
+    graph = with_constants("reshape", shape, target, [np.array(wanted, np.int32)], dtype, quantization)
     check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(seed), graph, 3))
 
 

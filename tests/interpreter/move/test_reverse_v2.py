@@ -19,7 +19,7 @@ def test_every_type(oracle, dtype):
 
 @kernel_settings
 @given(data=st.data(), shape=shapes(5, 3), seed=st.integers(0, 99))
-def test_neighbours(oracle, data, shape, seed):
+def test_neighbors(oracle, data, shape, seed):
     first = data.draw(st.integers(0, len(shape) - 1))
     last = data.draw(st.integers(first, len(shape) - 1))
     axes = data.draw(st.permutations(range(first, last + 1)))
@@ -27,7 +27,7 @@ def test_neighbours(oracle, data, shape, seed):
     check(oracle, "reverse_v2", [sampled(values(seed, (2, *shape), DType.INT16)), fixed(axes)], [DType.INT16])
 
 
-@pytest.mark.parametrize(("axes", "message"), [([0, 2], "neighbours"), ([3], "out of range"), ([1, 1], "once")])
+@pytest.mark.parametrize(("axes", "message"), [([0, 2], "neighbors"), ([3], "out of range"), ([1, 1], "once")])
 def test_refused(oracle, axes, message):
     x = sampled(values(0, (1, 4, 2, 3), DType.INT8))
     check_refused(oracle, "reverse_v2", [x, fixed(axes)], [DType.INT8], message)

@@ -47,12 +47,12 @@ def test_unsorted_refused(oracle):
 @pytest.mark.parametrize("dtype", NUMBERS, ids=lambda t: t.value)
 @kernel_settings
 @given(steps=st.lists(st.integers(0, 1), max_size=6), seed=st.integers(0, 99))
-def test_segment_sum(optimised_oracle, dtype, steps, seed):
+def test_segment_sum(optimized_oracle, dtype, steps, seed):
     ids = np.cumsum([0, *steps]).astype(np.int32)
-    check(optimised_oracle, "segment_sum", [sampled(values(seed, (2, ids.size, 2), dtype)), fixed(ids)], [dtype])
+    check(optimized_oracle, "segment_sum", [sampled(values(seed, (2, ids.size, 2), dtype)), fixed(ids)], [dtype])
 
 
 @pytest.mark.parametrize("ids", [[1, 1, 2], [0, 2, 2], [0, 1, 0], [0, 0]])
-def test_segment_sum_refused(optimised_oracle, ids):
+def test_segment_sum_refused(optimized_oracle, ids):
     x = sampled(values(0, (1, 3), DType.INT32))
-    check_refused(optimised_oracle, "segment_sum", [x, fixed(ids)], [DType.INT32], "segment ids")
+    check_refused(optimized_oracle, "segment_sum", [x, fixed(ids)], [DType.INT32], "segment ids")

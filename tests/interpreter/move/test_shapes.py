@@ -38,7 +38,7 @@ def test_fill_strings(oracle):
     check(oracle, "fill", [long([2, 3]), sampled(np.array([b"word", b"\0"], object))], [DType.STRING])
 
 
-def test_fill_quantised(oracle):
+def test_fill_quantized(oracle):
     q = affine(DType.INT8, 0.5, 3)
     check(oracle, "fill", [fixed([2]), fixed(np.int8(5), q)], [Result(DType.INT8, q)])
 

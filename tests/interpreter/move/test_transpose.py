@@ -17,35 +17,35 @@ from tflq.interpreter import lower
 TYPES = [(INT8, affine(INT8, 0.5, 3)), (INT16, affine(INT16, 0.5)), (FLOAT32, None), (DType.INT64, None)]
 
 
-@pytest.mark.parametrize(("dtype", "quantisation"), TYPES)
+@pytest.mark.parametrize(("dtype", "quantization"), TYPES)
 @kernel_settings
 @given(data=st.data(), shape=st.lists(st.integers(1, 4), min_size=1, max_size=6), seed=seeds)
-def test_transpose(oracle, dtype, quantisation, data, shape, seed):
+def test_transpose(oracle, dtype, quantization, data, shape, seed):
     order = data.draw(st.permutations(range(len(shape))))
     given_order = [axis - len(shape) if data.draw(st.booleans()) else axis for axis in order]
     after = [shape[axis] for axis in order]
-    graph = with_constants("transpose", shape, after, [np.array(given_order, np.int32)], dtype, quantisation)
+    graph = with_constants("transpose", shape, after, [np.array(given_order, np.int32)], dtype, quantization)
     check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(seed), graph, 3))
 
 
-def split_graph(shape, axis, parts, dtype, quantisation=None, outputs=None):
+def split_graph(shape, axis, parts, dtype, quantization=None, outputs=None):
     b = GraphBuilder("split")
     a = b.constant("axis", np.array(axis, np.int32))
-    x = b.input("x", shape, dtype, quantisation)
+    x = b.input("x", shape, dtype, quantization)
     part = list(shape)
     part[axis] //= parts
-    ys = [b.tensor(f"y{i}", part, dtype, quantisation) for i in range(outputs or parts)]
+    ys = [b.tensor(f"y{i}", part, dtype, quantization) for i in range(outputs or parts)]
     b.node("split", [a, x], ys, num_splits=parts)
     return b.build(ys)
 
 
-@pytest.mark.parametrize(("dtype", "quantisation"), [*TYPES, (UINT8, affine(UINT8, 0.5, 3))])
+@pytest.mark.parametrize(("dtype", "quantization"), [*TYPES, (UINT8, affine(UINT8, 0.5, 3))])
 @kernel_settings
 @given(data=st.data(), shape=st.lists(st.integers(1, 3), min_size=1, max_size=4), parts=st.integers(1, 4), seed=seeds)
-def test_split(oracle, dtype, quantisation, data, shape, parts, seed):
+def test_split(oracle, dtype, quantization, data, shape, parts, seed):
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
     shape[axis] *= parts
-    graph = split_graph(shape, axis, parts, dtype, quantisation)
+    graph = split_graph(shape, axis, parts, dtype, quantization)
     check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(seed), graph, 3))
 
 

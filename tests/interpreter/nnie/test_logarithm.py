@@ -17,10 +17,10 @@ from tests.support.nnie import clipping_grid, from_true_form
 from tflq.errors import InputError, UnsupportedError
 from tflq.interpreter.kernels.nnie.logarithm import (
     clipping_of,
-    dequantise,
-    fake_quantise,
+    dequantize,
+    fake_quantize,
     magnitudes,
-    quantise,
+    quantize,
     scheme_of,
     true_form,
     z_of,
@@ -46,7 +46,7 @@ def test_every_row_of_the_library() -> None:
     rows = golden()["qdq"]
     assert len(rows) == 11
     for row in rows:
-        found = fake_quantise(floats(row["x"]), row["z"], scheme_of(row["bits"]))
+        found = fake_quantize(floats(row["x"]), row["z"], scheme_of(row["bits"]))
         assert found.view(np.uint32).tolist() == floats(row["y"]).view(np.uint32).tolist(), (row["bits"], row["z"])
 
 
@@ -78,19 +78,19 @@ def test_the_nearest_float32_lands_low_in_half_of_the_cases() -> None:
 @pytest.mark.parametrize("z", [-511, -127, -3, 0, 100, 511])
 def test_true_form(z: int) -> None:
     stored = np.arange(256, dtype=np.uint8)
-    real = dequantise(*from_true_form(stored), z, EIGHT)
+    real = dequantize(*from_true_form(stored), z, EIGHT)
     assert real[0x80] == 0
     assert not np.signbit(real[0x80])
     assert real[0x00] == np.float32(2.0 ** (z / 16))
     assert np.array_equal(real[0x81:], -real[0x01:0x80])
-    assert np.array_equal(true_form(*quantise(real, z, EIGHT)), stored)
+    assert np.array_equal(true_form(*quantize(real, z, EIGHT)), stored)
 
 
 def test_hexadecimal_is_the_published_table() -> None:
     z = -40
     inputs = [-(2 ** ((z + 127) / 16)), -(2 ** ((z + 2) / 16)), -(2 ** ((z + 1) / 16)), 0]
     inputs += [2 ** (z / 16), 2 ** ((z + 1) / 16), 2 ** ((z + 127) / 16)]
-    stored = true_form(*quantise(values(*inputs), z, EIGHT))
+    stored = true_form(*quantize(values(*inputs), z, EIGHT))
     assert [f"0x{code:02X}" for code in stored.tolist()] == ["0xFF", "0x82", "0x81", "0x80", "0x00", "0x01", "0x7F"]
 
 
@@ -115,12 +115,12 @@ def test_the_page_rounds_z_and_the_library_floors_it() -> None:
 def test_the_positive_threshold_itself() -> None:
     z = 16
     x = values(2.0 ** (z / 16 - 1))
-    assert true_form(*quantise(x, z, EIGHT))[0] == 0x80
-    assert true_form(*quantise(x, z, EIGHT, "page"))[0] == 0x00
+    assert true_form(*quantize(x, z, EIGHT))[0] == 0x80
+    assert true_form(*quantize(x, z, EIGHT, "page"))[0] == 0x00
     above = np.nextafter(x, np.float32(9))
-    assert true_form(*quantise(above, z, EIGHT))[0] == 0x00
+    assert true_form(*quantize(above, z, EIGHT))[0] == 0x00
     below = -values(2.0 ** ((15 + 1) / 16 - 1))  # all agree on the negative side: zero
-    assert {int(true_form(*quantise(below, 15, EIGHT, f))[0]) for f in ("library", "page", "mqbench")} == {0x80}
+    assert {int(true_form(*quantize(below, 15, EIGHT, f))[0]) for f in ("library", "page", "mqbench")} == {0x80}
 
 
 def test_ties() -> None:
@@ -129,7 +129,7 @@ def test_ties() -> None:
     x = np.nextafter(np.repeat(tie, 1), np.float32(np.inf))  # above the tie; a float32 logarithm does not see it
     assert 16 * math.log2(x[0]) - z > 2.5
     assert np.float32(16) * np.log2(x)[0] - z == 2.5
-    codes = {formula: int(quantise(x, z, EIGHT, formula)[1][0]) for formula in ("library", "page", "mqbench")}
+    codes = {formula: int(quantize(x, z, EIGHT, formula)[1][0]) for formula in ("library", "page", "mqbench")}
     assert codes == {"library": 3, "page": 3, "mqbench": 2}
 
 
@@ -154,7 +154,7 @@ def test_codes_against_a_search_of_the_table(bits: int, z: int) -> None:
     x = (
         np.sign(rng.standard_normal(4000)) * 2.0 ** rng.uniform(z / scheme.steps - 3, z / scheme.steps + 12, 4000)
     ).astype(np.float32)
-    found = fake_quantise(x, z, scheme)
+    found = fake_quantize(x, z, scheme)
     table = z / scheme.steps + np.arange(scheme.largest + 1) / scheme.steps
     for value, real in zip(x.tolist(), found.tolist(), strict=True):
         threshold = 2.0 ** ((z + (value < 0)) / scheme.steps - 1)
@@ -164,10 +164,10 @@ def test_codes_against_a_search_of_the_table(bits: int, z: int) -> None:
 
 
 def test_nan_is_zero_and_infinity_is_refused() -> None:
-    assert fake_quantise(values(np.nan), 0, EIGHT)[0] == 0
+    assert fake_quantize(values(np.nan), 0, EIGHT)[0] == 0
     for value in (np.inf, -np.inf):
         with pytest.raises(InputError, match="found infinity"):
-            fake_quantise(values(1, value), 0, EIGHT)
+            fake_quantize(values(1, value), 0, EIGHT)
         with pytest.raises(UnsupportedError, match="a finite number is needed"):
             z_of(value, EIGHT)
 

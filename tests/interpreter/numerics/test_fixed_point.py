@@ -163,7 +163,7 @@ def test_activation_range_divides_in_float32():
 
 @kernel_settings
 @given(st.floats(0.004, 200), st.integers(-128, 127), st.integers(-128, 127))
-def test_mbq_is_what_tflite_requantises_with(oracle, ratio, z_in, z_out):
+def test_mbq_is_what_tflite_requantizes_with(oracle, ratio, z_in, z_out):
     """QUANTIZE from int8 to int8 is one MBQ and nothing else: all 256 values of TFLite's own C++."""
     x, y = affine(INT8, 0.25, z_in), affine(INT8, 0.25 / ratio, z_out)
     codes = np.arange(-128, 128)

@@ -28,9 +28,9 @@ def test_logarithmic_grid(bits, formula, z):
     bound = (grid[:-1] * np.sqrt(grid[1:] / grid[:-1])).view(np.int32)[:, None] + np.arange(-3, 4, dtype=np.int32)
     sides = bound.astype(np.int32).view(np.float32).reshape(-1)
     x = np.concatenate([numbers(z + 511), sides, -sides, np.zeros(logarithm.TABULATED, np.float32)])
-    got = logarithm.fake_quantise(x, z, scheme, formula)
-    sign, codes = logarithm.quantise(x, z, scheme, formula)
-    assert got.view(np.uint32).tolist() == logarithm.dequantise(sign, codes, z, scheme).view(np.uint32).tolist()
+    got = logarithm.fake_quantize(x, z, scheme, formula)
+    sign, codes = logarithm.quantize(x, z, scheme, formula)
+    assert got.view(np.uint32).tolist() == logarithm.dequantize(sign, codes, z, scheme).view(np.uint32).tolist()
 
 
 def test_every_eight_bit_grid_has_a_table():
@@ -46,4 +46,4 @@ def test_infinity_is_refused_among_many():
     x = np.ones(logarithm.TABULATED, np.float32)
     x[77] = -np.inf
     with pytest.raises(logarithm.InputError, match="infinity"):
-        logarithm.fake_quantise(x, 0, logarithm.scheme_of(8))
+        logarithm.fake_quantize(x, 0, logarithm.scheme_of(8))

@@ -21,7 +21,7 @@ from tflq.interpreter.numerics.q15 import exp_q15
 
 
 def near(*borders: int) -> st.SearchStrategy[int]:
-    """Borders and their neighbours; with `st.integers` beside them, anything."""
+    """Borders and their neighbors; with `st.integers` beside them, anything."""
     return st.sampled_from([b + d for b in borders for d in (-2, -1, 0, 1, 2)])
 
 

@@ -127,11 +127,11 @@ def test_filters(
     stride = (window["stride_h"], window["stride_w"])
     real = filtered(real_of(x, source), wide, stride, dilation, window["padding"] == "same", deep)
     real = real + np.array([Fraction(float(v)) for v in bias], object) if fused != "relu" else real
-    dtype, quantisation = OUTPUTS[output]
+    dtype, quantization = OUTPUTS[output]
     graph = b.build(
-        [b.add(operator, given, real.shape, dtype, quantisation, fused_activation_function=fused, **window)]
+        [b.add(operator, given, real.shape, dtype, quantization, fused_activation_function=fused, **window)]
     )
-    assert np.array_equal(run(graph, x), stored(real, quantisation, fused))
+    assert np.array_equal(run(graph, x), stored(real, quantization, fused))
 
 
 @pytest.mark.parametrize("output", ["int8", "int4"])
@@ -176,10 +176,10 @@ def test_pairs(operator: str, second: str, fused: str, output: str, turned: bool
     pairs = {"add": lambda p, q: p + q, "sub": lambda p, q: p - q, "mul": lambda p, q: p * q}
     operands = [exact, real_of(x, first)] if turned else [real_of(x, first), exact]
     real, given = np.asarray(pairs[operator](*operands)), given[::-1] if turned else given
-    dtype, quantisation = OUTPUTS[output]
-    graph = b.build([b.add(operator, given, SHAPE, dtype, quantisation, fused_activation_function=fused)])
+    dtype, quantization = OUTPUTS[output]
+    graph = b.build([b.add(operator, given, SHAPE, dtype, quantization, fused_activation_function=fused)])
     found = run(graph, x) if second == "constant" else run(graph, x, y)
-    assert np.array_equal(found, stored(real, quantisation, fused))
+    assert np.array_equal(found, stored(real, quantization, fused))
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
@@ -190,11 +190,11 @@ def test_means(axes: tuple[int, ...], keep: bool, output: str) -> None:
     x = codes(SHAPE, source, 5)
     count = int(np.prod([SHAPE[a] for a in axes]))
     real = np.asarray(real_of(x, source).sum(axis=axes, keepdims=keep) / Fraction(count))
-    dtype, quantisation = OUTPUTS[output]
+    dtype, quantization = OUTPUTS[output]
     given = [b.input("x", SHAPE, INT8, source), b.constant("axes", np.array(axes, np.int32))]
-    graph = b.build([b.add("mean", given, real.shape, dtype, quantisation, keep_dims=keep)])
-    found, wanted = run(graph, x), stored(np.array(real, object), quantisation, "none")
-    if quantisation is None:
+    graph = b.build([b.add("mean", given, real.shape, dtype, quantization, keep_dims=keep)])
+    found, wanted = run(graph, x), stored(np.array(real, object), quantization, "none")
+    if quantization is None:
         assert np.allclose(found, wanted, rtol=1e-6)  # thirds and fifths are not exact
     else:
         assert np.array_equal(found, wanted)
@@ -203,13 +203,13 @@ def test_means(axes: tuple[int, ...], keep: bool, output: str) -> None:
 @pytest.mark.parametrize("output", OUTPUTS)
 @pytest.mark.parametrize("axis", [1, 3, -1])
 def test_concatenations(axis: int, output: str) -> None:
-    dtype, quantisation = OUTPUTS[output]
-    kinds = [affine(0.5, 7), affine(2, -100), quantisation if output == "int8" else affine(1, 0)]
+    dtype, quantization = OUTPUTS[output]
+    kinds = [affine(0.5, 7), affine(2, -100), quantization if output == "int8" else affine(1, 0)]
     b, arrays = GraphBuilder("joined"), [codes(SHAPE, k, i) for i, k in enumerate(kinds) if k is not None]
     given = [b.input(f"x{i}", SHAPE, INT8, kind) for i, kind in enumerate(kinds)]
     real = np.concatenate([real_of(x, k) for x, k in zip(arrays, kinds, strict=True) if k is not None], axis)
-    graph = b.build([b.add("concatenation", given, real.shape, dtype, quantisation, axis=axis)])
-    assert np.array_equal(run(graph, *arrays), stored(real, quantisation, "none"))
+    graph = b.build([b.add("concatenation", given, real.shape, dtype, quantization, axis=axis)])
+    assert np.array_equal(run(graph, *arrays), stored(real, quantization, "none"))
 
 
 def test_what_no_rule_has() -> None:
@@ -227,7 +227,7 @@ def test_what_no_rule_has() -> None:
             lower(b.build([y]), "openvino")
 
     w = np.ones((4, 1, 1, 4), np.int8)
-    refused(UnsupportedError, "activations quantised per channel; the products of", "conv_2d", each, w, **window)
+    refused(UnsupportedError, "activations quantized per channel; the products of", "conv_2d", each, w, **window)
     for bad in (np.inf, -np.inf, np.nan):
         bias = np.array([0, 1, bad, 3], np.float32)
         refused(GraphError, f"bias 'c1' has {bad}; biases are finite", "conv_2d", one, w, bias, **window)

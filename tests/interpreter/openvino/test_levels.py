@@ -101,7 +101,7 @@ def test_reals_become_codes_and_back(dtype: DType, zero_point: int) -> None:
 @pytest.mark.parametrize("second", [(0.125, 5), (1.0, -100)])
 def test_codes_of_one_range_become_codes_of_another(first: tuple[float, int], second: tuple[float, int]) -> None:
     (s, z), (other, zero) = first, second
-    b = GraphBuilder("requantise")
+    b = GraphBuilder("requantize")
     x = b.input("x", (256,), DType.INT8, Affine.per_tensor(np.float32(s), z))
     graph = b.build([b.add("quantize", [x], (256,), DType.INT8, Affine.per_tensor(np.float32(other), zero))])
     codes = np.arange(-128, 128, dtype=np.int8)

@@ -10,7 +10,7 @@ from hypothesis import given
 
 from tests.support.draw import affine, broadcast_shapes, kernel_settings, one_input, seeds, two_inputs
 from tests.support.single_op import check_against_oracle, random_inputs
-from tests.support.types import INT8, INT16, QUANTISED
+from tests.support.types import INT8, INT16, QUANTIZED
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import DType
 from tflq.interpreter import lower
@@ -35,7 +35,7 @@ def test_nan_and_signed_zero(oracle, operator, dtype):
 
 
 @pytest.mark.parametrize("operator", ["maximum", "minimum"])
-@pytest.mark.parametrize("dtype", QUANTISED)
+@pytest.mark.parametrize("dtype", QUANTIZED)
 @kernel_settings
 @given(sizes=broadcast_shapes(), seed=seeds)
 def test_codes_are_compared_whatever_their_scales(oracle, operator, dtype, sizes, seed):

@@ -45,10 +45,10 @@ def test_exact_float_functions(oracle, operator, dtypes):
 
 
 @pytest.mark.parametrize(("operator", "dtypes"), [("ceil", [FLOAT32]), ("round", [FLOAT32, DType.FLOAT16])])
-def test_exact_float_functions_of_the_optimised_set(optimised_oracle, operator, dtypes):
+def test_exact_float_functions_of_the_optimized_set(optimized_oracle, operator, dtypes):
     for dtype in dtypes:
         x = reals(dtype)
-        check_against_oracle(optimised_oracle, unary(operator, x, dtype), [x])
+        check_against_oracle(optimized_oracle, unary(operator, x, dtype), [x])
 
 
 @pytest.mark.parametrize("operator", ["floor", "neg", "maximum", "minimum", "less", "greater", "atan2"])
@@ -67,8 +67,8 @@ def test_bfloat16(oracle, operator):
 
 @pytest.mark.parametrize("dtype", [INT8, INT16, DType.INT32, DType.INT64])
 def test_integers_are_negated_raw(oracle, dtype):
-    quantisation = affine(dtype, 0.5, 3) if dtype is INT8 else None
-    graph = one_input("neg", (200,), (dtype, quantisation), (dtype, quantisation))
+    quantization = affine(dtype, 0.5, 3) if dtype is INT8 else None
+    graph = one_input("neg", (200,), (dtype, quantization), (dtype, quantization))
     (x,) = random_inputs(np.random.default_rng(1), graph, 1)
     x[0, 0] = dtype.minimum
     check_against_oracle(oracle, graph, [x])
@@ -227,14 +227,14 @@ def test_stablehlo(oracle, operator):
         check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(1), graph, 10))
 
 
-def test_stablehlo_of_the_optimised_set(optimised_oracle):
+def test_stablehlo_of_the_optimized_set(optimized_oracle):
     for dtype in INTEGERS:
         graph = two_inputs("stablehlo_and", ((20, 4),) * 2, ((dtype, None),) * 2, (dtype, None))
-        check_against_oracle(optimised_oracle, graph, random_inputs(np.random.default_rng(1), graph, 10))
+        check_against_oracle(optimized_oracle, graph, random_inputs(np.random.default_rng(1), graph, 10))
     for dtype in (INT8, INT16, DType.INT32):
         graph = two_inputs("stablehlo_shift_left", ((20, 4),) * 2, ((dtype, None),) * 2, (dtype, None))
         x, y = random_inputs(np.random.default_rng(1), graph, 10)
-        check_against_oracle(optimised_oracle, graph, [x, y & 31])
+        check_against_oracle(optimized_oracle, graph, [x, y & 31])
 
 
 def test_refusals():

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import affine, kernel_settings, quantisations, seeds, shapes
+from tests.support.draw import affine, kernel_settings, quantizations, seeds, shapes
 from tests.support.reductions import axes_of, reduction
 from tests.support.single_op import check_against_oracle, random_inputs
-from tests.support.types import INT8, INT16, QUANTISED
+from tests.support.types import INT8, INT16, QUANTIZED
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import DType, GraphBuilder
 from tflq.interpreter import lower
@@ -23,8 +23,8 @@ SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5]
 @kernel_settings
 @given(data=st.data(), shape=shapes(5, 4), keep_dims=st.booleans(), seed=seeds)
 def test_extremes_of_codes(oracle, operator, data, shape, keep_dims, seed):
-    dtype = data.draw(st.sampled_from(QUANTISED))
-    same = data.draw(quantisations(dtype))
+    dtype = data.draw(st.sampled_from(QUANTIZED))
+    same = data.draw(quantizations(dtype))
     graph = reduction(operator, shape, data.draw(axes_of(shape)), dtype, same, same, keep_dims)
     check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(seed), graph, 5))
 

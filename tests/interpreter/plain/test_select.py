@@ -15,11 +15,11 @@ from tflq.interpreter import lower
 TYPES = [DType.FLOAT32, DType.FLOAT16, DType.INT32, DType.INT64, INT16, INT8, DType.UINT8, DType.BOOL]
 
 
-def select(operator, condition, x, y, output, dtype=INT8, quantisation=None):
+def select(operator, condition, x, y, output, dtype=INT8, quantization=None):
     b = GraphBuilder(operator)
     operands = [b.input("condition", condition, DType.BOOL)]
-    operands += [b.input(name, shape, dtype, quantisation) for name, shape in (("x", x), ("y", y))]
-    return b.build([b.add(operator, operands, output, dtype, quantisation)])
+    operands += [b.input(name, shape, dtype, quantization) for name, shape in (("x", x), ("y", y))]
+    return b.build([b.add(operator, operands, output, dtype, quantization)])
 
 
 @pytest.mark.parametrize("dtype", TYPES)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.support.draw import affine, kernel_settings, quantisations, scales, seeds
+from tests.support.draw import affine, kernel_settings, quantizations, scales, seeds
 from tests.support.single_op import check_against_oracle, random_inputs
 from tests.support.types import FLOAT32, INT8, INT16
 from tflq.errors import GraphError, UnsupportedError
@@ -36,7 +36,7 @@ def batch_matmul(shapes, x, y, output):
 @kernel_settings
 @given(data=st.data(), shapes=products(), seed=seeds)
 def test_int8(oracle, data, shapes, seed):
-    x, y, out = (data.draw(quantisations(INT8, -6, 0)) for _ in range(3))
+    x, y, out = (data.draw(quantizations(INT8, -6, 0)) for _ in range(3))
     graph = batch_matmul(shapes, (INT8, x), (INT8, y), (INT8, out))
     check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(seed), graph, 5))
 
@@ -67,13 +67,14 @@ def test_float32_and_int32_output(oracle, shapes, seed):
 def test_float32_with_int8_weights(oracle, asymmetric, per_channel, shapes, seed):
     rng = np.random.default_rng(seed)
     x, y, output, options = shapes
+    assume(not asymmetric or len(y) < 5)  # refused where TFLite reads beyond its sums; the next test has five axes
     b = GraphBuilder("batch_matmul")
-    quantisation = affine(INT8, 0.02)
+    quantization = affine(INT8, 0.02)
     if per_channel:
         scale = rng.uniform(0.01, 0.03, output[-1]).astype(np.float32)
         axis = len(y) - 2 if options["adj_y"] else len(y) - 1
-        quantisation = Affine(scale, np.zeros(output[-1], np.int64), axis)
-    weights = b.constant("y", rng.integers(-127, 128, y).astype(np.int8), quantisation)
+        quantization = Affine(scale, np.zeros(output[-1], np.int64), axis)
+    weights = b.constant("y", rng.integers(-127, 128, y).astype(np.int8), quantization)
     options = {**options, "asymmetric_quantize_inputs": asymmetric}
     graph = b.build([b.add("batch_matmul", [b.input("x", x, FLOAT32), weights], output, FLOAT32, **options)])
     check_against_oracle(oracle, graph, random_inputs(rng, graph, 4))

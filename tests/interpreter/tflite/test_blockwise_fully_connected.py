@@ -1,4 +1,4 @@
-"""FULLY_CONNECTED with int4 weights in blocks, against TFLite's optimised kernel: the reference one has no scales."""
+"""FULLY_CONNECTED with int4 weights in blocks, against TFLite's optimized kernel: the reference one has no scales."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def in_blocks(seed=0, rows=(3,), blocks=2, size=32, outputs=8, bias=True, dtype=
     bias=st.booleans(),
     keep=st.booleans(),
 )
-def test_against_the_optimised_kernel(optimised_oracle, seed, rows, blocks, size, outputs, bias, keep):
+def test_against_the_optimized_kernel(optimized_oracle, seed, rows, blocks, size, outputs, bias, keep):
     graph = in_blocks(seed, tuple(rows), blocks, size, outputs, bias, keep_num_dims=keep)
-    check_against_oracle(optimised_oracle, graph, random_inputs(np.random.default_rng(seed), graph, 4))
+    check_against_oracle(optimized_oracle, graph, random_inputs(np.random.default_rng(seed), graph, 4))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tests.support.draw import (
     all_pairs,
     broadcast_shapes,
     kernel_settings,
-    quantisations,
+    quantizations,
     scales,
     seeds,
     two_inputs,
@@ -34,7 +34,7 @@ SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -1.5, 65504.0]
 @kernel_settings
 @given(data=st.data())
 def test_every_pair_of_codes(oracle, operator, dtype, data):
-    x, y = (data.draw(quantisations(dtype, -12, 4).filter(lambda q: q.scale[0] != 1)) for _ in range(2))
+    x, y = (data.draw(quantizations(dtype, -12, 4).filter(lambda q: q.scale[0] != 1)) for _ in range(2))
     graph = two_inputs(operator, ((256,), (256,)), ((dtype, x), (dtype, y)), BOOL)
     check_against_oracle(oracle, graph, all_pairs(dtype))
 

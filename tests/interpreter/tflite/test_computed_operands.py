@@ -48,13 +48,13 @@ def fully_connected(dtype: DType, bias: DType | None, weights: DType = INT8, kee
 def transposed(dtype: DType, bias: type[np.generic] | None, kind: DType = INT8) -> Make:
     def make() -> Graph:
         rng = np.random.default_rng(8)
-        quantisation = affine(kind, 0.01, 131 if kind is UINT8 else 0)
+        quantization = affine(kind, 0.01, 131 if kind is UINT8 else 0)
         codes = rng.integers(kind.minimum + 1, kind.maximum, (3, 2, 3, 4), kind.storage)
         ends = (dtype, None if dtype is FLOAT32 else affine(dtype, 0.02, 0 if dtype is INT16 else 21))
         values = None if bias is None else rng.integers(-3000, 3000, 3).astype(bias)
         options: dict[str, Any] = {"quantized_bias_type": "int32"} if dtype is INT16 and bias is np.int32 else {}
         geometry = ([4, 5], [2, 3], [2, 1], "same", [8, 5])
-        return transpose_conv(geometry, ends, (kind, quantisation, codes), ends, values, **options)
+        return transpose_conv(geometry, ends, (kind, quantization, codes), ends, values, **options)
 
     return make
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import affine, every_code, kernel_settings, quantisations, seeds, shapes
+from tests.support.draw import affine, every_code, kernel_settings, quantizations, seeds, shapes
 from tests.support.single_op import check_against_oracle, random_inputs
 from tests.support.types import INT8, INT16, UINT8
 from tflq.errors import GraphError, UnsupportedError
@@ -40,16 +40,16 @@ def parts(draw):
 @given(data=st.data(), where=parts(), seed=seeds)
 def test_uint8_is_rescaled(oracle, data, where, seed):
     sizes, axis = where
-    sources = [data.draw(quantisations(UINT8)) for _ in sizes]
-    graph = concatenation_graph(sizes, sources, UINT8, data.draw(quantisations(UINT8)), axis)
+    sources = [data.draw(quantizations(UINT8)) for _ in sizes]
+    graph = concatenation_graph(sizes, sources, UINT8, data.draw(quantizations(UINT8)), axis)
     check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(seed), graph, 4))
 
 
 @kernel_settings
 @given(data=st.data())
 def test_every_code_of_uint8(oracle, data):
-    sources = [data.draw(quantisations(UINT8)) for _ in range(3)]
-    graph = concatenation_graph([(256,)] * 3, sources, UINT8, data.draw(quantisations(UINT8)), 0)
+    sources = [data.draw(quantizations(UINT8)) for _ in range(3)]
+    graph = concatenation_graph([(256,)] * 3, sources, UINT8, data.draw(quantizations(UINT8)), 0)
     check_against_oracle(oracle, graph, [every_code(UINT8)] * 3)
 
 

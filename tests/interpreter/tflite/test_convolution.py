@@ -99,8 +99,8 @@ def small(dtype=INT8, weights_zero_point=0, weights_shape=(2, 1, 1, 3), bias_dty
     x = b.input("x", (1, 4, 4, 3), dtype, affine(dtype, 0.5))
     kind = UINT8 if dtype is UINT8 else INT8
     axis = 3 if scales == 3 else 0  # as many scales as input channels
-    quantisation = Affine(np.full(scales, 0.01, np.float32), np.full(scales, weights_zero_point), axis)
-    weights = b.constant("w", np.ones(weights_shape, kind.storage), quantisation)
+    quantization = Affine(np.full(scales, 0.01, np.float32), np.full(scales, weights_zero_point), axis)
+    weights = b.constant("w", np.ones(weights_shape, kind.storage), quantization)
     bias = b.constant("b", np.zeros(weights_shape[0], bias_dtype.storage), affine(INT32, 0.005))
     attributes = {"padding": padding, "stride_h": 1, "stride_w": 1}
     y = b.add("conv_2d", [x, weights, bias], (1, 4, 4, weights_shape[0]), dtype, affine(dtype, 1.0), **attributes)

@@ -7,24 +7,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import affine, every_code, kernel_settings, one_input, quantisations
+from tests.support.draw import affine, every_code, kernel_settings, one_input, quantizations
 from tests.support.single_op import check_against_oracle
-from tests.support.types import EIGHT_BITS, FLOAT32, INT8, INT16, QUANTISED
+from tests.support.types import EIGHT_BITS, FLOAT32, INT8, INT16, QUANTIZED
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Affine, DType
 from tflq.interpreter import lower
 
 
-@pytest.mark.parametrize("dtype", QUANTISED)
+@pytest.mark.parametrize("dtype", QUANTIZED)
 @kernel_settings
 @given(data=st.data())
 def test_every_code(oracle, dtype, data):
     codes = every_code(dtype)
-    graph = one_input("dequantize", codes.shape[1:], (dtype, data.draw(quantisations(dtype))), (FLOAT32, None))
+    graph = one_input("dequantize", codes.shape[1:], (dtype, data.draw(quantizations(dtype))), (FLOAT32, None))
     check_against_oracle(oracle, graph, [codes])
 
 
-@pytest.mark.parametrize("dtype", [*QUANTISED, DType.INT4])
+@pytest.mark.parametrize("dtype", [*QUANTIZED, DType.INT4])
 def test_types_of_8_bits_are_a_table(dtype):
     """256 float32 stay in the first-level cache, 65536 do not."""
     graph = lower(one_input("dequantize", (4,), (dtype, affine(dtype, 0.1)), (FLOAT32, None)))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.support.draw import affine, every_code, kernel_settings, one_input, quantisations
+from tests.support.draw import affine, every_code, kernel_settings, one_input, quantizations
 from tests.support.single_op import check_against_oracle
 from tests.support.types import EIGHT_BITS, INT8, INT16
 from tflq.errors import UnsupportedError
@@ -17,7 +17,7 @@ from tflq.interpreter import lower
 @kernel_settings
 @given(data=st.data())
 def test_every_code(oracle, dtype, data):
-    source, target = data.draw(quantisations(dtype)), data.draw(quantisations(dtype))
+    source, target = data.draw(quantizations(dtype)), data.draw(quantizations(dtype))
     assume(source.scale[0] < 128 * target.scale[0])
     graph = one_input("hard_swish", (256,), (dtype, source), (dtype, target))
     check_against_oracle(oracle, graph, [every_code(dtype)])

@@ -36,9 +36,9 @@ def hybrid_graph(
     least = (dtype.minimum if dtype is UINT8 else -dtype.maximum) if lowest is None else lowest
     codes = rng.integers(least, dtype.maximum, weights_shape, dtype.storage, endpoint=True)
     scale = rng.uniform(0.001, 0.1, scales).astype(np.float32)
-    quantisation = Affine(scale, np.zeros(scales, np.int64), axis if scales > 1 else None, dtype.bits, dtype.is_signed)
+    quantization = Affine(scale, np.zeros(scales, np.int64), axis if scales > 1 else None, dtype.bits, dtype.is_signed)
     b = GraphBuilder(operator)
-    operands = [b.input("x", shape, FLOAT32), b.constant("weights", codes, quantisation, dtype)]
+    operands = [b.input("x", shape, FLOAT32), b.constant("weights", codes, quantization, dtype)]
     if bias:
         operands.append(b.constant("bias", rng.normal(size=output[-1]).astype(np.float32)))
     return b.build([b.add(operator, operands, output, FLOAT32, version=version, **attributes)])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import affine, every_code, kernel_settings, one_input, quantisations
+from tests.support.draw import affine, every_code, kernel_settings, one_input, quantizations
 from tests.support.draw import scales as draw_scales
 from tests.support.single_op import check_against_oracle
 from tests.support.types import EIGHT_BITS, INT8, INT16
@@ -27,7 +27,7 @@ def logistic_graph(dtype, source, shape, zero_point=None):
 @kernel_settings
 @given(data=st.data(), zero_point=st.booleans())
 def test_8_bits(oracle, dtype, data, zero_point):
-    source = data.draw(quantisations(dtype, -12, 2))
+    source = data.draw(quantizations(dtype, -12, 2))
     check_against_oracle(oracle, logistic_graph(dtype, source, (256,), 7 if zero_point else None), [every_code(dtype)])
 
 
@@ -40,7 +40,7 @@ def test_int16(oracle, scale):
 def test_the_sigmoid_table_is_tflites(oracle):
     """TANH of int16 with input scale 1/48 steps from point to point: x' = 256 x, y = T[x] - 32768.
 
-    The last point is only a neighbour: one step of 1/8 before it, the line from point 254 rounds to it.
+    The last point is only a neighbor: one step of 1/8 before it, the line from point 254 rounds to it.
     """
     scale = np.float32(1 / 48)
     target = (INT16, affine(INT16, 1 / 32768))

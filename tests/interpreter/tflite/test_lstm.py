@@ -122,11 +122,11 @@ def without(graph: Graph, position: int) -> Graph:
 
 def test_gates_of_8_bits_refused():
     for position in (16, 17, 21):
-        with pytest.raises((GraphError, UnsupportedError), match=r"without normalisation|need a projection|missing"):
+        with pytest.raises((GraphError, UnsupportedError), match=r"without normalization|need a projection|missing"):
             lower(without(eight_bit_graph(Lstm(cells=6, outputs=4)), position))
     graph = eight_bit_graph(Lstm())
     state = graph.nodes[0].inputs[19]
-    graph.tensors[state] = replace(graph.tensors[state], quantisation=affine(INT16, 2.0**-14))
+    graph.tensors[state] = replace(graph.tensors[state], quantization=affine(INT16, 2.0**-14))
     with pytest.raises(UnsupportedError, match="takes 2\\^-15"):
         lower(graph)
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import affine, kernel_settings, quantisations, seeds, shapes, with_constants
+from tests.support.draw import affine, kernel_settings, quantizations, seeds, shapes, with_constants
 from tests.support.single_op import check_against_oracle, random_inputs
-from tests.support.types import INT8, INT16, QUANTISED
+from tests.support.types import INT8, INT16, QUANTIZED
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import DType
 from tflq.interpreter import lower
@@ -29,11 +29,11 @@ def axes_of(draw, shape):
     return draw(st.lists(st.integers(-len(shape), len(shape) - 1), min_size=1, max_size=3))
 
 
-@pytest.mark.parametrize("dtype", QUANTISED)
+@pytest.mark.parametrize("dtype", QUANTIZED)
 @kernel_settings
 @given(data=st.data(), shape=shapes(5, 9), keep_dims=st.booleans(), seed=seeds)
-def test_quantised(oracle, dtype, data, shape, keep_dims, seed):
-    source, target = (data.draw(quantisations(dtype, -8, 3)) for _ in range(2))
+def test_quantized(oracle, dtype, data, shape, keep_dims, seed):
+    source, target = (data.draw(quantizations(dtype, -8, 3)) for _ in range(2))
     graph = mean_graph(shape, data.draw(axes_of(shape)), dtype, source, target, keep_dims)
     check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(seed), graph, 20))
 

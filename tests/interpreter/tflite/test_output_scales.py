@@ -146,7 +146,7 @@ def with_cell_scale(scale: float, **how: Any) -> Graph:
     graph = lstm_graph("unidirectional_sequence_lstm", Lstm(**how), "int8")
     (t,) = (t for t, tensor in enumerate(graph.tensors) if tensor.is_variable and tensor.dtype is INT16)
     old = graph.tensors[t].affine
-    object.__setattr__(graph.tensors[t], "quantisation", Affine(np.float32([scale]), old.zero_point, None, 16))
+    object.__setattr__(graph.tensors[t], "quantization", Affine(np.float32([scale]), old.zero_point, None, 16))
     return graph
 
 

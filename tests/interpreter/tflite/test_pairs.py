@@ -13,7 +13,7 @@ from tests.support.draw import (
     all_pairs,
     broadcast_shapes,
     kernel_settings,
-    quantisations,
+    quantizations,
     seeds,
     two_inputs,
 )
@@ -53,7 +53,7 @@ def pair(
 
 
 def without(code, x):
-    """Replace a divisor of 0 by its neighbour."""
+    """Replace a divisor of 0 by its neighbor."""
     return np.where(x == code, x + (1 if code < np.iinfo(x.dtype).max else -1), x).astype(x.dtype)
 
 
@@ -62,7 +62,7 @@ def without(code, x):
 @kernel_settings
 @given(data=st.data(), activation=activations)
 def test_every_pair_of_codes(oracle, operator, dtype, data, activation):
-    x, y, out = (data.draw(quantisations(dtype)) for _ in range(3))
+    x, y, out = (data.draw(quantizations(dtype)) for _ in range(3))
     graph = pair(operator, ((256,), (256,)), dtype, x, y, out, fused_activation_function=activation)
     first, second = all_pairs(dtype)
     check_against_oracle(oracle, graph, [first, without(int(y.zero_point[0]), second) if operator == "div" else second])
@@ -72,7 +72,7 @@ def test_every_pair_of_codes(oracle, operator, dtype, data, activation):
 @kernel_settings
 @given(data=st.data(), sizes=broadcast_shapes(), seed=seeds, dtype=st.sampled_from([*EIGHT_BITS, INT16]))
 def test_broadcast(oracle, operator, data, sizes, seed, dtype):
-    x, y, out = (data.draw(quantisations(dtype)) for _ in range(3))
+    x, y, out = (data.draw(quantizations(dtype)) for _ in range(3))
     graph = pair(operator, sizes, dtype, x, y, out, **GENERAL[operator])
     check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(seed), graph, 3))
 
@@ -81,7 +81,7 @@ def test_broadcast(oracle, operator, data, sizes, seed, dtype):
 @kernel_settings
 @given(data=st.data(), seed=seeds, activation=activations)
 def test_int16(oracle, operator, data, seed, activation):
-    x, y, out = (data.draw(quantisations(INT16, -16, -4)) for _ in range(3))
+    x, y, out = (data.draw(quantizations(INT16, -16, -4)) for _ in range(3))
     options = {**GENERAL[operator], "fused_activation_function": activation}
     graph = pair(operator, ((500,), (500,)), INT16, x, y, out, **options)
     check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(seed), graph, 8))
@@ -109,7 +109,7 @@ def test_plain_integers_wrap(oracle, operator, dtype, activation):
 @kernel_settings
 @given(data=st.data(), seed=seeds, activation=activations)
 def test_mul_of_int16_to_8_bits(oracle, dtype, data, seed, activation):
-    out, x = data.draw(quantisations(dtype)), affine(INT16, 2.0**-15)
+    out, x = data.draw(quantizations(dtype)), affine(INT16, 2.0**-15)
     graph = pair("mul", ((500,), (500,)), INT16, x, x, out, dtype, fused_activation_function=activation)
     check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(seed), graph, 4))
 
@@ -117,7 +117,7 @@ def test_mul_of_int16_to_8_bits(oracle, dtype, data, seed, activation):
 @kernel_settings
 @given(data=st.data(), sizes=broadcast_shapes(), seed=seeds)
 def test_div_of_int16(oracle, data, sizes, seed):
-    x, y, out = (data.draw(quantisations(INT16, -16, 2)) for _ in range(3))
+    x, y, out = (data.draw(quantizations(INT16, -16, 2)) for _ in range(3))
     graph = pair("div", sizes, INT16, x, y, out)
     first, second = random_inputs(np.random.default_rng(seed), graph, 20)
     check_against_oracle(oracle, graph, [first, without(0, second)])
@@ -141,7 +141,7 @@ def test_div_of_floats_by_zero(oracle):
 @kernel_settings
 @given(data=st.data())
 def test_squared_difference_of_every_pair(oracle, data):
-    x, y = (data.draw(quantisations(INT8, -8, 0)) for _ in range(2))
+    x, y = (data.draw(quantizations(INT8, -8, 0)) for _ in range(2))
     out = affine(INT8, data.draw(st.floats(0.01, 30)), data.draw(st.integers(-128, 127)))
     check_against_oracle(oracle, pair("squared_difference", ((256,), (256,)), INT8, x, y, out), all_pairs(INT8))
 

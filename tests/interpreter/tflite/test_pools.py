@@ -7,21 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import activations, affine, kernel_settings, quantisations, seeds
+from tests.support.draw import activations, affine, kernel_settings, quantizations, seeds
 from tests.support.layers import Geometry, geometries, pool_graph
 from tests.support.single_op import check_against_oracle, random_inputs
-from tests.support.types import INT8, QUANTISED
+from tests.support.types import INT8, QUANTIZED
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import DType, GraphBuilder
 from tflq.interpreter import lower
 
 
 @pytest.mark.parametrize("operator", ["average_pool_2d", "max_pool_2d"])
-@pytest.mark.parametrize("dtype", QUANTISED)
+@pytest.mark.parametrize("dtype", QUANTIZED)
 @kernel_settings
 @given(data=st.data(), where=geometries(1), channels=st.integers(1, 5), activation=activations, seed=seeds)
 def test_against_tflite(oracle, operator, dtype, data, where, channels, activation, seed):
-    graph = pool_graph(operator, dtype, data.draw(quantisations(dtype)), where, channels, activation)
+    graph = pool_graph(operator, dtype, data.draw(quantizations(dtype)), where, channels, activation)
     check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(seed), graph, 5))
 
 

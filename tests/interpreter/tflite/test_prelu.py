@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import affine, all_pairs, kernel_settings, quantisations, seeds, two_inputs
+from tests.support.draw import affine, all_pairs, kernel_settings, quantizations, seeds, two_inputs
 from tests.support.single_op import check_against_oracle, random_inputs
 from tests.support.types import EIGHT_BITS, FLOAT32, INT8, INT16
 from tflq.errors import GraphError, UnsupportedError
@@ -20,7 +20,7 @@ SHAPES = [((2, 3, 4), (2, 3, 4)), ((2, 3, 4), (1, 1, 4)), ((2, 3, 4), (4,)), ((5
 @kernel_settings
 @given(data=st.data())
 def test_every_pair_of_codes(oracle, dtype, data):
-    x, alpha, out = (data.draw(quantisations(dtype)) for _ in range(3))
+    x, alpha, out = (data.draw(quantizations(dtype)) for _ in range(3))
     graph = two_inputs("prelu", ((256,), (256,)), ((dtype, x), (dtype, alpha)), (dtype, out))
     check_against_oracle(oracle, graph, all_pairs(dtype))
 
@@ -28,16 +28,16 @@ def test_every_pair_of_codes(oracle, dtype, data):
 @kernel_settings
 @given(data=st.data(), seed=seeds, sizes=st.sampled_from(SHAPES))
 def test_int16_takes_an_int8_alpha(oracle, data, seed, sizes):
-    x, out = (data.draw(quantisations(INT16, -16, -4)) for _ in range(2))
-    graph = two_inputs("prelu", sizes, ((INT16, x), (INT8, data.draw(quantisations(INT8)))), (INT16, out))
+    x, out = (data.draw(quantizations(INT16, -16, -4)) for _ in range(2))
+    graph = two_inputs("prelu", sizes, ((INT16, x), (INT8, data.draw(quantizations(INT8)))), (INT16, out))
     check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(seed), graph, 20))
 
 
 @pytest.mark.parametrize("sizes", SHAPES)
 @pytest.mark.parametrize("dtype", [*EIGHT_BITS, FLOAT32])
 def test_broadcast(oracle, sizes, dtype):
-    quantisation = None if dtype is FLOAT32 else affine(dtype, 0.3, 5)
-    graph = two_inputs("prelu", sizes, ((dtype, quantisation),) * 2, (dtype, quantisation))
+    quantization = None if dtype is FLOAT32 else affine(dtype, 0.3, 5)
+    graph = two_inputs("prelu", sizes, ((dtype, quantization),) * 2, (dtype, quantization))
     check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(1), graph, 20))
 
 

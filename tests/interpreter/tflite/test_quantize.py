@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import affine, every_code, kernel_settings, one_input, quantisations, scales, seeds
+from tests.support.draw import affine, every_code, kernel_settings, one_input, quantizations, scales, seeds
 from tests.support.single_op import check_against_oracle
 from tests.support.types import FLOAT32, INT8, INT16, UINT8
 from tflq.errors import GraphError, UnsupportedError
@@ -23,8 +23,8 @@ PAIRS += [(INT16, INT8), (INT16, INT16), (INT16, DType.INT32)]
 @given(data=st.data())
 def test_between_integers(oracle, source, target, data):
     codes = every_code(source)
-    quantised = (source, data.draw(quantisations(source))), (target, data.draw(quantisations(target)))
-    check_against_oracle(oracle, one_input("quantize", codes.shape[1:], *quantised), [codes])
+    quantized = (source, data.draw(quantizations(source))), (target, data.draw(quantizations(target)))
+    check_against_oracle(oracle, one_input("quantize", codes.shape[1:], *quantized), [codes])
 
 
 @pytest.mark.parametrize(("source", "target"), [(INT8, UINT8), (UINT8, INT8)])
@@ -45,7 +45,7 @@ def test_from_int32(oracle, target, data, scale, seed):
     limit = 2 ** np.random.default_rng(seed).uniform(1, 31, (2, 500))
     codes = np.round(np.random.default_rng(seed).uniform(-1, 1, (2, 500)) * limit).astype(np.int32)
     source = Affine.per_tensor(scale, 0, 32)
-    graph = one_input("quantize", (500,), (DType.INT32, source), (target, data.draw(quantisations(target, -20, 2))))
+    graph = one_input("quantize", (500,), (DType.INT32, source), (target, data.draw(quantizations(target, -20, 2))))
     check_against_oracle(oracle, graph, [codes])
 
 
@@ -53,17 +53,17 @@ def test_from_int32(oracle, target, data, scale, seed):
 @kernel_settings
 @given(data=st.data(), seed=seeds)
 def test_from_reals(oracle, target, data, seed):
-    quantisation = data.draw(quantisations(target))
-    scale, zero_point = quantisation.scale[0], int(quantisation.zero_point[0])
+    quantization = data.draw(quantizations(target))
+    scale, zero_point = quantization.scale[0], int(quantization.zero_point[0])
     rng = np.random.default_rng(seed)
     near = (target.maximum - target.minimum + 20) * rng.uniform(-1, 1, (2, 2000)) - zero_point
     reals = (near * scale).astype(np.float32)
     reals[0, :500] = (np.round(near[0, :500]) + np.float32(0.5)) * scale
-    check_against_oracle(oracle, one_input("quantize", (2000,), (FLOAT32, None), (target, quantisation)), [reals])
+    check_against_oracle(oracle, one_input("quantize", (2000,), (FLOAT32, None), (target, quantization)), [reals])
 
 
 @pytest.mark.parametrize("target", [INT8, UINT8, INT16])
-def test_every_tie_and_its_neighbours(oracle, target):
+def test_every_tie_and_its_neighbors(oracle, target):
     """With scale 1 the quotient is the input: the shortcut's rounding at each half, and one float32 beside it."""
     halves = np.arange(target.minimum - 3, target.maximum + 4).astype(np.float32) + np.float32(0.5)
     beside = [np.nextafter(halves, np.float32(sign * np.inf)) for sign in (-1, 1)]
@@ -88,8 +88,8 @@ def test_from_reals_per_channel(oracle, target, axis):
     shape = (3, 4, 5)
     count = shape[axis]
     zero = np.zeros(count, np.int64) if target is INT16 else rng.integers(target.minimum, target.maximum, count)
-    quantisation = Affine(rng.uniform(0.01, 0.1, count).astype(np.float32), zero, axis, target.bits, target.is_signed)
-    graph = one_input("quantize", shape, (FLOAT32, None), (target, quantisation))
+    quantization = Affine(rng.uniform(0.01, 0.1, count).astype(np.float32), zero, axis, target.bits, target.is_signed)
+    graph = one_input("quantize", shape, (FLOAT32, None), (target, quantization))
     check_against_oracle(oracle, graph, [rng.normal(size=(9, *shape)).astype(np.float32) * 10])
 
 

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import affine, every_code, kernel_settings, one_input, quantisations
+from tests.support.draw import affine, every_code, kernel_settings, one_input, quantizations
 from tests.support.single_op import check_against_oracle
-from tests.support.types import EIGHT_BITS, INT8, INT16, QUANTISED
+from tests.support.types import EIGHT_BITS, INT8, INT16, QUANTIZED
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Affine
 from tflq.interpreter import lower
 
-CASES = [(operator, dtype) for operator in ("relu", "relu6") for dtype in QUANTISED]
+CASES = [(operator, dtype) for operator in ("relu", "relu6") for dtype in QUANTIZED]
 CASES += [(operator, dtype) for operator in ("relu_n1_to_1", "relu_0_to_1") for dtype in EIGHT_BITS]
 
 
@@ -21,7 +21,7 @@ CASES += [(operator, dtype) for operator in ("relu_n1_to_1", "relu_0_to_1") for 
 @kernel_settings
 @given(data=st.data())
 def test_every_code(oracle, operator, dtype, data):
-    source, target = data.draw(quantisations(dtype)), data.draw(quantisations(dtype))
+    source, target = data.draw(quantizations(dtype)), data.draw(quantizations(dtype))
     codes = every_code(dtype)
     check_against_oracle(oracle, one_input(operator, codes.shape[1:], (dtype, source), (dtype, target)), [codes])
 

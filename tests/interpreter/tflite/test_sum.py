@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import affine, kernel_settings, quantisations, scales, seeds, shapes
+from tests.support.draw import affine, kernel_settings, quantizations, scales, seeds, shapes
 from tests.support.reductions import axes_of, reduction
 from tests.support.single_op import assert_same_bits, check_against_oracle, random_inputs
 from tests.support.types import FLOAT32, INT8, INT16, UINT8
@@ -22,7 +22,7 @@ PLAIN = [FLOAT32, DType.INT32, DType.INT64]
 @kernel_settings
 @given(data=st.data(), shape=shapes(5, 6), keep_dims=st.booleans(), seed=seeds)
 def test_sum_of_uint8(oracle, data, shape, keep_dims, seed):
-    source, target = (data.draw(quantisations(UINT8, -8, 3)) for _ in range(2))
+    source, target = (data.draw(quantizations(UINT8, -8, 3)) for _ in range(2))
     graph = reduction("sum", shape, data.draw(axes_of(shape)), UINT8, source, target, keep_dims)
     check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(seed), graph, 20))
 
@@ -88,8 +88,8 @@ def test_float_order_and_signed_zero(oracle, operator, axes):
 @pytest.mark.parametrize("dtype", [INT8, INT16])
 @kernel_settings
 @given(data=st.data(), shape=shapes(4, 5), keep_dims=st.booleans(), seed=seeds)
-def test_quantised_product(oracle, dtype, data, shape, keep_dims, seed):
-    source, target = (data.draw(quantisations(dtype, -10, 1)) for _ in range(2))
+def test_quantized_product(oracle, dtype, data, shape, keep_dims, seed):
+    source, target = (data.draw(quantizations(dtype, -10, 1)) for _ in range(2))
     graph = reduction("reduce_prod", shape, data.draw(axes_of(shape)), dtype, source, target, keep_dims)
     check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(seed), graph, 20))
 

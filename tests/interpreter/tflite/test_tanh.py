@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import affine, every_code, kernel_settings, one_input, quantisations, scales
+from tests.support.draw import affine, every_code, kernel_settings, one_input, quantizations, scales
 from tests.support.single_op import check_against_oracle
 from tests.support.types import EIGHT_BITS, INT16
 from tflq.errors import UnsupportedError
@@ -17,7 +17,7 @@ from tflq.interpreter import lower
 @kernel_settings
 @given(data=st.data())
 def test_8_bits(oracle, dtype, data):
-    source, target = data.draw(quantisations(dtype, -12, 2)), data.draw(quantisations(dtype, -9, 0))
+    source, target = data.draw(quantizations(dtype, -12, 2)), data.draw(quantizations(dtype, -9, 0))
     graph = one_input("tanh", (256,), (dtype, source), (dtype, target))
     check_against_oracle(oracle, graph, [every_code(dtype)])
 

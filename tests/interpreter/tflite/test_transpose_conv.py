@@ -40,7 +40,7 @@ def transpose_conv(
     constant: bool = True,
     **options: Attribute,
 ) -> Graph:
-    """Build the graph; x, weights and output are (dtype, quantisation), weights and bias also carry values."""
+    """Build the graph; x, weights and output are (dtype, quantization), weights and bias also carry values."""
     size, _, stride, padding, output_size = geometry
     b = GraphBuilder("transpose_conv")
     outputs, channels = weights[2].shape[0], weights[2].shape[3]
@@ -64,11 +64,11 @@ def test_8_bits(oracle, dtype, data, geometry, seed, si, so, relu):
     rng = np.random.default_rng(seed)
     values = rng.integers(dtype.minimum, dtype.maximum, (3, *geometry[1], 5), dtype.storage, endpoint=True)
     per_channel = Affine(rng.uniform(0.001, 0.02, 3).astype(np.float32), np.zeros(3, np.int64), 0)
-    quantisation = per_channel if dtype is INT8 else affine(UINT8, 0.01, data.draw(zero_points(UINT8)))
+    quantization = per_channel if dtype is INT8 else affine(UINT8, 0.01, data.draw(zero_points(UINT8)))
     source, target = (affine(dtype, s, data.draw(zero_points(dtype))) for s in (si, so))
     bias = rng.integers(-5000, 5000, 3).astype(np.int32) if data.draw(st.booleans()) else None
     options = {"fused_activation_function": "relu" if relu else "none"}
-    graph = transpose_conv(geometry, (dtype, source), (dtype, quantisation, values), (dtype, target), bias, **options)
+    graph = transpose_conv(geometry, (dtype, source), (dtype, quantization, values), (dtype, target), bias, **options)
     check_against_oracle(oracle, graph, random_inputs(rng, graph, 3))
 
 
@@ -103,17 +103,17 @@ def test_float32_with_int8_weights(oracle, geometry, seed, per_channel, with_bia
     values = rng.integers(-127, 128, (3, *geometry[1], 5)).astype(np.int8)
     each = Affine(rng.uniform(0.001, 0.02, 3).astype(np.float32), np.zeros(3, np.int64), 0)
     bias = rng.normal(size=3).astype(np.float32) if with_bias else None
-    quantisation = each if per_channel else affine(INT8, 0.01)
-    graph = transpose_conv(geometry, (FLOAT32, None), (INT8, quantisation, values), (FLOAT32, None), bias)
+    quantization = each if per_channel else affine(INT8, 0.01)
+    graph = transpose_conv(geometry, (FLOAT32, None), (INT8, quantization, values), (FLOAT32, None), bias)
     check_against_oracle(oracle, graph, random_inputs(rng, graph, 3))
 
 
 @pytest.mark.parametrize("dtype", [INT8, FLOAT32])
 def test_weights_computed_at_run_time(oracle, dtype):
-    quantisation = affine(INT8, 0.02) if dtype is INT8 else None
+    quantization = affine(INT8, 0.02) if dtype is INT8 else None
     values = np.zeros((3, 2, 3, 5), dtype.storage)
     geometry = ([4, 4], [2, 3], [2, 2], "same", [8, 8])
-    sides = (dtype, quantisation), (dtype, quantisation, values), (dtype, quantisation)
+    sides = (dtype, quantization), (dtype, quantization, values), (dtype, quantization)
     graph = transpose_conv(geometry, *sides, constant=False)
     check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(1), graph, 3))
 
@@ -129,6 +129,6 @@ def test_refusals():
     q = (UINT8, affine(UINT8, 0.1))
     graph = transpose_conv(geometry, q, (*q, np.zeros((3, 2, 2, 5), np.uint8)), q, np.zeros(3, np.int32))
     bias = graph.nodes[0].inputs[3]
-    graph.tensors[bias] = replace(graph.tensors[bias], quantisation=affine(DType.INT32, 0.5))
+    graph.tensors[bias] = replace(graph.tensors[bias], quantization=affine(DType.INT32, 0.5))
     with pytest.raises(UnsupportedError, match=r"input and weights give 0\.01"):
         lower(graph)

@@ -1,4 +1,4 @@
-"""Quantised functions of one tensor against TFLite: every quantized value."""
+"""Quantized functions of one tensor against TFLite: every quantized value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.draw import (
     every_code,
     kernel_settings,
     one_input,
-    quantisations,
+    quantizations,
     scales,
     seeds,
     shapes,
@@ -29,7 +29,7 @@ from tflq.interpreter import Engine, lower
 @kernel_settings
 @given(data=st.data())
 def test_int8(oracle, operator, data):
-    source, target = data.draw(quantisations(INT8, -12, 2)), data.draw(quantisations(INT8, -12, 2))
+    source, target = data.draw(quantizations(INT8, -12, 2)), data.draw(quantizations(INT8, -12, 2))
     graph = one_input(operator, (256,), (INT8, source), (INT8, target))
     check_against_oracle(oracle, graph, [every_code(INT8)])
 
@@ -46,7 +46,7 @@ def test_int16(oracle, operator, source, target):
 @kernel_settings
 @given(data=st.data())
 def test_roots_of_int8(oracle, operator, data):
-    source, target = data.draw(quantisations(INT8, -12, 2)), data.draw(quantisations(INT8, -12, 2))
+    source, target = data.draw(quantizations(INT8, -12, 2)), data.draw(quantizations(INT8, -12, 2))
     graph = one_input(operator, (256,), (INT8, source), (INT8, target))
     check_against_oracle(oracle, graph, [np.maximum(every_code(INT8), np.int8(source.zero_point[0]))])
 
@@ -64,7 +64,7 @@ def test_roots_of_int16(oracle, operator, source, target):
 @kernel_settings
 @given(data=st.data())
 def test_gelu_of_8_bits(oracle, approximate, dtype, data):
-    source, target = data.draw(quantisations(dtype, -10, 0)), data.draw(quantisations(dtype, -10, 0))
+    source, target = data.draw(quantizations(dtype, -10, 0)), data.draw(quantizations(dtype, -10, 0))
     graph = one_input("gelu", (256,), (dtype, source), (dtype, target), approximate=approximate)
     check_against_oracle(oracle, graph, [every_code(dtype)])
 
@@ -80,10 +80,10 @@ def test_gelu_of_int16(oracle, approximate, source, target):
 
 @kernel_settings
 @given(data=st.data())
-def test_elu(optimised_oracle, data):
-    source, target = data.draw(quantisations(INT8, -10, 0)), data.draw(quantisations(INT8, -10, 0))
+def test_elu(optimized_oracle, data):
+    source, target = data.draw(quantizations(INT8, -10, 0)), data.draw(quantizations(INT8, -10, 0))
     graph = one_input("elu", (256,), (INT8, source), (INT8, target))
-    check_against_oracle(optimised_oracle, graph, [every_code(INT8)])
+    check_against_oracle(optimized_oracle, graph, [every_code(INT8)])
 
 
 @pytest.mark.parametrize(("dtype", "zero_point"), [(INT8, 0), (UINT8, 128)])
@@ -118,15 +118,15 @@ def test_abs_of_plain_integers(oracle, dtype):
 
 
 def test_refusals():
-    quantised = (INT8, affine(INT8, 0.1, 5))
+    quantized = (INT8, affine(INT8, 0.1, 5))
     for operator in ("sqrt", "rsqrt"):
-        graph = one_input(operator, (2,), quantised, quantised)
+        graph = one_input(operator, (2,), quantized, quantized)
         with pytest.raises(UnsupportedError, match="the code 4 is below the zero point 5"):
             Engine(graph).run([np.array([[4, 7]], np.int8)])
     with pytest.raises(UnsupportedError, match="takes 1/128 and 0"):
-        lower(one_input("l2_normalization", (2,), quantised, quantised))
+        lower(one_input("l2_normalization", (2,), quantized, quantized))
     with pytest.raises(UnsupportedError, match="takes 1/16 and 127"):
-        lower(one_input("log_softmax", (2,), quantised, quantised))
+        lower(one_input("log_softmax", (2,), quantized, quantized))
     with pytest.raises(GraphError, match="no scale"):
         lower(one_input("exp", (2,), (INT8, None), (INT8, None)))
     with pytest.raises(UnsupportedError, match="takes 0 only"):

@@ -91,7 +91,7 @@ def test_intermediates_are_needed():
 def test_cell_scales_that_tflite_does_not_take(scale):
     graph = lstm_graph(OPERATOR, Lstm(), "int8")
     cell = graph.nodes[0].inputs[19]
-    graph.tensors[cell] = replace(graph.tensors[cell], quantisation=affine(INT16, scale))
+    graph.tensors[cell] = replace(graph.tensors[cell], quantization=affine(INT16, scale))
     with pytest.raises(UnsupportedError, match="powers of two"):
         lower(graph)
 

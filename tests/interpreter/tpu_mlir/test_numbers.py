@@ -18,12 +18,12 @@ from tflq.interpreter.kernels.tpu_mlir.activations import by_c_library
 from tflq.interpreter.kernels.tpu_mlir.linear import FilterParams
 from tflq.interpreter.kernels.tpu_mlir.multiplier import (
     find_multiplier,
-    find_normalised_multiplier,
+    find_normalized_multiplier,
     shift_half_away,
     shift_half_up,
 )
 from tflq.interpreter.numerics.fixed_point import round_half_away
-from tflq.interpreter.numerics.requantise import fit_step_map
+from tflq.interpreter.numerics.requantize import fit_step_map
 
 HALF = Fraction(1, 2)
 
@@ -58,20 +58,20 @@ def test_search_finds_the_first_of_the_nearest(scale: float, how: tuple[int, int
     assert (int(found.multiplier[0]), int(found.shift[0])) == best[1:]
 
 
-def test_multipliers_are_not_normalised() -> None:
+def test_multipliers_are_not_normalized() -> None:
     found = find_multiplier([0.5, 2.008, 64.0], 8, 0)
     assert list(zip(found.multiplier.tolist(), found.shift.tolist(), strict=True)) == [(1, 1), (2, 0), (64, 0)]
     assert find_multiplier(1024.0, 8).shift[0] < 0
 
 
 def test_the_manuals_example() -> None:
-    found = find_normalised_multiplier([0.1234, 1 - 2.0**-40], 32)
+    found = find_normalized_multiplier([0.1234, 1 - 2.0**-40], 32)
     assert (int(found.multiplier[0]), int(found.shift[0])) == (2119995857, 34)
     assert (int(found.multiplier[1]), int(found.shift[1])) == (1 << 30, 30)  # 2^31 needs 33 bits
 
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, np.inf, np.nan, 1e300, 1e-30])
-@pytest.mark.parametrize("find", [find_multiplier, find_normalised_multiplier])
+@pytest.mark.parametrize("find", [find_multiplier, find_normalized_multiplier])
 def test_scales_without_a_multiplier(find, scale: float) -> None:
     with pytest.raises(UnsupportedError, match=r"channel 1: the ratio of scales is") as caught:
         find([0.5, scale], 8)

@@ -159,7 +159,7 @@ def test_softmax(dtype: DType, scale: float) -> None:
 
 @pytest.mark.parametrize("dtype", [FLOAT16, FLOAT32])
 @pytest.mark.parametrize("shape", [(3, 5), (1, 2, 2, 4), (2, 1)])
-def test_normalisations(dtype: DType, shape: tuple[int, ...]) -> None:
+def test_normalizations(dtype: DType, shape: tuple[int, ...]) -> None:
     x, epsilon = drawn(shape, dtype, 6), 1e-3
     gamma, beta = np.random.default_rng(6).normal(size=(2, shape[-1])).astype(np.float32)
     found = run(
@@ -175,9 +175,9 @@ def test_normalisations(dtype: DType, shape: tuple[int, ...]) -> None:
         return total / F32(len(row))
 
     for row, made in zip(x.reshape(-1, shape[-1]).astype(np.float32), found.reshape(-1, shape[-1]), strict=True):
-        centred = [value - mean(list(row)) for value in row]
-        inverse = F32(1) / np.sqrt(mean([c * c for c in centred]) + F32(epsilon))
-        assert made.tolist() == [float(c * inverse * g[i] + b[i]) for i, c in enumerate(centred)]
+        centered = [value - mean(list(row)) for value in row]
+        inverse = F32(1) / np.sqrt(mean([c * c for c in centered]) + F32(epsilon))
+        assert made.tolist() == [float(c * inverse * g[i] + b[i]) for i, c in enumerate(centered)]
 
 
 @pytest.mark.parametrize("dtype", [FLOAT16, FLOAT32])

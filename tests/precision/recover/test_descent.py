@@ -114,8 +114,8 @@ def test_moments_do_not_depend_on_the_order_of_rows(seed: int) -> None:
     assert np.array_equal(first.r, second.r)
     assert np.array_equal(first.mu, second.mu)
     assert np.array_equal(first.target_mean, second.target_mean)
-    centred = windows * 0.1 - (windows * 0.1).mean(1, keepdims=True)
-    h = centred.transpose(0, 2, 1) @ centred / 500
+    centered = windows * 0.1 - (windows * 0.1).mean(1, keepdims=True)
+    h = centered.transpose(0, 2, 1) @ centered / 500
     assert np.allclose(first.h * first.step - h, np.eye(9) * (first.h * first.step - h), atol=1e-6)
 
 

@@ -139,7 +139,7 @@ def test_a_target_that_keeps_floating_point_has_nothing_to_recover() -> None:
     assert found.network.main.tensors == found.plain.main.tensors
 
 
-def test_weights_that_the_quantiser_does_not_give_back_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_that_the_quantizer_does_not_give_back_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proposals, "_gives_back", lambda placed, graph, of, rounding: bool(rounding.is_plain.all()))
     found = recovered("gap9-ne16", ("weight_bits=3",))
     assert {layer.kept for layer in found.layers} <= {"bias", "nothing"}

@@ -12,7 +12,7 @@ from tests.precision.recover.test_network import recovered, sqnr
 from tflq.converters.aipu.options import GLOBAL_METHODS
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
-from tflq.precision.recover.descent import Grid, find_neighbours
+from tflq.precision.recover.descent import Grid, find_neighbors
 from tflq.precision.recover.moments import Moments, Observed, moments_of
 from tflq.precision.recover.records import RECOVERY, Objective, objective_of
 
@@ -44,11 +44,11 @@ def problem(seed: int, shape: tuple[int, int, int], per_tensor: bool, objective:
     st.booleans(),
     st.sampled_from((ADAROUND, ADAQUANT)),
 )
-def test_weights_go_to_one_of_two_neighbours_and_the_error_falls(
+def test_weights_go_to_one_of_two_neighbors_and_the_error_falls(
     seed: int, shape: tuple[int, int, int], per_tensor: bool, objective: Objective
 ) -> None:
     moments, grid, weights, windows, wanted = problem(seed, shape, per_tensor, objective)
-    found = find_neighbours(moments, weights, grid, objective)
+    found = find_neighbors(moments, weights, grid, objective)
     ratio = weights / grid.scale[:, None]
     assert ((found.q >= np.floor(ratio) - 1e-9) & (found.q <= np.floor(ratio) + 1)).all()
     stays = np.abs(weights) == grid.peak(weights)[:, None]
@@ -67,11 +67,11 @@ def test_weights_go_to_one_of_two_neighbours_and_the_error_falls(
 
 
 def test_rounding_ends_where_no_single_weight_can_lower_the_error() -> None:
-    """Against all roundings of four weights: never below the least, and no neighbour in one weight is better."""
+    """Against all roundings of four weights: never below the least, and no neighbor in one weight is better."""
     least = 0
     for seed in range(20):
         moments, grid, weights, _, _ = problem(seed, (1, 4, 1), False, ADAROUND)
-        found = find_neighbours(moments, weights, grid, ADAROUND)
+        found = find_neighbors(moments, weights, grid, ADAROUND)
         low = np.floor(weights[0, :, 0] / grid.scale[0, 0])
         fixed = np.abs(weights[0, :, 0]) == np.abs(weights).max()
         ends = [np.where(fixed, grid.q[0, :, 0], low + up)[None, :, None] for up in product((0.0, 1.0), repeat=4)]
@@ -89,7 +89,7 @@ def test_adaround_changes_weights_by_a_step_and_nothing_else() -> None:
     moved = 0
     pairs = zip(found.plain_execution.graph.tensors, found.execution.graph.tensors, strict=True)
     for old, new in pairs:
-        assert (old.name, old.dtype, old.quantisation) == (new.name, new.dtype, new.quantisation)
+        assert (old.name, old.dtype, old.quantization) == (new.name, new.dtype, new.quantization)
         if old.data is not None:
             steps = np.abs(np.asarray(old.data).astype(np.int64) - np.asarray(new.data).astype(np.int64))
             assert steps.max(initial=0) <= (1 if len(old.shape) > 1 else 0)

@@ -285,7 +285,7 @@ def varying(ids: Ids, axes: tuple[Axis, ...]) -> tuple[Ids, tuple[Axis, ...]]:
 
 
 def strides_of(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return how many elements lie between neighbours along each axis."""
+    """Return how many elements lie between neighbors along each axis."""
     return tuple(int(np.prod(shape[n + 1 :], dtype=np.int64)) for n in range(len(shape)))
 
 

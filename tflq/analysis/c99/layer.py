@@ -274,7 +274,7 @@ def tensor_words(tensor: Tensor) -> str:
     """Return a tensor's name, type, shape, scale and zero point."""
     shape = "x".join(map(str, tensor.shape)) or "1"
     words = f"{tensor.dtype.value}[{shape}] '{tensor.name}'"
-    found = tensor.quantisation
+    found = tensor.quantization
     if isinstance(found, Affine) and not found.is_per_axis:
         words += f", scale {float(found.scale[0])!r}, zero point {int(found.zero_point[0])}"
     return words

@@ -202,7 +202,7 @@ def program_of(engine: Engine, model: str, arithmetic: str) -> Program:
     kept = {layer.index: layer for layer in layers if layer.index not in behind}
     moves = [i for i, node in enumerate(graph.nodes) if node.operator in MOVES]
     inner = _program_graph(graph, front, behind, sorted((*kept, *moves)))
-    words = {i: f"{graph.nodes[i].operator.upper()}: quantise the input as network.h says" for i in front}
+    words = {i: f"{graph.nodes[i].operator.upper()}: quantize the input as network.h says" for i in front}
     words |= {
         i: f"{graph.nodes[i].operator.upper()}: {failures.get(i, 'reads what is left to the caller')}" for i in behind
     }
@@ -211,7 +211,7 @@ def program_of(engine: Engine, model: str, arithmetic: str) -> Program:
 
 
 def _front(graph: Graph) -> set[int]:
-    """Return the nodes that quantise real inputs."""
+    """Return the nodes that quantize real inputs."""
     found = set()
     for index, node in enumerate(graph.nodes):
         reads = [t for t in node.inputs if t != ABSENT and not graph.tensors[t].is_constant]

@@ -54,12 +54,12 @@ class ProgramOperations(Operations):
 
     def _kept(self, rule: Primitive, bound: BoundArguments, result: Any) -> Any:
         """Keep a primitive with all its operands."""
-        specialised = {k for k, p in bound.signature.parameters.items() if p.annotation in ("int", int)}
+        specialized = {k for k, p in bound.signature.parameters.items() if p.annotation in ("int", int)}
         shape = np.shape(result[0] if isinstance(result, tuple) else result)
         given = {
             k: v
             for k, v in bound.arguments.items()
-            if _is_number(v) and k not in specialised and (rule.taps or self._is_operand(v, shape))
+            if _is_number(v) and k not in specialized and (rule.taps or self._is_operand(v, shape))
         }
         operands = {k: np.array(self._ids(v)) for k, v in given.items()}
         fixed = {k: plain(v) for k, v in bound.arguments.items() if k not in given}

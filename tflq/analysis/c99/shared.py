@@ -69,10 +69,10 @@ class Shared:
         if key not in self._names:
             result, body = self._body(call, examples)
             name = identifier(call.rule.function.__name__)
-            specialised = [str(v) for _, v in fixed if isinstance(v, int) and not isinstance(v, bool)]
+            specialized = [str(v) for _, v in fixed if isinstance(v, int) and not isinstance(v, bool)]
             while any(name == other or name == f"{other}_" for other in self._names.values()):
-                name = identifier("_".join([name, *specialised]) if specialised else f"{name}_other")
-                specialised = []
+                name = identifier("_".join([name, *specialized]) if specialized else f"{name}_other")
+                specialized = []
             self._names[key] = name
             inputs = ", ".join(f"{kind} {identifier(k)}" for k, kind in arguments)
             head = f"/* {c_comment(_first_line(call.rule))} */\nstatic inline {result} {name}({inputs})"

@@ -92,7 +92,7 @@ def number(value: float, c_type: str) -> str:
 
 
 def array(values: np.ndarray[tuple[int, ...], np.dtype[np.generic]], c_type: str) -> str:
-    """Return the lines of an initialiser, 24 numbers a line."""
+    """Return the lines of an initializer, 24 numbers a line."""
     words = [number(v, c_type) for v in values.reshape(-1).tolist()]
     rows = [", ".join(words[i : i + 24]) for i in range(0, len(words), 24)]
     return ",\n".join(f"    {row}" for row in rows)

@@ -140,7 +140,7 @@ def _own_cause(figures: TensorFigures, segment: Segment, is_sum: bool) -> Cause:
                 "weights",
                 f"weight bits: the weights themselves have {weights.sqnr_db:.1f} dB; they have one scale, and {words} "
                 f"less than 1/16 of its steps",
-                "scales per channel, or equalise the channels",
+                "scales per channel, or equalize the channels",
             )
         return Cause(
             "weights",
@@ -177,7 +177,7 @@ def _factors_cause(weights: WeightFigures) -> Cause:
     return Cause(
         "factors",
         f"the weights of {name} are {times} times the reference's, and nothing else differs in them",
-        "more bits cannot help: a batch normalisation folded twice or not at all, or scales of another layer",
+        "more bits cannot help: a batch normalization folded twice or not at all, or scales of another layer",
     )
 
 

@@ -108,14 +108,14 @@ def encoded(array: Array, source: Tensor | None, tensor: Tensor, target: Target 
         target: who rounds real numbers for the tensor; None to round as TFLite's QUANTIZE does.
     """
     shaped = array.reshape(len(array), *tensor.shape)
-    if source is None or (source.dtype is tensor.dtype and source.quantisation == tensor.quantisation):
+    if source is None or (source.dtype is tensor.dtype and source.quantization == tensor.quantization):
         return shaped
     real = real_values(array, source).reshape(shaped.shape)
-    if target is not None and isinstance(tensor.quantisation, Affine):
+    if target is not None and isinstance(tensor.quantization, Affine):
         return target.encode(real, tensor)
-    if not isinstance(tensor.quantisation, Affine) or not tensor.dtype.is_integer:
+    if not isinstance(tensor.quantization, Affine) or not tensor.dtype.is_integer:
         return np.asarray(real.astype(tensor.dtype.storage))
-    scale, zero_point = tensor.quantisation.along(len(tensor.shape))
+    scale, zero_point = tensor.quantization.along(len(tensor.shape))
     ratio = real / scale
     codes = np.trunc(ratio + np.copysign(0.5, ratio)) + zero_point
     return np.asarray(np.clip(codes, tensor.dtype.minimum, tensor.dtype.maximum).astype(tensor.dtype.storage))

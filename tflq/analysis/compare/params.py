@@ -180,14 +180,14 @@ def _real(tensor: Tensor) -> Doubles:
 
 
 def _steps(tensor: Tensor, channels: int) -> Doubles:
-    if not isinstance(tensor.quantisation, Affine) or not tensor.dtype.is_integer:
+    if not isinstance(tensor.quantization, Affine) or not tensor.dtype.is_integer:
         return np.zeros(channels)
-    scale = np.asarray(tensor.quantisation.scale, np.float64)
+    scale = np.asarray(tensor.quantization.scale, np.float64)
     return np.broadcast_to(scale, channels) if scale.size in (1, channels) else np.full(channels, scale.max())
 
 
 def _narrow(tensor: Tensor, w: Doubles) -> tuple[int, ...]:
-    if not isinstance(tensor.quantisation, Affine) or tensor.quantisation.is_per_axis or not tensor.dtype.is_integer:
+    if not isinstance(tensor.quantization, Affine) or tensor.quantization.is_per_axis or not tensor.dtype.is_integer:
         return ()
     largest = np.abs(w).max(axis=1, initial=0)
     narrow = (largest > 0) & (largest * 2.0**_NARROW_BITS < largest.max(initial=0))

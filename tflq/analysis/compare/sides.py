@@ -9,7 +9,7 @@ from typing import Protocol
 
 from tflq.analysis.executions import Execution, real_values
 from tflq.analysis.inputs import Samples
-from tflq.analysis.inputs.encoding import quantise_real
+from tflq.analysis.inputs.encoding import quantize_real
 from tflq.errors import InputError
 from tflq.graph import Array, Graph, Tensor
 from tflq.graph.model import source_tensors
@@ -84,8 +84,8 @@ class ConvertedSamples:
         """Return samples start..stop-1 in the encoding of `graph`."""
         arrays = []
         for array, a, b in zip(self.samples.take(start, stop), _inputs(self.source), _inputs(self.graph), strict=True):
-            same = a.dtype is b.dtype and a.quantisation == b.quantisation
-            arrays.append(array if same else quantise_real(real_values(array, a), b, "samples")[0])
+            same = a.dtype is b.dtype and a.quantization == b.quantization
+            arrays.append(array if same else quantize_real(real_values(array, a), b, "samples")[0])
         return arrays
 
 

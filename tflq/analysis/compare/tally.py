@@ -230,12 +230,12 @@ class Tally:
 
     def _count_codes(self, codes: Array, reference: Doubles, noise: Doubles) -> None:
         tensor = self._tensors[0]
-        if tensor is None or not isinstance(tensor.quantisation, Affine) or not tensor.dtype.is_integer:
+        if tensor is None or not isinstance(tensor.quantization, Affine) or not tensor.dtype.is_integer:
             return
         if self._cut is not None:
             return
-        low, high = _ends(tensor.quantisation, tensor)
-        scale, zero_point = tensor.quantisation.along(len(tensor.shape))
+        low, high = _ends(tensor.quantization, tensor)
+        scale, zero_point = tensor.quantization.along(len(tensor.shape))
         wide = codes.astype(np.int64)
         at_low, at_high = wide == low, wide == high
         self._saturated += int(np.count_nonzero((at_low | at_high) & (wide != zero_point)))
@@ -250,9 +250,9 @@ class Tally:
 
     def _unused(self) -> float:
         tensor = self._tensors[0]
-        if tensor is None or not isinstance(tensor.quantisation, Affine) or not np.isfinite(self._low):
+        if tensor is None or not isinstance(tensor.quantization, Affine) or not np.isfinite(self._low):
             return 0.0
-        codes = tensor.quantisation.maximum_code - tensor.quantisation.minimum_code + 1
+        codes = tensor.quantization.maximum_code - tensor.quantization.minimum_code + 1
         return max(0.0, 1.0 - (self._high - self._low + 1) / codes)
 
 
@@ -269,9 +269,9 @@ def _ends(affine: Affine, tensor: Tensor) -> tuple[int, int]:
 
 
 def _limits(tensor: Tensor | None) -> tuple[float, float] | None:
-    if tensor is None or not isinstance(tensor.quantisation, Affine) or tensor.quantisation.is_per_axis:
+    if tensor is None or not isinstance(tensor.quantization, Affine) or tensor.quantization.is_per_axis:
         return None
-    affine = tensor.quantisation
+    affine = tensor.quantization
     scale, zero_point = float(affine.scale[0]), int(affine.zero_point[0])
     low, high = _ends(affine, tensor)
     return (low - zero_point) * scale, (high - zero_point) * scale
@@ -280,7 +280,7 @@ def _limits(tensor: Tensor | None) -> tuple[float, float] | None:
 def _same_encoding(first: Tensor | None, second: Tensor | None) -> bool:
     if first is None or second is None:
         return first is second
-    return first.dtype is second.dtype and first.quantisation == second.quantisation
+    return first.dtype is second.dtype and first.quantization == second.quantization
 
 
 def _finer(first: Tensor | None, second: Tensor | None) -> float:
@@ -293,6 +293,6 @@ def _finer(first: Tensor | None, second: Tensor | None) -> float:
 
 def _lsb(first: Tensor | None, second: Tensor | None) -> Doubles | None:
     for tensor in (first, second):
-        if tensor is not None and isinstance(tensor.quantisation, Affine) and tensor.dtype.is_integer:
-            return np.asarray(tensor.quantisation.along(len(tensor.shape))[0], np.float64)
+        if tensor is not None and isinstance(tensor.quantization, Affine) and tensor.dtype.is_integer:
+            return np.asarray(tensor.quantization.along(len(tensor.shape))[0], np.float64)
     return None

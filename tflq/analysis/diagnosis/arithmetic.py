@@ -188,7 +188,7 @@ def input_zero_point(s: Suspect) -> Iterator[Prediction]:
 
 
 def fitted_zero_points(s: Suspect, linear: Linear, z: int, inside: Integers) -> tuple[int, ...]:
-    """Return the zero point that most elements ask for, g - r = (z - v) * inside * M / 2^N, and its neighbours."""
+    """Return the zero point that most elements ask for, g - r = (z - v) * inside * M / 2^N, and its neighbors."""
     steps = linear.steps
     if steps is None:
         return ()

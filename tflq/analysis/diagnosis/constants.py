@@ -18,7 +18,7 @@ _FOLDING = {"tpu_mlir": -1, "aipu": 1}
 
 
 def bias(s: Suspect) -> Iterator[Prediction]:
-    """The bias is missing, twice there, that of a neighbour, of another byte order, or cut."""
+    """The bias is missing, twice there, that of a neighbor, of another byte order, or cut."""
     if s.bias is None:
         return
     tensor = s.graph.tensors[s.bias]
@@ -152,7 +152,7 @@ def _scaled(s: Suspect, scale: Array) -> dict[int, Tensor]:
 
 def _rescaled(tensor: Tensor, scale: Array) -> Tensor:
     affine: Affine = tensor.affine
-    return replace(tensor, quantisation=replace(affine, scale=np.asarray(scale).astype(affine.scale.dtype)))
+    return replace(tensor, quantization=replace(affine, scale=np.asarray(scale).astype(affine.scale.dtype)))
 
 
 def with_data(s: Suspect, t: int, tensor: Tensor, data: Array) -> Array | None:
@@ -173,7 +173,7 @@ def _saturated(b: Array, bits: int) -> Array:
 
 
 def weights(s: Suspect) -> Iterator[Prediction]:
-    """The weights are zero, of another type or order in memory, mirrored, or those of a neighbour."""
+    """The weights are zero, of another type or order in memory, mirrored, or those of a neighbor."""
     if s.weights is None:
         return
     tensor = s.graph.tensors[s.weights]

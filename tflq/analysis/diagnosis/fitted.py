@@ -68,7 +68,7 @@ def bias_off(s: Suspect) -> Iterator[Prediction]:
 
 
 def factor(s: Suspect) -> Iterator[Prediction]:
-    """round(total * M / 2^N * f) + zero_point: channels have factors of their own (scales, batch normalisation)."""
+    """round(total * M / 2^N * f) + zero_point: channels have factors of their own (scales, batch normalization)."""
     flat = _flat(s)
     if flat is None or flat.linear.steps is None or standard(flat.linear) is None:
         return
@@ -92,7 +92,7 @@ def factor(s: Suspect) -> Iterator[Prediction]:
             fitted = 1
             text = f"{_channels(good, s)} {'are' if len(good) > 1 else 'is'} multiplied by {most:.4g}"
         else:
-            range_words = f"{least:.3g} to {most:.3g}: scales or batch normalisation"
+            range_words = f"{least:.3g} to {most:.3g}: scales or batch normalization"
             text = f"{_channels(good, s)} have factors of their own, {range_words}"
         yield Prediction(f"{text}{words}", s.after_main(y), fitted=fitted)
 

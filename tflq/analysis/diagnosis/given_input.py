@@ -112,7 +112,7 @@ def _bytes(x: Array) -> Iterator[tuple[str, Array]]:
 
 def _scales(x: Array, tensor: Tensor) -> Iterator[tuple[str, Array]]:
     """Other numbers for the same pixels, brought to the input's encoding as TFLite's QUANTIZE does."""
-    affine = tensor.quantisation if tensor.dtype.is_integer else None
+    affine = tensor.quantization if tensor.dtype.is_integer else None
     if affine is not None and not isinstance(affine, Affine):
         return
     pixels = x.astype(np.float64)

@@ -60,7 +60,7 @@ def encodings(s: Suspect) -> Iterator[Prediction]:
             ("zero point is 128 off", replace(affine, zero_point=z + (128 if z[0] <= 0 else -128))),
             *((f"scale is off by 2^{k}", _times(affine, 2.0**k)) for k in _BETA),
         ):
-            yield Prediction(f"{name}'s {words}", s.rerun({t: replace(tensor, quantisation=changed)}))
+            yield Prediction(f"{name}'s {words}", s.rerun({t: replace(tensor, quantization=changed)}))
     out = s.encoding(node.outputs[0])
     if len(places) > 1 and out is not None:
         for t, name in places:
@@ -96,11 +96,11 @@ def _times(affine: Affine, factor: float) -> Affine:
 
 
 def _scaled_as(tensor: Tensor, affine: Affine) -> Tensor:
-    return replace(tensor, quantisation=replace(tensor.affine, scale=affine.scale))
+    return replace(tensor, quantization=replace(tensor.affine, scale=affine.scale))
 
 
 def _encoded_as(tensor: Tensor, affine: Affine) -> Tensor:
-    return replace(tensor, quantisation=affine)
+    return replace(tensor, quantization=affine)
 
 
 def softmax(s: Suspect) -> Iterator[Prediction]:
@@ -268,18 +268,18 @@ def table(s: Suspect) -> Iterator[Prediction]:
 
 
 def sampling(s: Suspect) -> Iterator[Prediction]:
-    """A resize takes the centres of pixels or the corners otherwise, or is of the other kind."""
+    """A resize takes the centers of pixels or the corners otherwise, or is of the other kind."""
     if not s.operator.startswith("resize"):
         return
     attributes = s.graph.nodes[s.main].attributes
     own = (bool(attributes.get("align_corners")), bool(attributes.get("half_pixel_centers")))
-    for corners, centres, words in (
+    for corners, centers, words in (
         (False, False, "takes pixels at their upper left corners"),
         (True, False, "aligns the corners of both images"),
-        (False, True, "takes pixels at their centres"),
+        (False, True, "takes pixels at their centers"),
     ):
-        if (corners, centres) != own:
-            changed = {"align_corners": corners, "half_pixel_centers": centres}
+        if (corners, centers) != own:
+            changed = {"align_corners": corners, "half_pixel_centers": centers}
             yield Prediction(f"resize {words}", s.rerun(attributes=changed))
     for operator in ("resize_bilinear", "resize_nearest_neighbor"):
         if operator != s.operator:

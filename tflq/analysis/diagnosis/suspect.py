@@ -200,8 +200,8 @@ class Suspect:
         return self._spread(held[self.tensor])
 
     def encoding(self, t: int) -> Affine | None:
-        """Return the affine quantisation of a tensor."""
-        found = self.graph.tensors[t].quantisation
+        """Return the affine quantization of a tensor."""
+        found = self.graph.tensors[t].quantization
         return found if isinstance(found, Affine) else None
 
     def zero_point(self, t: int) -> int:

@@ -89,7 +89,7 @@ def is_other_type(arrays: Sequence[tuple[Array, Tensor]]) -> bool:
 
 def fit_of(array: Array, tensor: Tensor, step: float) -> Fit | None:
     """Return what an array may be; None where only its type decides."""
-    if array.dtype.kind != "f" or not tensor.dtype.is_integer or not isinstance(tensor.quantisation, Affine):
+    if array.dtype.kind != "f" or not tensor.dtype.is_integer or not isinstance(tensor.quantization, Affine):
         return None
     wide = array.astype(np.float64)
     if not np.isfinite(wide).all():
@@ -99,7 +99,7 @@ def fit_of(array: Array, tensor: Tensor, step: float) -> Fit | None:
     scale, zero_point = _along(tensor, array.ndim)
     ratio = wide / scale
     near = np.rint(ratio)
-    reach = NEAR + step / 2 / np.min(np.asarray(tensor.quantisation.scale, np.float64))
+    reach = NEAR + step / 2 / np.min(np.asarray(tensor.quantization.scale, np.float64))
     is_real = bool((np.abs(ratio - near) <= reach).all())
     real = _in_range((near + zero_point).astype(np.int64), tensor.dtype) if is_real else None
     return Fit(None if quantized is None else quantized[0], real)

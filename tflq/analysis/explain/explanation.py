@@ -188,7 +188,7 @@ class Explainer:
 
 
 def _real(value: Array, tensor: Tensor, place: Index) -> float | None:
-    is_code = isinstance(tensor.quantisation, Affine) and tensor.dtype.is_integer
+    is_code = isinstance(tensor.quantization, Affine) and tensor.dtype.is_integer
     return float(real_values(value[None], tensor)[0][place]) if is_code else None
 
 
@@ -246,7 +246,7 @@ def explain_constant(source: Graph, t: int, index: Sequence[int], graph: Graph, 
         readers[0].name if readers else "",
         "constant",
         readers[0].arithmetic or "" if readers else "",
-        "the file" if graph is source else "the file, and what the target's quantiser made of it",
+        "the file" if graph is source else "the file, and what the target's quantizer made of it",
         tuple(steps),
         last.value,
         None if last.label.startswith("real") or not isinstance(last.value, (int, float)) else float(last.value),
@@ -257,7 +257,7 @@ def _steps(whose: str, tensor: Tensor, place: tuple[int, ...]) -> list[Step]:
     data = np.asarray(tensor.data)
     value = data[place].item()
     found = [Step(f"value {whose}", f"{tensor.dtype.value}, of '{tensor.name}'", value)]
-    affine = tensor.quantisation
+    affine = tensor.quantization
     if isinstance(affine, Affine) and tensor.dtype.is_integer:
         channel = 0 if affine.axis is None or affine.scale.size == 1 else place[affine.axis]
         zero = int(affine.zero_point[channel if affine.zero_point.size > 1 else 0])

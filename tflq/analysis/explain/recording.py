@@ -21,7 +21,7 @@ from tflq.interpreter.recording.tape import Kind, Tape
 from tflq.interpreter.recording.traced import Traced, number
 from tflq.interpreter.registry import Kernel, kernel, kernel_name
 
-_PACKED = ("tflq.interpreter.accumulate", "tflq.interpreter.numerics.requantise", Window.__module__)
+_PACKED = ("tflq.interpreter.accumulate", "tflq.interpreter.numerics.requantize", Window.__module__)
 """Modules whose records contain packed weights, maps that do not run here, or sizes that no formula reads."""
 
 
@@ -107,7 +107,7 @@ def _tables(node: Node, operands: Operands, found: Kernel) -> list[tuple[Array, 
     with noting_tables() as tables:
         try:
             found.lower(node, operands)
-        except TflqError:  # nodes of a target may be lowered by its quantiser only
+        except TflqError:  # nodes of a target may be lowered by its quantizer only
             return []
     return tables
 

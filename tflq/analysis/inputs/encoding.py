@@ -30,7 +30,7 @@ def fit(array: Array, tensor: Tensor, legal: Legal, where: str) -> Array:
             f"{where}: input '{tensor.name}' takes {tensor.dtype.value}, the array is {array.dtype}"
             + (
                 "; --real converts real numbers with the input's scale"
-                if isinstance(tensor.quantisation, Affine)
+                if isinstance(tensor.quantization, Affine)
                 else ""
             )
         )
@@ -42,7 +42,7 @@ def fit(array: Array, tensor: Tensor, legal: Legal, where: str) -> Array:
     return samples
 
 
-def quantise_real(array: Array, tensor: Tensor, where: str) -> tuple[Array, int]:
+def quantize_real(array: Array, tensor: Tensor, where: str) -> tuple[Array, int]:
     """Quantize real numbers as TFLite's QUANTIZE: q = clip(round(x / scale) + zero_point).
 
     The quotient is float32 and halves round away from zero (TFLite, AffineQuantize in reference/quantize.h).
@@ -60,12 +60,12 @@ def quantise_real(array: Array, tensor: Tensor, where: str) -> tuple[Array, int]
     _refuse_nan(samples, tensor, where)
     if tensor.dtype.storage.kind == "f":
         return samples.astype(tensor.dtype.storage), 0
-    if not isinstance(tensor.quantisation, Affine) or not tensor.dtype.is_integer:
+    if not isinstance(tensor.quantization, Affine) or not tensor.dtype.is_integer:
         raise InputError(
             f"{where}: input '{tensor.name}' ({tensor.dtype.value}) has no scale that real numbers could be converted "
             f"with; give {tensor.dtype.value} without --real"
         )
-    scale, zero_point = tensor.quantisation.along(len(tensor.shape))
+    scale, zero_point = tensor.quantization.along(len(tensor.shape))
     ratio = samples / scale.astype(np.float32)
     codes = np.trunc(ratio.astype(np.float64) + np.copysign(0.5, ratio)) + zero_point
     kept = np.clip(codes, tensor.dtype.minimum, tensor.dtype.maximum)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from tflq.errors import InputError
-from tflq.files import read_bytes, recognised, require_file
+from tflq.files import read_bytes, recognized, require_file
 from tflq.graph import Array, Tensor
 
 KINDS = (".npy", ".npz", ".bin")
@@ -155,7 +155,7 @@ def _unreadable(path: str | os.PathLike[str], kind: str, error: Exception) -> In
     if isinstance(error, InputError):
         return error
     with open(path, "rb") as file:
-        found = recognised(file.read(1 << 10))
+        found = recognized(file.read(1 << 10))
     if found and not found.startswith(("a .npy", "an .npz")):
         return InputError(f"{path}: is {found}, no {kind} file; numpy.save{'z' if kind == '.npz' else ''} writes one")
     if any(words in str(error) for words in ("allow_pickle", "Object arrays", "Python objects")):

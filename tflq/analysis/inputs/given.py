@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tflq.analysis.inputs.described import described_array, read_description
-from tflq.analysis.inputs.encoding import fit, quantise_real
+from tflq.analysis.inputs.encoding import fit, quantize_real
 from tflq.analysis.inputs.files import KINDS, file_of_sample, read_npy, read_npz, read_raw
 from tflq.analysis.inputs.legal import legal_values
 from tflq.analysis.inputs.samples import GivenSamples
@@ -104,7 +104,7 @@ def _fitted(graph: Graph, t: int, given: _Given, real: bool) -> tuple[Array, int
         return given.array, given.clipped
     try:
         if real:
-            return quantise_real(given.array, tensor, given.where)
+            return quantize_real(given.array, tensor, given.where)
         return fit(given.array, tensor, legal_values(graph, t), given.where), 0
     except SampleError as error:
         file = file_of_sample(given.where, tensor, error.sample)

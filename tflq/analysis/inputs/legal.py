@@ -13,7 +13,7 @@ from tflq.graph import ABSENT, Affine, Array, Graph, Node, Operands, Tensor
 
 Bound = int | NDArray[np.int64]
 
-# Integers that stand for nothing quantised: small enough that no sum or product of a few of them overflows, which C++
+# Integers that stand for nothing quantized: small enough that no sum or product of a few of them overflows, which C++
 # leaves undefined.
 _PLAIN_INTEGER_BOUND = 1000
 # Operators that hand the values of their first input on, so that what is legal behind them is legal in front of them.
@@ -55,7 +55,7 @@ class Legal:
 def legal_values(graph: Graph, tensor_index: int) -> Legal:
     """Return what is legal for a graph input: the values of its type, narrowed by the operators that read it.
 
-    Quantised integers and integers of up to 16 bits use their whole range; wider plain integers are kept within
+    Quantized integers and integers of up to 16 bits use their whole range; wider plain integers are kept within
     +-1000 (only for drawing: `why` is empty, so nothing is refused). Real numbers have bounds where CAST makes indices
     of them.
 
@@ -71,7 +71,7 @@ def legal_values(graph: Graph, tensor_index: int) -> Legal:
     if not tensor.dtype.is_integer:
         return Legal(0, 0)
     kind = tensor.dtype
-    if isinstance(tensor.quantisation, Affine) or kind.bits <= 16:
+    if isinstance(tensor.quantization, Affine) or kind.bits <= 16:
         return Legal(kind.minimum, kind.maximum)
     return Legal(max(kind.minimum, -_PLAIN_INTEGER_BOUND), _PLAIN_INTEGER_BOUND)
 

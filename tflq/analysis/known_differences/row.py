@@ -122,9 +122,9 @@ def label_of(graph: Graph, node: Node) -> str:
     data = _data(graph, node)
     if data is None:
         return ""
-    label = data.dtype.value + "q" * (data.dtype.is_integer and isinstance(data.quantisation, Affine))
+    label = data.dtype.value + "q" * (data.dtype.is_integer and isinstance(data.quantization, Affine))
     weights = [graph.tensors[t] for t in node.inputs[1:] if t != ABSENT]
-    integers = [w.dtype.value for w in weights if w.dtype.is_integer and w.quantisation is not None]
+    integers = [w.dtype.value for w in weights if w.dtype.is_integer and w.quantization is not None]
     return f"{label}*{integers[0]}" if data.dtype.is_floating and integers else label
 
 
@@ -162,7 +162,7 @@ def has_sparse_constant(graph: Graph, node: Node) -> bool:
 
 def has_weights_in_blocks(graph: Graph, node: Node) -> bool:
     """The weights have a scale for each block."""
-    return any(isinstance(tensor.quantisation, Blockwise) for tensor in _operands(graph, node))
+    return any(isinstance(tensor.quantization, Blockwise) for tensor in _operands(graph, node))
 
 
 def has_computed_weights(graph: Graph, node: Node) -> bool:

@@ -34,7 +34,7 @@ IGNORED = 255
 
 @dataclass(frozen=True)
 class Metric:
-    """A figure of a model on a labelled data set; worker processes take it as it is.
+    """A figure of a model on a labeled data set; worker processes take it as it is.
 
     Attributes:
         name: as it was asked for.

@@ -128,8 +128,8 @@ class Oracle:
 
     Args:
         package: "litert" (ai-edge-litert), "tensorflow", or "auto": litert where it is installed.
-        kernels: "BUILTIN_REF" are TFLite's reference kernels, "BUILTIN" its optimised ones, neither with a delegate;
-            "AUTO" is TFLite's default: the optimised kernels and XNNPACK.
+        kernels: "BUILTIN_REF" are TFLite's reference kernels, "BUILTIN" its optimized ones, neither with a delegate;
+            "AUTO" is TFLite's default: the optimized kernels and XNNPACK.
         threads: of TFLite. Sums of floats may depend on it.
         timeout_s: the longest that loading a model, or running one sample, may take.
 

@@ -14,7 +14,7 @@ Kernels = Literal["BUILTIN_REF", "BUILTIN", "AUTO"]
 
 DISTRIBUTIONS = {"litert": "ai-edge-litert", "tensorflow": "tensorflow"}
 INTERPRETERS = {"litert": "ai_edge_litert.interpreter", "tensorflow": "tensorflow.lite.python.interpreter"}
-# TFLite's own BUILTIN adds XNNPACK; here BUILTIN is its optimised kernels alone, and AUTO is a user's default.
+# TFLite's own BUILTIN adds XNNPACK; here BUILTIN is its optimized kernels alone, and AUTO is a user's default.
 RESOLVERS = {"BUILTIN_REF": "BUILTIN_REF", "BUILTIN": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "AUTO": "AUTO"}
 
 

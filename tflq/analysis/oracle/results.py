@@ -42,7 +42,7 @@ class OracleTensor:
 
     `shape` is that of one invocation, after the inputs were resized; `shape_signature` has -1 where the file leaves a
     dimension open. `dtype` is numpy's name ("int8"; "str" and "resource" are TFLite's own types). `scales` are float32
-    values, empty where the tensor is not quantised; several of them run along `quantized_dimension`.
+    values, empty where the tensor is not quantized; several of them run along `quantized_dimension`.
     """
 
     index: int

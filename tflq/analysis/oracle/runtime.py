@@ -147,14 +147,14 @@ def _dtype_name(kind: type) -> str:
 
 
 def _tensor(details: dict[str, Any]) -> OracleTensor:
-    quantisation = details["quantization_parameters"]
+    quantization = details["quantization_parameters"]
     return OracleTensor(
         index=int(details["index"]),
         name=str(details["name"]),
         shape=tuple(int(n) for n in details["shape"]),
         shape_signature=tuple(int(n) for n in details["shape_signature"]),
         dtype=_dtype_name(details["dtype"]),
-        scales=tuple(float(scale) for scale in quantisation["scales"]),
-        zero_points=tuple(int(zero_point) for zero_point in quantisation["zero_points"]),
-        quantized_dimension=int(quantisation["quantized_dimension"]),
+        scales=tuple(float(scale) for scale in quantization["scales"]),
+        zero_points=tuple(int(zero_point) for zero_point in quantization["zero_points"]),
+        quantized_dimension=int(quantization["quantized_dimension"]),
     )

@@ -65,7 +65,7 @@ def _image(memory: LayerMemory, sample: Array) -> Array:
     return image
 
 
-_OUR_OWN = ("tflq.interpreter.accumulate.", "tflq.interpreter.numerics.requantise")
+_OUR_OWN = ("tflq.interpreter.accumulate.", "tflq.interpreter.numerics.requantize")
 """Modules whose data only make tflq fast: prepared weights, proven float maps."""
 
 
@@ -161,14 +161,14 @@ class Vector:
         name: "input0", "constant1", "output0"; for integers the dotted name of the field.
         values: [S, *shape] of what is computed, [*shape] of what is fixed.
         tensor: name of the tensor; empty for integers.
-        quantisation: of the tensor, if it is affine.
+        quantization: of the tensor, if it is affine.
     """
 
     role: str
     name: str
     values: Array
     tensor: str = ""
-    quantisation: Affine | None = None
+    quantization: Affine | None = None
 
     @property
     def identifier(self) -> str:
@@ -250,7 +250,7 @@ def _layer(graph: Graph, index: int, identifier: str, values: dict[int, Array]) 
     for role, t, name in _tensors(graph, node):
         tensor = graph.tensors[t]
         array = tensor.data if tensor.data is not None else values[t]
-        affine = tensor.quantisation if isinstance(tensor.quantisation, Affine) else None
+        affine = tensor.quantization if isinstance(tensor.quantization, Affine) else None
         if array.dtype.kind in "biuf":
             vectors.append(Vector(role, name, np.asarray(array), tensor.name, affine))
         else:

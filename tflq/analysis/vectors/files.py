@@ -219,7 +219,7 @@ def _array(layer: LayerVectors, vector: Vector, kind: str) -> dict[str, Json]:
         "hex": f"{layer.identifier}_{vector.identifier}.hex",
         "npz": f"{layer.identifier}.npz",
     }
-    affine = vector.quantisation
+    affine = vector.quantization
     return {
         "role": vector.role,
         "name": vector.name,

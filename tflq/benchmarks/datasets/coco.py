@@ -34,7 +34,7 @@ def shrunk(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Return an image [H, W, 3] at 96 x 96, as scikit-image 0.19 and later resize.
 
     real = image / 255 in float64; a Gaussian of sigma (side / 96 - 1) / 2 where that is above 0; linear interpolation
-    between pixels' centres, mirrored at the edges; values back in the range that the image has; 255 real, cut off.
+    between pixels' centers, mirrored at the edges; values back in the range that the image has; 255 real, cut off.
     """
     ndimage = load_scipy().ndimage
     real = image * np.float64(1 / 255)

@@ -55,7 +55,7 @@ def build(sources: Sequence[Path], labels: Sequence[Label]) -> dict[str, bytes]:
         )
     places = {name: label.file for name, label in zip(names, labels, strict=True)}
     made = {
-        places[name]: quantised(_features(read_wave(Path(name), _RATE, channels=1, content=content)))
+        places[name]: quantized(_features(read_wave(Path(name), _RATE, channels=1, content=content)))
         for name, content in read_members(source, places.__contains__)
     }
     return {label.file: made[label.file] for label in labels}
@@ -70,7 +70,7 @@ def clip_order(names: Sequence[str]) -> list[str]:
     return [name for start in rounds for shard in shards for name in shard[start : start + _BLOCK]]
 
 
-def quantised(features: NDArray[np.float32]) -> bytes:
+def quantized(features: NDArray[np.float32]) -> bytes:
     """Return int8[49, 10] of features with the reference model's scale and zero point."""
     task = TASKS["kws01"]
     real = features / np.float32(task.scale) + np.float32(task.zero_point)

@@ -12,13 +12,13 @@ from tflq.converters.aipu.emitted import Emission
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.ranges import range_of, type_of_range
 from tflq.converters.aipu.translation import Translation
-from tflq.graph import Affine, DType, Graph, Node, Operands, Quantisation, Tensor
+from tflq.graph import Affine, DType, Graph, Node, Operands, Quantization, Tensor
 from tflq.graph.attributes import Attribute
 from tflq.interpreter.kernels.aipu.scales import affine_of, is_signed
 
 ARITHMETIC = "aipu"
 
-OutputType = tuple[DType, Quantisation | None]
+OutputType = tuple[DType, Quantization | None]
 Signed = Callable[[Node, Operands], bool]
 """Whether the values of an output are signed; the inputs of the operands have their types."""
 
@@ -34,7 +34,7 @@ Requested = Callable[[Node, Operands, LayerOptions], dict[str, Attribute]]
 
 @dataclass(frozen=True)
 class Internal:
-    """What a layer computes within itself and quantises by its own range: a node's intermediates.
+    """What a layer computes within itself and quantizes by its own range: a node's intermediates.
 
     Attributes:
         names: in order.
@@ -60,8 +60,8 @@ class Layer:
         signed: for a type by the range.
         types: a rule of its own.
         paper_types: the rule of the whitepaper, where it has another.
-        emitted: its parts in the quantised IR.
-        internal: what it quantises within itself.
+        emitted: its parts in the quantized IR.
+        internal: what it quantizes within itself.
         constants: how its constants become integers.
         passed: outputs that have the input's own type all the same.
         keeps_whole: whether whole numbers in give whole numbers out, at scale 1.
@@ -185,7 +185,7 @@ def plain(bits: int, signed: bool = False, zp: int = 0) -> OutputType:
 
 def like(tensor: Tensor) -> OutputType:
     """Return the type of another tensor."""
-    return tensor.dtype, tensor.quantisation
+    return tensor.dtype, tensor.quantization
 
 
 def all_values(_node: Node, operands: Operands, _options: LayerOptions) -> tuple[OutputType, ...]:
@@ -195,8 +195,8 @@ def all_values(_node: Node, operands: Operands, _options: LayerOptions) -> tuple
 
 def with_all_values(tensor: Tensor) -> OutputType:
     """Return the type of another tensor, with no quantized value left out."""
-    quantisation = tensor.quantisation
-    return tensor.dtype, replace(quantisation, narrow_range=False) if isinstance(quantisation, Affine) else None
+    quantization = tensor.quantization
+    return tensor.dtype, replace(quantization, narrow_range=False) if isinstance(quantization, Affine) else None
 
 
 def by_range(tensor: Tensor, signed: bool, options: LayerOptions, is_symmetric: bool | None = None) -> OutputType:

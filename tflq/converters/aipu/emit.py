@@ -27,7 +27,7 @@ _UNWRITTEN = (*REQUESTED, CUT, FUSED_MULTIPLIER, MERGED)
 
 
 def network_of(graph: Graph) -> Network:
-    """Return the quantised IR of a quantised graph, lowered or not.
+    """Return the quantized IR of a quantized graph, lowered or not.
 
     Layers stand by generation (the longest way from a source), inside a generation in the order of the float IR.
 
@@ -35,7 +35,7 @@ def network_of(graph: Graph) -> Network:
         UnsupportedError: the graph was not made by this target, or layers run in floating point or by the whitepaper.
     """
     if not isinstance(graph.extra, Origin):
-        raise UnsupportedError("the graph has no layers of Compass IR: quantise it for aipu first")
+        raise UnsupportedError("the graph has no layers of Compass IR: quantize it for aipu first")
     floating = float_layers(graph)
     if floating:
         raise UnsupportedError(

@@ -1,4 +1,4 @@
-"""Emitted keys: which params of a layer stand in the quantised IR, under which names, and how they are read back.
+"""Emitted keys: which params of a layer stand in the quantized IR, under which names, and how they are read back.
 
 A layer's row lists its parts in the IR's order. A part writes the keys and constants of params, and reads the imported
 params of a file under the same names, so that what is written and what is read cannot differ (docs/aipu.md, 6).
@@ -37,7 +37,7 @@ Params = dict[str, Multiplier | Array]
 
 @dataclass(frozen=True, eq=False)
 class Emitted:
-    """What one layer of the quantised IR holds beside its own constants and attributes.
+    """What one layer of the quantized IR holds beside its own constants and attributes.
 
     Attributes:
         constants: computed tensors, in order.
@@ -82,7 +82,7 @@ class Lowered:
 
 @dataclass(frozen=True, eq=False)
 class FromFile(Imported):
-    """The params of a layer that a quantised file decided, and what stood there.
+    """The params of a layer that a quantized file decided, and what stood there.
 
     Attributes:
         name: of the layer.
@@ -134,7 +134,7 @@ class FromFile(Imported):
 
 def stored_type(tensor: Tensor) -> str:
     """Return the element type by its name in the IR: aligned_int4 up to 4 bits, aligned_int12 of 9 to 12."""
-    bits = tensor.affine.bits if isinstance(tensor.quantisation, Affine) else tensor.dtype.bits
+    bits = tensor.affine.bits if isinstance(tensor.quantization, Affine) else tensor.dtype.bits
     kind = "int" if tensor.dtype.is_signed else "uint"
     if tensor.dtype.is_integer and (bits <= _NIBBLE or _BYTE < bits <= _TWELVE):
         return f"aligned_{kind}{_NIBBLE if bits <= _NIBBLE else _TWELVE}"

@@ -75,7 +75,7 @@ def without_unreached_limits(layers: Layers) -> tuple[str, ...]:
 
 
 def faults_of(graph: Graph) -> Mapping[str, str]:
-    """Return the layers of which the tools make others than a quantised graph has: name -> what they make."""
+    """Return the layers of which the tools make others than a quantized graph has: name -> what they make."""
     left_out = graph.extra.left_out if isinstance(graph.extra, Origin) else ()
     found = dict.fromkeys(left_out, _LEFT_OUT)
     for node in (graph.nodes[index] for index in _of_one_split(graph)):

@@ -1,7 +1,7 @@
-"""Layers that run in floating point inside the quantised graph, to see what they cost (docs/aipu.md, 9).
+"""Layers that run in floating point inside the quantized graph, to see what they cost (docs/aipu.md, 9).
 
 The operators of the model that such a layer stands for run in arithmetic `float`, with their float weights. Quantized
-values that they read are dequantised first; neighbours in floating point hand on their numbers as they are. What they
+values that they read are dequantized first; neighbors in floating point hand on their numbers as they are. What they
 write becomes quantized values of the layer's own type for all other readers, so that the rest of the graph is what it
 was.
 
@@ -23,19 +23,19 @@ DEQUANTIZE, QUANTIZE = "dequantize", "quantize"
 FLOAT = "float"
 
 
-def with_float_layers(quantised: Graph, network: Graph, names: Collection[str]) -> Graph:
-    """Return the quantised graph with some layers in floating point.
+def with_float_layers(quantized: Graph, network: Graph, names: Collection[str]) -> Graph:
+    """Return the quantized graph with some layers in floating point.
 
     Args:
-        quantised: of this target, made of `network`.
+        quantized: of this target, made of `network`.
         network: float TFLite graph, or the float layers of an IR.
         names: of the layers; all those that one operator became.
 
     Raises:
         UnsupportedError: a layer that stands for no tensor of the model.
     """
-    work = _Islands(quantised, network)
-    for node in quantised.nodes:
+    work = _Islands(quantized, network)
+    for node in quantized.nodes:
         if node.name in names:
             work.add_island(node)
         else:
@@ -54,22 +54,22 @@ class _Islands:
     """A graph under construction.
 
     Attributes:
-        quantised: what it is made of.
+        quantized: what it is made of.
         network: where float operators come from.
         graph: what is being built.
-        places: tensor of the network -> tensor of the quantised graph.
+        places: tensor of the network -> tensor of the quantized graph.
         floats: tensor of the network -> its float tensor in the graph.
     """
 
-    quantised: Graph
+    quantized: Graph
     network: Graph
     graph: Graph = field(init=False)
     places: dict[int, int] = field(init=False)
     floats: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.graph = replace(self.quantised.copy(), nodes=[])
-        self.places = {s: t for t, s in source_tensors(self.quantised).items()}
+        self.graph = replace(self.quantized.copy(), nodes=[])
+        self.places = {s: t for t, s in source_tensors(self.quantized).items()}
 
     def add_island(self, layer: Node) -> None:
         """Add the operators of the model that compute what the layer writes, then its quantized values."""
@@ -99,7 +99,7 @@ class _Islands:
         return [self.network.nodes[i] for i in sorted(found)]
 
     def _float(self, s: int) -> int:
-        """Return the float tensor of a tensor of the network: computed, constant, or dequantised here."""
+        """Return the float tensor of a tensor of the network: computed, constant, or dequantized here."""
         tensor = self.network.tensors[s]
         if s not in self.floats and tensor.is_constant:
             self.floats[s] = self.graph.add_tensor(tensor)

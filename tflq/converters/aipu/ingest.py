@@ -14,7 +14,7 @@ import numpy as np
 
 from tflq.converters.aipu.operators import LAYERS, OPERATORS
 from tflq.converters.aipu.origin import Origin
-from tflq.converters.aipu.quantised import attribute_of, lower_as_imported, quantised_node, quantised_tensors
+from tflq.converters.aipu.quantized import attribute_of, lower_as_imported, quantized_node, quantized_tensors
 from tflq.errors import FormatError, GraphError, UnsupportedError
 from tflq.files import read_bytes
 from tflq.graph import Attributes, DType, Graph, Model, Node, Range, Tensor, validate
@@ -27,7 +27,7 @@ _RANGES = ("layer_top_range", "weights_range", "biases_range")
 
 
 def graph_of(network: Network) -> Graph:
-    """Return the graph of a network; that of a quantised one is lowered, and runs the integers of the file.
+    """Return the graph of a network; that of a quantized one is lowered, and runs the integers of the file.
 
     Args:
         network: as `tflq.schemas.aipu.read_network` returns it.
@@ -35,11 +35,11 @@ def graph_of(network: Network) -> Graph:
     Raises:
         UnsupportedError: layers without a kernel, all at once; integers that no kernel here would run; an IR of the
             Parser's mode compat_quantized_model.
-        FormatError: scales or zero points of a quantised network that are none.
+        FormatError: scales or zero points of a quantized network that are none.
         GraphError: a graph that contradicts itself.
     """
     _refuse(network)
-    quantised = network.is_quantised
+    quantized = network.is_quantized
     written = {layer.tops[0].name: layer.name for layer in network.layers if layer.type == INPUT}
     names = {name: written[name] for name in _names(network, "input_tensors") if name in written}
     graph = Graph([], [], (), (), network.name)
@@ -47,17 +47,17 @@ def graph_of(network: Network) -> Graph:
     graph.extra = Origin(network.name, names, tuple(layer.name for layer in network.layers), ahead=ahead)
     places: dict[str, int] = {}
     for layer in network.layers:
-        tensors = quantised_tensors(layer) if quantised else _float_tensors(layer)
+        tensors = quantized_tensors(layer) if quantized else _float_tensors(layer)
         for tensor in tensors:
             places[tensor.name] = graph.add_tensor(tensor)
         if layer.type != INPUT:
-            graph.nodes.append((quantised_node if quantised else _node)(graph, layer, places))
+            graph.nodes.append((quantized_node if quantized else _node)(graph, layer, places))
     graph.inputs = tuple(places[name] for name in _names(network, "input_tensors"))
     graph.outputs = tuple(places[name] for name in _names(network, "output_tensors"))
-    if not quantised:
+    if not quantized:
         graph.extra = replace(graph.extra, sources=places)
     validate(graph, "Compass IR")
-    return lower_as_imported(graph) if quantised else graph
+    return lower_as_imported(graph) if quantized else graph
 
 
 def _ahead(layer: Layer) -> tuple[str, ...]:
@@ -152,9 +152,9 @@ def _attributes(entries: Mapping[str, Entry]) -> Attributes:
 
 
 def read_model(path: str | os.PathLike[str]) -> Model:
-    """Return the model of NAME.txt and NAME.bin, float or quantised.
+    """Return the model of NAME.txt and NAME.bin, float or quantized.
 
-    A quantised one runs as it is, in the integers of the file; a float one is what target `aipu` quantises, by the
+    A quantized one runs as it is, in the integers of the file; a float one is what target `aipu` quantizes, by the
     ranges that it states.
 
     Raises:

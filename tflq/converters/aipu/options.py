@@ -165,7 +165,7 @@ def options_of(values: dict[str, Value]) -> LayerOptions:
 
 
 def refuse_settings(settings: Settings) -> None:
-    """Refuse what a graph that is quantised already could not follow.
+    """Refuse what a graph that is quantized already could not follow.
 
     Raises:
         OptionError: a value that is not the default, or a layer's own.
@@ -173,7 +173,7 @@ def refuse_settings(settings: Settings) -> None:
     changed = [s.key for s in KNOWN if settings.values[s.key] != s.default]
     changed += [key for rule in settings.rules for key in rule.values]
     if changed:
-        raise OptionError(f"the network is quantised already: leave {', '.join(changed)} away, or give its float IR")
+        raise OptionError(f"the network is quantized already: leave {', '.join(changed)} away, or give its float IR")
 
 
 def layer_values(graph: Graph, settings: Settings) -> dict[str, Mapping[str, Value]]:

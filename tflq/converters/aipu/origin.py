@@ -21,7 +21,7 @@ class Origin:
         settings: name of a layer -> name of the node of the TFLite graph whose settings it has; empty without one.
         ahead: name of a layer -> keys in front of its constants in a file; None where the Parser's rule holds.
         left_out: names of layers that the Parser has and tflq leaves out, because no value reaches their limits.
-        floats: the float layers that a quantised graph was made of; None in a float graph or that of a quantised IR.
+        floats: the float layers that a quantized graph was made of; None in a float graph or that of a quantized IR.
     """
 
     name: str

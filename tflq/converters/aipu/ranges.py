@@ -3,7 +3,7 @@
 Source: Compass Optimizer, utils/quant_tool_utils.py, get_linear_quant_params_from_tensor.
 
 Ranges of functions of one input that nothing states: what they give of their input's range.
-A model with float outputs behind its last quantised operator has no range there (docs/aipu.md, 6).
+A model with float outputs behind its last quantized operator has no range there (docs/aipu.md, 6).
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def range_of(tensor: Tensor) -> tuple[float, float]:
         UnsupportedError: it has none, or one that is not finite.
     """
     if tensor.range is None:
-        raise UnsupportedError(f"tensor '{tensor.name}' has no range; calibrate the model or give a quantised one")
+        raise UnsupportedError(f"tensor '{tensor.name}' has no range; calibrate the model or give a quantized one")
     low, high = float(np.min(tensor.range.minimum)), float(np.max(tensor.range.maximum))
     if not (np.isfinite(low) and np.isfinite(high)):
         raise UnsupportedError(f"tensor '{tensor.name}' has the range {low}..{high}; allowed are finite numbers")

@@ -1,4 +1,4 @@
-"""What the Optimizer changes in the float graph before it quantises (docs/aipu.md, 6).
+"""What the Optimizer changes in the float graph before it quantizes (docs/aipu.md, 6).
 
 Mul by one constant number becomes BatchNorm; Pow with one constant exponent becomes a function of its base; a MatMul
 takes the number that it is multiplied by.

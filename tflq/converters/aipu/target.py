@@ -23,15 +23,15 @@ from tflq.converters.aipu.options import (
     refuse_settings,
 )
 from tflq.converters.aipu.origin import Origin, uncalibrated
-from tflq.converters.aipu.quantise import quantise_layers
-from tflq.converters.aipu.quantised import is_quantised_graph
+from tflq.converters.aipu.quantize import quantize_layers
+from tflq.converters.aipu.quantized import is_quantized_graph
 from tflq.converters.aipu.ranges import with_signed_inputs
 from tflq.converters.aipu.tool_config import config_text, find_config
 from tflq.converters.aipu.translate import translate
-from tflq.converters.calibration import ranges_from_quantisation
+from tflq.converters.calibration import ranges_from_quantization
 from tflq.converters.precision import probed_plan
 from tflq.converters.settings import Settings
-from tflq.converters.targets import Artefacts, Target
+from tflq.converters.targets import Artifacts, Target
 from tflq.errors import FormatError, UnsupportedError
 from tflq.graph import Array, Graph, Model, Tensor, float_view
 from tflq.interpreter.kernels.aipu.scales import encode
@@ -47,23 +47,23 @@ def _check(given: Graph, settings: Settings) -> tuple[str, ...]:
     layer_values(graph, apart(settings)[0])
     if isinstance(graph.extra, Origin):
         return ()
-    return problems_of(float_view(ranges_from_quantisation(graph)))
+    return problems_of(float_view(ranges_from_quantization(graph)))
 
 
-def quantise_graph(given: Graph, settings: Settings) -> Graph:
+def quantize_graph(given: Graph, settings: Settings) -> Graph:
     """Return Zhouyi's graph.
 
     Args:
-        given: a TFLite graph, quantised or float with ranges; or Compass's own layers with ranges. The graph of a
-            quantised IR comes back as it is.
+        given: a TFLite graph, quantized or float with ranges; or Compass's own layers with ranges. The graph of a
+            quantized IR comes back as it is.
         settings: complete.
 
     Raises:
         UnsupportedError: what `check` lists, all at once; tensors without a range.
-        OptionError: a layer pattern that matches nothing; settings for a graph that is quantised already.
+        OptionError: a layer pattern that matches nothing; settings for a graph that is quantized already.
     """
     graph = uncalibrated(given)
-    if is_quantised_graph(graph):
+    if is_quantized_graph(graph):
         refuse_settings(settings)
         return graph
     graph = with_signed_inputs(graph)
@@ -71,8 +71,8 @@ def quantise_graph(given: Graph, settings: Settings) -> Graph:
     values, whole = layer_values(graph, own), options_of(dict(settings.values))
     if isinstance(graph.extra, Origin):
         options = with_ir_rules(graph, values, settings.values, of_layers)
-        return _floated(quantise_layers(graph, options, whole), graph, options)
-    network = float_view(ranges_from_quantisation(graph))
+        return _floated(quantize_layers(graph, options, whole), graph, options)
+    network = float_view(ranges_from_quantization(graph))
     problems = problems_of(network)
     if problems:
         raise UnsupportedError("; ".join(problems))
@@ -80,12 +80,12 @@ def quantise_graph(given: Graph, settings: Settings) -> Graph:
     assert isinstance(layers.extra, Origin)
     named = {layer: values[node] for layer, node in layers.extra.settings.items()}
     renamed = with_ir_rules(layers, named, settings.values, of_layers)
-    return _floated(quantise_layers(layers, renamed, whole), network, renamed)
+    return _floated(quantize_layers(layers, renamed, whole), network, renamed)
 
 
-def _floated(quantised: Graph, network: Graph, options: Mapping[str, LayerOptions]) -> Graph:
+def _floated(quantized: Graph, network: Graph, options: Mapping[str, LayerOptions]) -> Graph:
     floating = [name for name, one in options.items() if one.floating]
-    return with_float_layers(quantised, network, floating) if floating else quantised
+    return with_float_layers(quantized, network, floating) if floating else quantized
 
 
 def _encode(real: Array, tensor: Tensor) -> Array:
@@ -93,11 +93,11 @@ def _encode(real: Array, tensor: Tensor) -> Array:
     return encode(np.asarray(real), tensor.affine).astype(tensor.dtype.storage)
 
 
-def artefacts_of(graph: Graph, source: Model) -> Artefacts:
-    """Return file name -> content: the Compass IR NAME_o.txt and .bin, quantised, and NAME.txt and .bin, float.
+def artifacts_of(graph: Graph, source: Model) -> Artifacts:
+    """Return file name -> content: the Compass IR NAME_o.txt and .bin, quantized, and NAME.txt and .bin, float.
 
     The float IR states the ranges as layer_top_range, so that Compass (calibration `in_ir`) and tflq make the same
-    quantised one of it. The graph of a quantised IR gives no float one.
+    quantized one of it. The graph of a quantized IR gives no float one.
 
     Raises:
         UnsupportedError: the graph was not made by this target.
@@ -119,12 +119,12 @@ def _tool_settings(settings: Settings, names: Sequence[str]) -> str:
     texts = [name.removesuffix(".txt") for name in names if name.endswith(".txt")]
     plain = [name for name in texts if f"{name}_o.txt" in names]
     if not plain:
-        raise FormatError("opt.cfg is for a float IR, and that of a quantised one is not written")
+        raise FormatError("opt.cfg is for a float IR, and that of a quantized one is not written")
     return config_text(settings, plain[0])
 
 
 def _plain_name(path: str) -> str:
-    """Return the name of a file without folder, ending and the mark of a quantised IR, as a name for files."""
+    """Return the name of a file without folder, ending and the mark of a quantized IR, as a name for files."""
     name = path.rpartition("/")[2].rpartition("\\")[2]
     for ending in (".tflite", ".txt", "_o"):
         name = name.removesuffix(ending)
@@ -138,10 +138,10 @@ AIPU = Target(
     specification=specification(),
     settings=KNOWN,
     check=_check,
-    quantise=quantise_graph,
+    quantize=quantize_graph,
     encode=_encode,
-    emit=artefacts_of,
-    precision_plan=partial(probed_plan, quantise_graph, offered=_WIDTHS, counted="weights, biases and activations"),
+    emit=artifacts_of,
+    precision_plan=partial(probed_plan, quantize_graph, offered=_WIDTHS, counted="weights, biases and activations"),
     promotions=PROMOTIONS,
     departures=departures,
     tool_settings=_tool_settings,

@@ -284,7 +284,7 @@ def _read_template(text: str, where: str) -> SettingsFile:
 
 
 def config_text(settings: Settings, name: str) -> str:
-    """Return opt.cfg for the float IR that the target writes, with whose ranges Compass makes the same quantised one.
+    """Return opt.cfg for the float IR that the target writes, with whose ranges Compass makes the same quantized one.
 
     Args:
         settings: complete.

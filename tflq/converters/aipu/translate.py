@@ -88,7 +88,7 @@ def rectified_by_name(source: Graph, faults: bool = False) -> Graph:
     """Return the graph with activations and ranges that names of tensors with ranges tell, in any case of letters.
 
     A layer without an activation whose result is called ...RELU or ...RELU6 ends in that activation, and its range
-    begins at 0 and, of RELU6, ends at 6 at most. Files of quantisation-aware training name it by the name alone.
+    begins at 0 and, of RELU6, ends at 6 at most. Files of quantization-aware training name it by the name alone.
 
     Args:
         source: float, with ranges.

@@ -20,7 +20,7 @@ from tflq.interpreter.kernels.aipu.multiplier import find_multipliers, unify_shi
 from tflq.interpreter.kernels.aipu.scales import affine_of, bits_of, encode, offset_of, reciprocal, scale_of
 
 
-def quantise_weights(weights: Tensor, x: Tensor, output: Tensor, options: LayerOptions, groups: int) -> Tensor:
+def quantize_weights(weights: Tensor, x: Tensor, output: Tensor, options: LayerOptions, groups: int) -> Tensor:
     """Return integer weights [O, ...], symmetric and signed.
 
     Args:
@@ -28,17 +28,17 @@ def quantise_weights(weights: Tensor, x: Tensor, output: Tensor, options: LayerO
         x: the layer's input.
         output: the layer's output.
         options: the requested ones.
-        groups: in how many groups of neighbours the channels share a scale: O for one each, 0 for one scale in all.
+        groups: in how many groups of neighbors the channels share a scale: O for one each, 0 for one scale in all.
             Where a channel's multiplier would be 0, there are half as many groups, and again.
     """
-    ratios = lambda affine: filter_ratios(x, replace(weights, quantisation=affine), output)  # noqa: E731
+    ratios = lambda affine: filter_ratios(x, replace(weights, quantization=affine), output)  # noqa: E731
     return scaled_weights(weights, ratios, options, groups, options.multiplier_bits or bits_of(output))
 
 
 def scaled_weights(
     weights: Tensor, ratios: Callable[[Affine], Singles], options: LayerOptions, groups: int, bits: int
 ) -> Tensor:
-    """Return integer weights as `quantise_weights` does, for any ratios of scales and multipliers of `bits`."""
+    """Return integer weights as `quantize_weights` does, for any ratios of scales and multipliers of `bits`."""
     data = np.asarray(weights.data, np.float32)
     largest: Singles = np.abs(data).reshape(data.shape[0], -1).max(axis=1, initial=0)
     affine = _type(_grouped(largest, groups) if groups else largest.max(initial=0), options)
@@ -48,7 +48,7 @@ def scaled_weights(
     return _constant(weights, encode(data, affine), affine)
 
 
-def quantise_biases(biases: Tensor, weights: Tensor, x: Tensor, options: LayerOptions) -> Tensor:
+def quantize_biases(biases: Tensor, weights: Tensor, x: Tensor, options: LayerOptions) -> Tensor:
     """Return b_q = clamp(clamp(RNE(s_x * s_w * b)) + sum(zp_x * w_q)), one for each output channel.
 
     Of these the hardware may keep its effective bits only: k = ceil(max(log2(max / lmax), log2(min / lmin))) with the
@@ -80,7 +80,7 @@ def _type(largest: Singles | np.float32, options: LayerOptions) -> Affine:
 
 
 def _grouped(largest: Singles, groups: int) -> Singles:
-    """Return the largest of each of some groups of neighbours, for each channel; the last group may be shorter."""
+    """Return the largest of each of some groups of neighbors, for each channel; the last group may be shorter."""
     run = -(-largest.size // groups)
     merged: Singles = np.repeat(np.maximum.reduceat(largest, np.arange(0, largest.size, run)), run)[: largest.size]
     return merged
@@ -90,4 +90,4 @@ def _constant(old: Tensor, codes: Integers, affine: Affine) -> Tensor:
     dtype = next(d for d in (DType.INT8, DType.INT16, DType.INT32, DType.INT64) if affine.bits <= d.bits)
     data = codes.astype(dtype.storage)
     data.setflags(write=False)
-    return replace(old, dtype=dtype, quantisation=affine, data=data, range=None)
+    return replace(old, dtype=dtype, quantization=affine, data=data, range=None)

@@ -18,7 +18,7 @@ from tflq.converters.calibration.statistics import Statistics
 from tflq.converters.calibration.strategies import bounds_of
 from tflq.converters.passes.rewrite import with_attributes
 from tflq.errors import InputError, OptionError, SampleError
-from tflq.graph import Affine, Array, DType, Graph, Node, Tensor, dequantise, float_view
+from tflq.graph import Affine, Array, DType, Graph, Node, Tensor, dequantize, float_view
 from tflq.interpreter import Engine
 from tflq.interpreter.execution.engine import State
 from tflq.interpreter.samples import align
@@ -125,7 +125,7 @@ def calibrate(
     A QUANTIZE or DEQUANTIZE gives its output the range of its input. Constants get no range.
 
     Args:
-        graph: float or quantised.
+        graph: float or quantized.
         data: arrays [S, *shape], one for each input; or chunks of such arrays, of any length, read once.
         options: strategy and its numbers.
         graphs: all graphs of the model, where this one runs others.
@@ -165,7 +165,7 @@ def calibrate(
 
 @runtime_checkable
 class _Within(Protocol):
-    """Params of a layer that quantises what it computes within itself."""
+    """Params of a layer that quantizes what it computes within itself."""
 
     def intermediate_values(self, *inputs: Array | None) -> tuple[Array, ...]:
         """Return the real numbers of each of the node's intermediates, [S, ...]; nothing where it has no rule."""
@@ -293,10 +293,10 @@ def _sources(graph: Graph, view: Graph) -> dict[int, int]:
 
 def _real(array: Array, tensor: Tensor) -> Array:
     """Return what quantized values stand for as float32; other arrays as they are."""
-    affine = tensor.quantisation
+    affine = tensor.quantization
     if not isinstance(affine, Affine) or not tensor.dtype.is_integer:
         return array
     if array.dtype != tensor.dtype.storage:
         raise InputError(f"calibration: input '{tensor.name}' takes {tensor.dtype.value}, the array is {array.dtype}")
     axis = None if affine.axis is None else affine.axis + 1
-    return dequantise(array, replace(affine, axis=axis)).astype(np.float32)
+    return dequantize(array, replace(affine, axis=axis)).astype(np.float32)

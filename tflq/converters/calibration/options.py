@@ -56,7 +56,7 @@ STRATEGIES = {
         StrategyKind("compass-percentile", "what Compass calls a percentile: R times the extrema", 1.0),
         StrategyKind("aciq-laplace", "ACIQ for a Laplace density, times R", 1.0, uses=frozenset({"moments"})),
         StrategyKind("aciq-gauss", "ACIQ for a normal density, times R", 1.0, uses=frozenset({"moments"})),
-        StrategyKind("mse", "smallest mean squared error of quantising", uses=frozenset({"histogram"})),
+        StrategyKind("mse", "smallest mean squared error of quantizing", uses=frozenset({"histogram"})),
     )
 }
 

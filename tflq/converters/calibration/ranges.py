@@ -1,4 +1,4 @@
-"""Ranges that are there before any sample runs: a quantised graph's own, and those that a file gives.
+"""Ranges that are there before any sample runs: a quantized graph's own, and those that a file gives.
 
 A file has lines of tensor,minimum,maximum, or is a JSON object of name -> [minimum, maximum], or what
 ai-edge-quantizer saves of a calibration: an object whose `model_qsvs` are name -> {"min": ..., "max": ...}.
@@ -32,13 +32,13 @@ def computed_tensors(graph: Graph) -> tuple[int, ...]:
     return tuple(dict.fromkeys([*graph.inputs, *written]))
 
 
-def ranges_from_quantisation(graph: Graph) -> Graph:
+def ranges_from_quantization(graph: Graph) -> Graph:
     """Return the graph with a float32 `range` of one minimum and maximum on each computed tensor that states one.
 
     The file's own range comes first; else scale * (lowest quantized value - zero point) and scale * (highest quantized
     value - zero point), computed in float64 and rounded once. A tensor of real numbers at a border has the range of the
     QUANTIZE that reads it, or of what the DEQUANTIZE that writes it reads: what TFLiteConverter writes by default, and
-    pairs of both on the tensors of quantisation-aware training. What TFLiteConverter leaves real in front of an output
+    pairs of both on the tensors of quantization-aware training. What TFLiteConverter leaves real in front of an output
     (ELU, GELU) has the range of its function over that of its input. Other tensors stay as they are.
     """
     result = graph.copy()
@@ -46,13 +46,13 @@ def ranges_from_quantisation(graph: Graph) -> Graph:
         found = stated_range(graph.tensors[t])
         if found is not None:
             result.tensors[t] = replace(graph.tensors[t], range=found)
-    quantised: dict[int, list[int]] = {}
+    quantized: dict[int, list[int]] = {}
     for node in graph.nodes:
         if node.operator == "quantize":
-            quantised.setdefault(node.inputs[0], []).append(node.outputs[0])
+            quantized.setdefault(node.inputs[0], []).append(node.outputs[0])
         elif node.operator == "dequantize":
-            quantised.setdefault(node.outputs[0], []).append(node.inputs[0])
-    for real, others in quantised.items():
+            quantized.setdefault(node.outputs[0], []).append(node.inputs[0])
+    for real, others in quantized.items():
         _share_range(result, real, others)
     for node in result.nodes:
         if node.operator in _OF_ONE_NUMBER:
@@ -60,17 +60,17 @@ def ranges_from_quantisation(graph: Graph) -> Graph:
     return result
 
 
-def _share_range(graph: Graph, real: int, quantised: Sequence[int]) -> None:
-    """Give the real tensor at conversions the range of the quantised ones; where two differ, none."""
-    tensor, first = graph.tensors[real], graph.tensors[quantised[0]].range
+def _share_range(graph: Graph, real: int, quantized: Sequence[int]) -> None:
+    """Give the real tensor at conversions the range of the quantized ones; where two differ, none."""
+    tensor, first = graph.tensors[real], graph.tensors[quantized[0]].range
     if not tensor.dtype.is_floating or tensor.is_constant or tensor.range is not None:
         return
-    if first is not None and all(graph.tensors[t].range == first for t in quantised):
+    if first is not None and all(graph.tensors[t].range == first for t in quantized):
         graph.tensors[real] = replace(tensor, range=first)
 
 
 _OF_ONE_NUMBER = ("relu", "relu6", "leaky_relu", "elu", "gelu", "hard_swish", "logistic", "tanh", "exp")
-"""Functions of one number that are finite wherever their argument is, and never far between two neighbours of 256."""
+"""Functions of one number that are finite wherever their argument is, and never far between two neighbors of 256."""
 
 
 def _follow_function(graph: Graph, node: Node) -> None:
@@ -87,11 +87,11 @@ def _follow_function(graph: Graph, node: Node) -> None:
 
 
 def stated_range(tensor: Tensor) -> Range | None:
-    """Return the range that a tensor states, by itself or by its quantisation; None where it states none."""
+    """Return the range that a tensor states, by itself or by its quantization; None where it states none."""
     if tensor.range is not None and tensor.range.minimum.size:
         found = range_of(float(tensor.range.minimum.min()), float(tensor.range.maximum.max()))
         return replace(found, statistics=tensor.range.statistics)
-    affine = tensor.quantisation
+    affine = tensor.quantization
     if not isinstance(affine, Affine):
         return None
     scale, zero_point = affine.scale.astype(np.float64), affine.zero_point

@@ -1,7 +1,7 @@
 """Statistics of one tensor, updated batch by batch.
 
 A histogram widens: it has exact counts over bins whose width is a power of two, in memory that stays the same. Its best
-window is the one whose quantised form diverges least from it, after Kullback and Leibler. Windows grow from `target`
+window is the one whose quantized form diverges least from it, after Kullback and Leibler. Windows grow from `target`
 bins by one bin on either side. P is the window with all that lies outside added to its border bins, as shares; Q joins
 the window's bins into `target` groups of equal length (in Compass the last one takes the rest) and spreads each group
 over those of its bins that are not empty. The divergence is the sum of P * ln(P / Q) where P > 0.
@@ -27,7 +27,7 @@ class Histogram:
     """Counts real numbers in bins [i * 2^e, (i + 1) * 2^e).
 
     The width is the smallest power of two with which the range from the smallest to the largest value, zero included,
-    falls into `capacity` bins. When it grows, neighbouring bins are joined, which is exact; so the counts do not depend
+    falls into `capacity` bins. When it grows, neighboring bins are joined, which is exact; so the counts do not depend
     on the order of the values or on how they are cut into batches. Zeros are counted apart: after a rectifier they are
     half of all values, and the middle of their bin is not where they are.
 

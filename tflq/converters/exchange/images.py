@@ -12,7 +12,7 @@ from tflq.errors import UnsupportedError
 def resize(mode: str) -> Rule:
     """Return the rule of RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR: Resize to a size.
 
-    Nearest: TFLite takes floor(i * scale), floor((i + 0.5) * scale) with half-pixel centres, and rounds i * scale with
+    Nearest: TFLite takes floor(i * scale), floor((i + 0.5) * scale) with half-pixel centers, and rounds i * scale with
     aligned corners, halves up.
     """
 

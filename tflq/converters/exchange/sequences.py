@@ -22,7 +22,7 @@ def lstm(e: Emitter) -> None:
     """UNIDIRECTIONAL_SEQUENCE_LSTM: LSTM; a coupled input gate 1 - forget has the forget gate's weights negated.
 
     Raises:
-        UnsupportedError: normalised gates, projections, clipped cells, other activations; peepholes in OpenVINO.
+        UnsupportedError: normalized gates, projections, clipped cells, other activations; peepholes in OpenVINO.
     """
     found = lstm_tensors(e.node, e.operands)
     gates, shapes = found.gates, found.shapes
@@ -87,7 +87,7 @@ def _activation(e: Emitter) -> str:
 def _require_plain(e: Emitter, found: LstmTensors) -> None:
     options = e.node.attributes
     what = {
-        "layer normalisation": found.gates["forget"].norm is not None,
+        "layer normalization": found.gates["forget"].norm is not None,
         "a projection": found.projection is not None,
         "clipped cells": options.real("cell_clip", 0.0) > 0,
     }

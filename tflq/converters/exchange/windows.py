@@ -49,7 +49,7 @@ def bias(e: Emitter) -> list[Value]:
     if t is None:
         return []
     tensor = e.tensor(t)
-    if tensor.dtype.is_integer and tensor.quantisation is None:
+    if tensor.dtype.is_integer and tensor.quantization is None:
         raise UnsupportedError(f"bias '{tensor.name}' has no scale; use form=float")
     return [e.in_layout(t, False) if tensor.data is None else e.weights(t, tensor.data, 0)]
 

@@ -6,16 +6,16 @@ import numpy as np
 
 from tflq.converters.gap9.check import problems_of
 from tflq.converters.gap9.departures import departures_of, unread_operators
-from tflq.converters.gap9.emit.artefacts import artefacts_of
+from tflq.converters.gap9.emit.artifacts import artifacts_of
 from tflq.converters.gap9.engines import engines_by_estimate
 from tflq.converters.gap9.estimate import estimate_graph
 from tflq.converters.gap9.options import LayerOptions, layer_options
-from tflq.converters.gap9.quantise import ARITHMETIC, quantise_graph
+from tflq.converters.gap9.quantize import ARITHMETIC, quantize_graph
 from tflq.converters.gap9.widths import precision_plan
 from tflq.converters.settings import settings_of
 from tflq.converters.targets import Target
 from tflq.graph import Array, Tensor
-from tflq.interpreter.kernels.gap9.rounding import quantise
+from tflq.interpreter.kernels.gap9.rounding import quantize
 from tflq.schemas.gap9 import specification
 
 __all__ = ["NE16", "SQ8"]
@@ -23,7 +23,7 @@ __all__ = ["NE16", "SQ8"]
 
 def _encode(real: Array, tensor: Tensor) -> Array:
     """Return clip(rnd(real / S) + Z), ties up."""
-    return quantise(np.asarray(real), tensor.affine).astype(tensor.dtype.storage)
+    return quantize(np.asarray(real), tensor.affine).astype(tensor.dtype.storage)
 
 
 def _target(name: str, summary: str, use_ne16: bool) -> Target:
@@ -35,9 +35,9 @@ def _target(name: str, summary: str, use_ne16: bool) -> Target:
         specification=specification(),
         settings=settings_of(LayerOptions, use_ne16=use_ne16),
         check=lambda graph, settings: problems_of(graph, layer_options(graph, settings)),
-        quantise=quantise_graph,
+        quantize=quantize_graph,
         encode=_encode,
-        emit=lambda graph, source: artefacts_of(graph, name, source),
+        emit=lambda graph, source: artifacts_of(graph, name, source),
         precision_plan=precision_plan,
         departures=departures_of,
         file_departures=unread_operators,

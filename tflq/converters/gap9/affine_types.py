@@ -28,9 +28,9 @@ def file_range(tensor: Tensor) -> Range | None:
     """
     if tensor.range is not None and tensor.range.minimum.size:
         return Range(tensor.range.minimum.min(keepdims=True), tensor.range.maximum.max(keepdims=True))
-    if not isinstance(tensor.quantisation, Affine) or not tensor.dtype.is_integer or not tensor.quantisation.scale.size:
+    if not isinstance(tensor.quantization, Affine) or not tensor.dtype.is_integer or not tensor.quantization.scale.size:
         return None
-    scale, zero_point = tensor.quantisation.scale.astype(np.float64), tensor.quantisation.zero_point
+    scale, zero_point = tensor.quantization.scale.astype(np.float64), tensor.quantization.zero_point
     low, high = (tensor.dtype.minimum - zero_point) * scale, (tensor.dtype.maximum - zero_point) * scale
     return Range(low.min(keepdims=True), high.max(keepdims=True))
 
@@ -112,7 +112,7 @@ def state_ranges(graph: Graph) -> Graph:
     The file's min/max (float32) if it states them, else the whole type's range from scale and zero point (float64).
 
     Raises:
-        UnsupportedError: tensors without either: a float model, or one that is quantised in part; all are counted.
+        UnsupportedError: tensors without either: a float model, or one that is quantized in part; all are counted.
     """
     stated = graph.copy()
     missing = []
@@ -122,8 +122,8 @@ def state_ranges(graph: Graph) -> Graph:
         found = file_range(tensor)
         if found is not None:
             stated.tensors[index] = replace(tensor, range=repaired(found))
-        elif tensor.dtype.is_floating or tensor.quantisation is not None:
+        elif tensor.dtype.is_floating or tensor.quantization is not None:
             missing.append(tensor.name)
-    way_out = "GAP9 takes ranges from the file; give a model that is quantised to int8, or calibrate this one first"
+    way_out = "GAP9 takes ranges from the file; give a model that is quantized to int8, or calibrate this one first"
     refuse_missing_ranges(missing, len(computed), way_out)
     return stated

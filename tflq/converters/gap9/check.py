@@ -53,7 +53,7 @@ def _filter(graph: Graph, _index: int, node: Node, options: LayerOptions) -> str
     bias = bias_of(graph, node)
     if not weights.is_constant or (bias is not None and not bias.is_constant):
         return "weights or bias are computed at run time; GAP9 takes constants"
-    if isinstance(weights.quantisation, Affine) is False and weights.quantisation is not None:
+    if isinstance(weights.quantization, Affine) is False and weights.quantization is not None:
         return "blockwise weights; GAP9 takes one scale for each output channel"
     tiny, channels = tiny_channels(weights, weight_axis(node)), weights.shape[weight_axis(node)]
     if options.numerics == "nntool" and tiny.size and channels > 1:
@@ -164,7 +164,7 @@ def _average_pool(_graph: Graph, _index: int, node: Node, _options: LayerOptions
 def _elementwise(graph: Graph, _index: int, node: Node, _options: LayerOptions) -> str:
     bare = [t for t in (graph.tensors[t] for t in node.inputs) if _is_bare(t)]
     return (
-        f"operand '{bare[0].name}' is {bare[0].dtype.value} without a scale; GAP9 takes quantised ones" if bare else ""
+        f"operand '{bare[0].name}' is {bare[0].dtype.value} without a scale; GAP9 takes quantized ones" if bare else ""
     )
 
 
@@ -179,7 +179,7 @@ def _is_bare(tensor: Tensor) -> bool:
 _LSTM_PARTS = {
     "peephole weights": (9, 10, 11),
     "a projection": (16, 17),
-    "layer normalisation": (20, 21, 22, 23),
+    "layer normalization": (20, 21, 22, 23),
 }
 
 
@@ -187,7 +187,7 @@ def _lstm(graph: Graph, _index: int, node: Node, options: LayerOptions) -> str:
     if options.feature_bits == 16:
         return "LSTM with features of 16 bits has no reference; set feature_bits=8"
     if not graph.tensors[node.inputs[0]].dtype.is_floating:
-        return "an LSTM that is quantised already has no reference; give the float model with calibrated ranges"
+        return "an LSTM that is quantized already has no reference; give the float model with calibrated ranges"
     if node.inputs[1] == ABSENT:
         return "an LSTM without input gate (CIFG); GAP9 takes all four gates"
     for part, positions in _LSTM_PARTS.items():

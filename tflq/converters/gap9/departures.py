@@ -79,7 +79,7 @@ def _hard_swish(graph: Graph, node: Node) -> str:
 
 
 def _sub(graph: Graph, node: Node) -> str:
-    types = [graph.tensors[t].quantisation for t in node.inputs]
+    types = [graph.tensors[t].quantization for t in node.inputs]
     shifted = any(isinstance(q, Affine) and q.zero_point.any() for q in types)
     kept = "NNTool keeps + on both zero points (17.5)" if shifted else ""
     return "; ".join(filter(None, (kept, _wrapping_bias(node))))

@@ -6,7 +6,7 @@ from tflq.converters.engines import EngineChoice, EngineChoices, network_cycles,
 from tflq.converters.estimate import Estimate, Figure, not_offered
 from tflq.converters.gap9.estimate import estimate_graph
 from tflq.converters.gap9.jobs.filters import is_on_ne16
-from tflq.converters.gap9.quantise import quantise_graph
+from tflq.converters.gap9.quantize import quantize_graph
 from tflq.converters.settings import LayerRule, Settings
 from tflq.errors import OptionError, UnsupportedError
 from tflq.graph import Graph
@@ -22,11 +22,11 @@ def engines_by_estimate(graph: Graph, settings: Settings) -> EngineChoices:
     less than the least that NE16 takes. Layers whose engine a rule of the settings names stay.
 
     Raises:
-        UnsupportedError, OptionError: the graph cannot be quantised with these settings.
+        UnsupportedError, OptionError: the graph cannot be quantized with these settings.
     """
-    quantised = quantise_graph(graph, settings)
-    on_ne16 = {node.name for node in quantised.nodes if is_on_ne16(node)}
-    first = now = estimate_graph(quantised)
+    quantized = quantize_graph(graph, settings)
+    on_ne16 = {node.name for node in quantized.nodes if is_on_ne16(node)}
+    first = now = estimate_graph(quantized)
     layers = []
     for index, node in enumerate(graph.nodes):
         if node.name not in on_ne16 or settings.names(graph, index, (_KEY,)):
@@ -43,7 +43,7 @@ def engines_by_estimate(graph: Graph, settings: Settings) -> EngineChoices:
 
 def _tried(graph: Graph, settings: Settings, now: Estimate) -> tuple[Estimate | None, Figure]:
     try:
-        found = estimate_graph(quantise_graph(graph, settings))
+        found = estimate_graph(quantize_graph(graph, settings))
     except (UnsupportedError, OptionError) as error:
         return None, not_offered("cycles", f"the cluster does not take it: {error}")
     return found, saved_cycles(now, found)

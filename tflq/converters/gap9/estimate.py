@@ -29,7 +29,7 @@ from tflq.graph import ABSENT, Graph
 from tflq.graph.arena import arena_of, macs, tensor_bytes
 
 LAYER_CYCLES = 2260.2015
-"""Set-up, transfers of activations and synchronisation of an NE16 layer: fitted on four published networks."""
+"""Set-up, transfers of activations and synchronization of an NE16 layer: fitted on four published networks."""
 BYTES_PER_CYCLE = 8
 """Of weights from L2 to L1, not hidden: the width of the port."""
 LAYER_ERROR, NETWORK_ERROR = 0.13, 0.12
@@ -57,7 +57,7 @@ def _known(figure: Figure) -> float:
 
 
 def layer_estimate(graph: Graph, index: int) -> LayerEstimate:
-    """Return what a node of a quantised graph costs."""
+    """Return what a node of a quantized graph costs."""
     node = graph.nodes[index]
     count = exact(macs(graph, index), "MACs", COUNT)
     if is_on_ne16(node):
@@ -125,7 +125,7 @@ def bound_of(found: Cycles, transfer: float) -> str:
         "compute": found.products,
         "features": found.features,
         "weights": found.weights,
-        "outputs": found.normalise + found.sums,
+        "outputs": found.normalize + found.sums,
         "DMA of weights": transfer,
         "set-up": LAYER_CYCLES,
     }
@@ -179,10 +179,10 @@ POINTS = (Point("0.80 V, 370 MHz", 370, 115.70787, 1.2300892), Point("0.65 V, 24
 
 
 def estimate_graph(graph: Graph, layers: Sequence[LayerEstimate] | None = None) -> Estimate:
-    """Return what a quantised graph costs; shapes and types decide, values do not matter.
+    """Return what a quantized graph costs; shapes and types decide, values do not matter.
 
     Args:
-        graph: quantised, lowered or not.
+        graph: quantized, lowered or not.
         layers: what its layers cost, where that is known already.
     """
     layers = tuple(layers or (layer_estimate(graph, index) for index in range(len(graph.nodes))))

@@ -169,7 +169,7 @@ class _Builder:
             source = self._flattened(unit.inputs[0][1]) if unit.operator == "quantize" else None
             if source is not None and self._read_by_quantize_alone(source):
                 (written,) = unit.outputs
-                found[written] = first.setdefault((source, self._graph.tensors[written].quantisation), written)
+                found[written] = first.setdefault((source, self._graph.tensors[written].quantization), written)
         return found
 
     def _flattened(self, tensor: int) -> int:

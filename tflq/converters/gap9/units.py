@@ -31,7 +31,7 @@ _FAILING = {
     **dict.fromkeys(CONVOLUTIONS, ((_MAX, "curve"), (_AVERAGE, "curve"))),
     **dict.fromkeys((*POOLS, "add"), (("leaky_relu",), ("hard_swish",), ("hard_sigmoid",), ("logistic",))),
 }
-"""What NNTool joins too, and then cannot quantise."""
+"""What NNTool joins too, and then cannot quantize."""
 _AFTER_CONSTANT = ("relu", "relu6", "tanh", "logistic")
 JOINED = "NNTool joins it with the activation behind it and then fails (18); here they run one after the other"
 
@@ -42,7 +42,7 @@ def fuse(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
     A node joins only if nobody else reads what it reads. An average pool does not join behind an activation.
 
     Raises:
-        UnsupportedError: with numerics=nntool, what NNTool joins and then cannot quantise.
+        UnsupportedError: with numerics=nntool, what NNTool joins and then cannot quantize.
     """
     result = graph.copy()
     for index, node in enumerate(graph.nodes):
@@ -51,7 +51,7 @@ def fuse(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
         failing = next((c for c in _FAILING.get(node.operator, ()) if _follow(graph, index, c) is not None), None)
         if failing and options[layer_of(node)].numerics == "nntool":
             raise UnsupportedError(
-                f"{graph.where(index)}: NNTool joins it with the {failing[-1]} behind it and cannot quantise the two; "
+                f"{graph.where(index)}: NNTool joins it with the {failing[-1]} behind it and cannot quantize the two; "
                 "numerics=exact computes them one after the other"
             )
         _refuse_after_constant(graph, index)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tflq.converters.gap9.operators import FILTERS, LSTM
 from tflq.converters.gap9.passes.choose_engines import NE16
-from tflq.converters.gap9.quantise import quantise_graph
+from tflq.converters.gap9.quantize import quantize_graph
 from tflq.converters.precision import (
     LayerWidths,
     PrecisionPlan,
@@ -25,16 +25,16 @@ def precision_plan(graph: Graph, settings: Settings) -> PrecisionPlan:
     A width takes ceil(weights * bits / 8) bytes, the dense stream of hardware.bin. The widest is what `settings` give.
     Filters on SQ8, recurrent layers, and convolutions that become one with others have no choice.
     """
-    quantised = quantise_graph(graph, settings)
+    quantized = quantize_graph(graph, settings)
     places = {node.name: index for index, node in enumerate(graph.nodes)}
     layers, fixed = [], 0
-    for node in quantised.nodes:
+    for node in quantized.nodes:
         index = places.get(node.name)
-        found = None if index is None else _layer(quantised, node, index)
+        found = None if index is None else _layer(quantized, node, index)
         if found is not None and len(found.widths) > 1 and not settings.names(graph, found.index, (_KEY,)):
             layers.append(found)
         else:
-            fixed += _fixed_bytes(quantised, node)
+            fixed += _fixed_bytes(quantized, node)
     return PrecisionPlan(tuple(layers), fixed, "weights")
 
 
@@ -51,5 +51,5 @@ def _fixed_bytes(graph: Graph, node: Node) -> int:
     if node.operator not in (*FILTERS, LSTM):
         return 0
     read = [graph.tensors[t] for t in node.inputs[1:] if t != ABSENT]
-    weights = [t for t in read if t.is_constant and isinstance(t.quantisation, Affine) and len(t.shape) > 1]
+    weights = [t for t in read if t.is_constant and isinstance(t.quantization, Affine) and len(t.shape) > 1]
     return sum(map(tensor_bytes, weights))

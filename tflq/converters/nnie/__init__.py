@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.converters.nnie.check import problems_of
-from tflq.converters.nnie.emit import artefacts_of
-from tflq.converters.nnie.quantise import ARITHMETIC, LayerOptions, quantise_graph
+from tflq.converters.nnie.emit import artifacts_of
+from tflq.converters.nnie.quantize import ARITHMETIC, LayerOptions, quantize_graph
 from tflq.converters.settings import settings_of
 from tflq.converters.targets import Target
 from tflq.schemas.nnie import specification
@@ -20,9 +20,9 @@ NNIE = Target(
     specification=specification(),
     settings=settings_of(LayerOptions),
     check=lambda graph, _: problems_of(graph),
-    quantise=quantise_graph,
+    quantize=quantize_graph,
     # Tensors stay real: each layer makes quantized values of its own inputs.
     encode=lambda real, _: np.asarray(real, np.float32),
-    emit=artefacts_of,
+    emit=artifacts_of,
     estimate="no cycle model, memory or bandwidth of NNIE were found",
 )

@@ -26,19 +26,19 @@ ASSUMED = (
     *("transpose_conv", "sum", "sub", "div", "maximum", "minimum", "squared_difference", "hard_swish"),
     *("neg", "pow", "rsqrt", "sqrt", "square"),
 )
-"""Operators of whose layers no text says how NNIE quantises them; ADD and MUL by a constant are such, too."""
-QUANTISING = tuple(dict.fromkeys((*WEIGHTED, *POOLS, "add", "mul", "concatenation", *ASSUMED)))
+"""Operators of whose layers no text says how NNIE quantizes them; ADD and MUL by a constant are such, too."""
+QUANTIZING = tuple(dict.fromkeys((*WEIGHTED, *POOLS, "add", "mul", "concatenation", *ASSUMED)))
 """Operators whose inputs become quantized values, all with one z."""
 
 
 def is_quantizing(node: Node) -> bool:
     """Whether the inputs of a node become logarithmic quantized values."""
     rule = rule_of(node)
-    return rule.quantizes if rule else node.operator in QUANTISING
+    return rule.quantizes if rule else node.operator in QUANTIZING
 
 
 def layer_inputs(graph: Graph, node: Node) -> tuple[int, ...]:
-    """Return the computed inputs of a quantising layer, without weights, bias and axes."""
+    """Return the computed inputs of a quantizing layer, without weights, bias and axes."""
     if node.operator == "transpose_conv":
         return node.inputs[2:3]
     if node.operator in (*FILTERS, *POOLS):
@@ -47,7 +47,7 @@ def layer_inputs(graph: Graph, node: Node) -> tuple[int, ...]:
 
 
 def is_assumed(graph: Graph, node: Node) -> bool:
-    """Whether how NNIE quantises a node's layer is an assumption (docs/nnie.md, 5)."""
+    """Whether how NNIE quantizes a node's layer is an assumption (docs/nnie.md, 5)."""
     by_constant = node.operator in ("add", "mul") and len(layer_inputs(graph, node)) == 1
     return by_constant or node.operator in ASSUMED
 
@@ -83,7 +83,7 @@ def is_relu_enough(graph: Graph, t: int, readers: Mapping[int, Sequence[int]]) -
     """Whether ReLU does for a ReLU6 that writes a tensor.
 
     It does where its calibrated maximum is below 6, or is 6 and all who read it, perhaps behind layers that move
-    values, quantise it alone: their quantized values saturate there. Without a range it does not.
+    values, quantize it alone: their quantized values saturate there. Without a range it does not.
     """
     found = graph.tensors[t].range
     largest = np.inf if found is None else float(found.maximum.max())

@@ -11,7 +11,7 @@ from tflq.converters.calibration import CalibrationSamples, samples_of
 from tflq.converters.nnie.caffe.layer import encode_net, prototxt
 from tflq.converters.nnie.caffe.network import CaffeNetwork, caffe_network
 from tflq.converters.nnie.check import ASSUMED
-from tflq.converters.nnie.quantise import MAPPER_KEYS, LayerOptions
+from tflq.converters.nnie.quantize import MAPPER_KEYS, LayerOptions
 from tflq.converters.targets import model_name
 from tflq.errors import UnsupportedError
 from tflq.graph import Attributes, Graph, Model
@@ -20,12 +20,12 @@ from tflq.quoting import json_text, markdown_code
 from tflq.schemas import Json
 
 
-def artefacts_of(graph: Graph, source: Model) -> dict[str, bytes]:
+def artifacts_of(graph: Graph, source: Model) -> dict[str, bytes]:
     """Return file name -> content.
 
     Args:
-        graph: quantised, lowered or not.
-        source: the model that was quantised; its file's name names the package.
+        graph: quantized, lowered or not.
+        source: the model that was quantized; its file's name names the package.
 
     Raises:
         UnsupportedError: a node without a layer of Caffe, which `check` lists.
@@ -157,8 +157,8 @@ def readme(name: str, graph: Graph, network: CaffeNetwork, compile_mode: int, ha
     notes = [f"- Inputs and images are N, C, H, W here; outputs are blobs {_outputs(graph, network)}."]
     if assumed:
         notes.append(
-            f"- **Assumption** for {', '.join(assumed)}: how NNIE quantises these layers is not published. Taken here: "
-            f"inputs are quantised with one z, constants stay float; Deconvolution is as Convolution."
+            f"- **Assumption** for {', '.join(assumed)}: how NNIE quantizes these layers is not published. Taken here: "
+            f"inputs are quantized with one z, constants stay float; Deconvolution is as Convolution."
         )
     if depthwise:
         notes.append(
@@ -178,7 +178,7 @@ def readme(name: str, graph: Graph, network: CaffeNetwork, compile_mode: int, ha
 
 ## What only HiSilicon's tools can do
 
-1. `nnie_mapper {name}.cfg` (or NNIE Mapper in RuyiStudio) quantises the network and writes the .wk file: its format is
+1. `nnie_mapper {name}.cfg` (or NNIE Mapper in RuyiStudio) quantizes the network and writes the .wk file: its format is
    not published, so it cannot be written here. The mapper chooses its own clipping values from the samples; those in
    {name}_clipping.json are what its library computes from the calibrated maxima.
 2. The file of `[gfpq_param_file]`, with which the mapper would take given clipping values, is not published either.

@@ -12,10 +12,10 @@
     PAD of zeros that no convolution takes in           a depthwise convolution of 1 x 1 ones
 
 In real numbers nothing changes: values are moved, and products by one are exact. On NNIE a convolution of ones and
-zeros quantises its input as every convolution does.
+zeros quantizes its input as every convolution does.
 
-`fold_scales`: MUL, ADD and SUB by constants of channels, as of batch normalisation, go into the convolution in front of
-them. So NNIE's layer has one set of quantized weights, and how it would quantise a Scale does not arise
+`fold_scales`: MUL, ADD and SUB by constants of channels, as of batch normalization, go into the convolution in front of
+them. So NNIE's layer has one set of quantized weights, and how it would quantize a Scale does not arise
 (docs/nnie.md, 5).
 """
 
@@ -264,7 +264,7 @@ def _stepped(graph: Graph, node: Node) -> None:
     try:
         picks = lower_strided_slice(node, graph.operands(index)).picks
     except TflqError:
-        return  # quantise says what is wrong
+        return  # quantize says what is wrong
     shape = graph.tensors[node.inputs[0]].shape
     if len(picks) != 4 or any(not isinstance(pick, tuple) for pick in picks):
         return

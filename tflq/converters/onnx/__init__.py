@@ -17,7 +17,7 @@ from tflq.converters.onnx.weights import KeptWeights
 from tflq.converters.passes.requirements import refuse
 from tflq.converters.settings import Settings, parse_settings, settings_of
 from tflq.converters.targets import Target, model_name
-from tflq.converters.tflite_quantiser import TFLITE
+from tflq.converters.tflite_quantizer import TFLITE
 from tflq.graph import Affine, Array, Graph, Tensor, float_view
 from tflq.interpreter.numerics.fixed_point import round_half_away
 
@@ -36,11 +36,11 @@ __all__ = [
 _BORDERS = ("inputs=float", "outputs=float")
 
 
-def quantise_graph(graph: Graph, settings: Settings) -> Graph:
+def quantize_graph(graph: Graph, settings: Settings) -> Graph:
     """Return the graph that is written: the float view, or the model's integers.
 
     form=weights is the float view, whose constants are written as the file's integers. form=qdq of a float model with
-    ranges quantises it as target tflite does, with float inputs and outputs.
+    ranges quantizes it as target tflite does, with float inputs and outputs.
 
     Raises:
         UnsupportedError: operators that cannot be written, all at once; form=qdq of tensors without a range.
@@ -59,8 +59,8 @@ def _view(graph: Graph, settings: Settings) -> Graph:
     options = options_of(graph, settings)
     if options.form in (FLOAT, WEIGHTS):
         return float_view(graph)
-    if not any(isinstance(t.quantisation, Affine) and not t.is_constant for t in graph.tensors):
-        graph = TFLITE.quantise(graph, parse_settings(TFLITE.settings, [f"type={options.kind}", *_BORDERS]))
+    if not any(isinstance(t.quantization, Affine) and not t.is_constant for t in graph.tensors):
+        graph = TFLITE.quantize(graph, parse_settings(TFLITE.settings, [f"type={options.kind}", *_BORDERS]))
     # "tflite" is the target's own arithmetic; of a mixed file it leaves nodes on real numbers to float
     return replace(graph, nodes=[replace(node, arithmetic=None) for node in graph.nodes])
 
@@ -84,7 +84,7 @@ ONNX = Target(
     },
     settings=settings_of(OnnxOptions),
     check=lambda graph, settings: unsupported(_view(graph, settings), _options(graph, settings)),
-    quantise=quantise_graph,
+    quantize=quantize_graph,
     encode=_encode,
     emit=lambda graph, source: {f"{model_name(source)}.onnx": model_bytes(translate(graph, carried(graph)))},
     estimate="a host processor: measure it with `tflq bench`",

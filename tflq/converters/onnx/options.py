@@ -1,4 +1,4 @@
-"""The keys of the target, and where a quantised graph carries them."""
+"""The keys of the target, and where a quantized graph carries them."""
 
 from __future__ import annotations
 
@@ -37,5 +37,5 @@ def options_of(graph: Graph, settings: Settings) -> OnnxOptions:
 
 
 def carried(graph: Graph) -> OnnxOptions:
-    """Return the options that a quantised graph carries; the defaults elsewhere."""
+    """Return the options that a quantized graph carries; the defaults elsewhere."""
     return graph.extra if isinstance(graph.extra, OnnxOptions) else OnnxOptions()

@@ -48,7 +48,7 @@ def unsupported(graph: Graph, options: OnnxOptions | None = None) -> tuple[str, 
 
 
 def translate(graph: Graph, options: OnnxOptions | None = None) -> OnnxGraph:
-    """Return the ONNX graph of a float graph, or with QuantizeLinear and DequantizeLinear of a quantised one.
+    """Return the ONNX graph of a float graph, or with QuantizeLinear and DequantizeLinear of a quantized one.
 
     Args:
         graph: float32, or integers with scales; [N, H, W, C] where tensors have 4 axes.

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tflq.converters.onnx.options import OnnxOptions
 from tflq.graph import Affine, Array, Blockwise, DType, Graph
-from tflq.graph.float_view import dequantise_blocks
+from tflq.graph.float_view import dequantize_blocks
 
 _NARROW = (DType.INT8, DType.UINT8, DType.INT4, DType.UINT4, DType.INT16, DType.UINT16)
 
@@ -62,9 +62,9 @@ def kept(options: OnnxOptions, t: int, value: Array, axis: int) -> Codes | None:
     source, tensor = options.source, options.source.tensors[t]
     if tensor.dtype not in _NARROW or value.dtype != np.float32:
         return None
-    if isinstance(tensor.quantisation, Blockwise):
+    if isinstance(tensor.quantization, Blockwise):
         return _blocks(source, t, value)
-    affine = tensor.quantisation
+    affine = tensor.quantization
     if not isinstance(affine, Affine) or (affine.is_per_axis and value.shape[axis] != affine.scale.size):
         return None
     scale, zero_point = replace(affine, axis=axis).along(value.ndim)
@@ -79,9 +79,9 @@ def kept(options: OnnxOptions, t: int, value: Array, axis: int) -> Codes | None:
 
 def _blocks(source: Graph, t: int, value: Array) -> Codes | None:
     tensor = source.tensors[t]
-    blocks, data = tensor.quantisation, tensor.data
+    blocks, data = tensor.quantization, tensor.data
     assert isinstance(blocks, Blockwise)
-    if data is None or not np.array_equal(dequantise_blocks(source, data, blocks).astype(np.float32), value):
+    if data is None or not np.array_equal(dequantize_blocks(source, data, blocks).astype(np.float32), value):
         return None  # rearranged: a block no longer stands in one place
     shape = (*data.shape[:-1], data.shape[-1] // blocks.block_size)
     scale, zeros = source.tensors[blocks.scales].data, np.zeros(shape, tensor.dtype.storage)

@@ -1,7 +1,7 @@
 """Collects ONNX nodes while the model's operators are translated one by one.
 
 Tensors of 4 axes that are computed are [N, C, H, W] in ONNX, [N, H, W, C] in the model; all others have the model's own
-layout. In a quantised model an operator reads dequantised values, and what it writes is quantised behind it.
+layout. In a quantized model an operator reads dequantized values, and what it writes is quantized behind it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tflq.quoting import Names
 
 SINCE = {"Gelu": 20, "ScatterND:add": 16}
 """Operators that ONNX got behind opset 13."""
-_QUANTISED_SINCE = {
+_QUANTIZED_SINCE = {
     DType.INT8: 13, DType.UINT8: 13, DType.INT32: 13, DType.INT16: 21, DType.UINT16: 21, DType.INT4: 21, DType.UINT4: 21
 }  # fmt: skip
 _SCALED = (DType.INT4, DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32, DType.INT64)
@@ -68,9 +68,9 @@ class Writer(Emitter):
         """Check the types of a node's tensors."""
         for t in (t for t in (*node.inputs, *node.outputs) if t != ABSENT):
             tensor = self.tensor(t)
-            if tensor.is_constant and tensor.dtype.is_integer and tensor.quantisation is None:
+            if tensor.is_constant and tensor.dtype.is_integer and tensor.quantization is None:
                 continue  # shapes, axes and counts, which rules read
-            if tensor.dtype not in (_SCALED if is_quantised(tensor) else _PLAIN):
+            if tensor.dtype not in (_SCALED if is_quantized(tensor) else _PLAIN):
                 raise UnsupportedError(f"tensor '{tensor.name}' is {tensor.dtype.value}, which cannot be written")
 
     def is_written(self, t: int) -> bool:
@@ -91,9 +91,9 @@ class Writer(Emitter):
         return name
 
     def set_tensor(self, t: int, value: Value) -> None:
-        """Let a tensor be a value, quantised where the model quantises it."""
+        """Let a tensor be a value, quantized where the model quantizes it."""
         tensor, name = self.tensor(t), self._values[t]
-        if is_quantised(tensor):
+        if is_quantized(tensor):
             if tensor.dtype is DType.INT32:
                 raise UnsupportedError(f"tensor '{tensor.name}' is int32; QuantizeLinear has no such type")
             value = turned(self, value, True)
@@ -111,9 +111,9 @@ class Writer(Emitter):
             return Value(self.read_constant(t, tensor.data), tensor.shape, _type_of(tensor))
         if t not in self._real:
             value = self._stored[t]
-            if is_quantised(tensor):
+            if is_quantized(tensor):
                 inputs = (value.name, *self._scale_and_zero_point(t))
-                value = replace(value, name=self.node_of("DequantizeLinear", inputs, f"{value.name}_dequantised"))
+                value = replace(value, name=self.node_of("DequantizeLinear", inputs, f"{value.name}_dequantized"))
             self._real[t] = value
             self._fresh.discard(value.name)
         return self._real[t]
@@ -130,7 +130,7 @@ class Writer(Emitter):
         return Value(self.constant(f"{self._prefix}_{name}", array), array.shape, array.dtype)
 
     def weights(self, t: int, array: Array, axis: int) -> Value:
-        """Add a constant tensor of the model, rearranged, and what dequantises it."""
+        """Add a constant tensor of the model, rearranged, and what dequantizes it."""
         return Value(self.read_constant(t, array, axis), array.shape, _type_of(self.tensor(t)))
 
     def add_multi(
@@ -161,16 +161,16 @@ class Writer(Emitter):
         Args:
             t: the tensor; says how integers stand for reals.
             value: its elements.
-            axis: that the channels of a per-axis quantisation have in `value`.
+            axis: that the channels of a per-axis quantization have in `value`.
 
         Raises:
             UnsupportedError: integers that QuantizeLinear has not in the opset.
         """
         tensor = self.tensor(t)
-        affine = tensor.quantisation
+        affine = tensor.quantization
         if (codes := kept(self.options, t, value, axis)) is not None:
-            return self._dequantised(t, codes)
-        if not is_quantised(tensor):
+            return self._dequantized(t, codes)
+        if not is_quantized(tensor):
             return self.constant(self._values[t], value)
         affine = tensor.affine
         if tensor.dtype is DType.INT64:  # a bias of 16x8
@@ -179,9 +179,9 @@ class Writer(Emitter):
         each = affine.scale.shape if affine.is_per_axis else ()
         scale = affine.scale.astype(np.float32).reshape(each)
         zero_point = np.broadcast_to(affine.zero_point, affine.scale.shape).astype(tensor.dtype.storage).reshape(each)
-        return self._dequantised(t, Codes(value, tensor.dtype, scale, zero_point, axis))
+        return self._dequantized(t, Codes(value, tensor.dtype, scale, zero_point, axis))
 
-    def _dequantised(self, t: int, given: Codes) -> str:
+    def _dequantized(self, t: int, given: Codes) -> str:
         self._require_opset(self.tensor(t).name, given.dtype, given.block_size)
         name = self.constant(self._values[t], given.codes)
         parts = [name, self.constant(f"{name}_scale", given.scale)]
@@ -192,7 +192,7 @@ class Writer(Emitter):
         attributes: dict[str, OnnxAttribute] = {"axis": given.axis} if given.scale.ndim else {}
         if given.block_size:
             attributes["block_size"] = given.block_size
-        return self.node_of("DequantizeLinear", parts, f"{name}_dequantised", **attributes)
+        return self.node_of("DequantizeLinear", parts, f"{name}_dequantized", **attributes)
 
     def finish(self) -> OnnxGraph:
         """Return the graph, its outputs in the layout that was asked for."""
@@ -217,7 +217,7 @@ class Writer(Emitter):
     def _as_stored(self, t: int, first: bool) -> Value:
         """Return an input or a constant in a layout; quantized values stay integers."""
         tensor = self.tensor(t)
-        if not is_quantised(tensor):
+        if not is_quantized(tensor):
             return self.in_layout(t, first)
         if tensor.data is None:
             return self._stored[t]
@@ -253,7 +253,7 @@ class Writer(Emitter):
         return OnnxValue(name, shape, tensor.dtype.storage.name)
 
     def _require_opset(self, name: str, dtype: DType, block_size: int = 0) -> None:
-        since = 21 if block_size else _QUANTISED_SINCE.get(dtype)
+        since = 21 if block_size else _QUANTIZED_SINCE.get(dtype)
         if since is None:
             raise UnsupportedError(f"tensor '{name}' is {dtype.value}; QuantizeLinear has no such type")
         if self.options.opset < since:
@@ -267,7 +267,7 @@ class Writer(Emitter):
         tensor, name = self.tensor(t), self._values[t]
         self._require_opset(tensor.name, tensor.dtype)
         if tensor.affine.is_per_axis:
-            raise UnsupportedError(f"tensor '{tensor.name}' is quantised per channel; activations have one scale")
+            raise UnsupportedError(f"tensor '{tensor.name}' is quantized per channel; activations have one scale")
         scale = tensor.affine.scale.astype(np.float32).reshape(())
         zero_point = tensor.affine.zero_point.astype(tensor.dtype.storage).reshape(())
         key = f"{name}_scale"
@@ -282,9 +282,9 @@ def _replaced(names: tuple[str, ...], old: str, new: str) -> tuple[str, ...]:
 
 
 def _type_of(tensor: Tensor) -> np.dtype[np.generic]:
-    return FLOAT32 if is_quantised(tensor) else tensor.dtype.storage
+    return FLOAT32 if is_quantized(tensor) else tensor.dtype.storage
 
 
-def is_quantised(tensor: Tensor) -> bool:
+def is_quantized(tensor: Tensor) -> bool:
     """Whether a tensor holds integers that stand for reals."""
-    return isinstance(tensor.quantisation, Affine) and tensor.dtype.is_integer
+    return isinstance(tensor.quantization, Affine) and tensor.dtype.is_integer

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.converters.openvino.emit import artefacts_of
+from tflq.converters.openvino.emit import artifacts_of
 from tflq.converters.openvino.options import LayerOptions, options_of
 from tflq.converters.openvino.passes import ARITHMETIC
-from tflq.converters.openvino.quantise import problems_of, quantise_graph
+from tflq.converters.openvino.quantize import problems_of, quantize_graph
 from tflq.converters.settings import settings_of
 from tflq.converters.targets import Target
 from tflq.graph import Array, Tensor
@@ -31,8 +31,8 @@ OPENVINO = Target(
     specification=specification(),
     settings=settings_of(LayerOptions),
     check=lambda graph, settings: problems_of(graph, options_of(graph, settings)),
-    quantise=quantise_graph,
+    quantize=quantize_graph,
     encode=_encode,
-    emit=artefacts_of,
+    emit=artifacts_of,
     estimate="a host processor: measure it with `tflq bench`",
 )

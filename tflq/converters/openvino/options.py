@@ -19,10 +19,10 @@ _MOST_LEVELS = 1 << 16
 
 @dataclass(frozen=True)
 class OpenBatch:
-    """What a quantised graph carries for batch=dynamic.
+    """What a quantized graph carries for batch=dynamic.
 
     Attributes:
-        twice: the same network, quantised alike, for twice the batch.
+        twice: the same network, quantized alike, for twice the batch.
     """
 
     twice: Graph
@@ -35,12 +35,12 @@ class LayerOptions:
     activation_bits: int = key(8, "levels of activations are 2^bits", minimum=1, maximum=16)
     given_levels: int = key(0, _LEVELS, name="levels")
     activation_scheme: str = key(ASYMMETRIC, "of ranges that are calibrated", (ASYMMETRIC, SYMMETRIC))
-    weight_bits: int = key(8, "levels of weights are 2^bits; weights that the file quantised keep theirs", (8, 4))
-    weight_granularity: str = key(PER_CHANNEL, "of weights that are quantised here", (PER_CHANNEL, PER_TENSOR))
+    weight_bits: int = key(8, "levels of weights are 2^bits; weights that the file quantized keep theirs", (8, 4))
+    weight_granularity: str = key(PER_CHANNEL, "of weights that are quantized here", (PER_CHANNEL, PER_TENSOR))
     weight_scheme: str = key(SYMMETRIC, _WEIGHT_SCHEME, (SYMMETRIC, ASYMMETRIC))
     precision: str = key(INT8, "float leaves a layer's weights and output real (mixed precision)", (INT8, FLOAT))
     input: str = key(FLOAT, "float: f32 NCHW; int8: as an int8 .tflite", (FLOAT, INT8), per_layer=False)
-    output: str = key(FLOAT, "float: not quantised; int8: as an int8 .tflite", (FLOAT, INT8), per_layer=False)
+    output: str = key(FLOAT, "float: not quantized; int8: as an int8 .tflite", (FLOAT, INT8), per_layer=False)
 
     batch: str = key(STATIC, "dynamic: the first axis of inputs is open", (STATIC, DYNAMIC), per_layer=False)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tflq.converters.passes.rewrite import redirect, without_nodes
-from tflq.graph import DType, Graph, Node, Quantisation, Tensor, pruned
+from tflq.graph import DType, Graph, Node, Quantization, Tensor, pruned
 from tflq.graph.operators import CONVERSIONS
 
 
@@ -16,7 +16,7 @@ def remove_conversions(graph: Graph, is_typed: Callable[[Tensor], bool]) -> Grap
     """Return the graph without the file's QUANTIZE and DEQUANTIZE operators.
 
     Readers of the output read the input instead. An input that `is_typed` denies, as a graph's float input, takes over
-    type, quantisation and range of the output.
+    type, quantization and range of the output.
     """
     result = graph.copy()
     for index, node in enumerate(graph.nodes):
@@ -26,7 +26,7 @@ def remove_conversions(graph: Graph, is_typed: Callable[[Tensor], bool]) -> Grap
         if not is_typed(result.tensors[source]):
             typed = result.tensors[target]
             result.tensors[source] = replace(
-                result.tensors[source], dtype=typed.dtype, quantisation=typed.quantisation, range=typed.range
+                result.tensors[source], dtype=typed.dtype, quantization=typed.quantization, range=typed.range
             )
         redirect(result, target, source)
     return pruned(result)
@@ -41,7 +41,7 @@ class Conversions:
     """
 
     graph: Graph
-    _made: dict[tuple[int, DType, Quantisation | None], int] = field(default_factory=dict)
+    _made: dict[tuple[int, DType, Quantization | None], int] = field(default_factory=dict)
 
     def convert(self, source: int, wanted: Tensor, node: Node) -> int:
         """Return the tensor that holds `source` in the type of `wanted`.
@@ -51,7 +51,7 @@ class Conversions:
             wanted: name and type of the new tensor, if it is made now.
             node: the operator that makes it; reads `source`.
         """
-        key = (source, wanted.dtype, wanted.quantisation)
+        key = (source, wanted.dtype, wanted.quantization)
         if key not in self._made:
             self._made[key] = self.graph.add_tensor(wanted)
             self.graph.nodes.append(replace(node, inputs=(source,), outputs=(self._made[key],)))

@@ -1,17 +1,17 @@
-"""What quantisers ask of a graph before they begin, and how they refuse: all reasons at once."""
+"""What quantizers ask of a graph before they begin, and how they refuse: all reasons at once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tflq.converters.calibration import ranges_from_quantisation
+from tflq.converters.calibration import ranges_from_quantization
 from tflq.errors import UnsupportedError
 from tflq.graph import Graph, Node, float_view
 
 
 def float_network(graph: Graph) -> Graph:
-    """Return the float view, with the ranges that a calibration or the file's quantisation gives."""
-    return float_view(ranges_from_quantisation(graph))
+    """Return the float view, with the ranges that a calibration or the file's quantization gives."""
+    return float_view(ranges_from_quantization(graph))
 
 
 def collect_problems(graph: Graph, reason: Callable[[int, Node], str]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.arrays import Reals
-from tflq.graph import ABSENT, Array, Attribute, DType, Graph, Node, Quantisation, Range, Tensor
+from tflq.graph import ABSENT, Array, Attribute, DType, Graph, Node, Quantization, Range, Tensor
 
 
 def with_attributes(node: Node, **changes: Attribute) -> Node:
@@ -24,7 +24,7 @@ def with_input(node: Node, position: int, tensor: int) -> Node:
 def constant(
     name: str,
     data: Array,
-    quantisation: Quantisation | None = None,
+    quantization: Quantization | None = None,
     dtype: DType | None = None,
     range_: Range | None = None,
 ) -> Tensor:
@@ -33,13 +33,13 @@ def constant(
     Args:
         name: of the tensor.
         data: its value, as it is stored.
-        quantisation: how it stands for real numbers.
+        quantization: how it stands for real numbers.
         dtype: where it is not that of the data, as int4 in bytes.
         range_: of the real numbers.
     """
     data = np.asarray(data)
     data.setflags(write=False)
-    return Tensor(name, data.shape, dtype or DType.of(data.dtype), quantisation, range_, data)
+    return Tensor(name, data.shape, dtype or DType.of(data.dtype), quantization, range_, data)
 
 
 def derived_tensor(graph: Graph, like: int, name: str) -> int:

@@ -23,7 +23,7 @@ class TensorExtra:
         surplus: bytes of the buffer behind the value, which TFLite does not read.
         variant_tensors: shapes and types of what a variant holds.
         quantization: the file's table where the neutral form says less; written as long as the tensor has the
-            quantisation and range that stand in it.
+            quantization and range that stand in it.
         external_buffer: index of a constant in another file.
     """
 

@@ -12,7 +12,7 @@ from tflq.converters.tflite.operand_counts import check_counts
 from tflq.converters.tflite.options import attributes_of
 from tflq.converters.tflite.tensors import TensorReader, count_of
 from tflq.errors import FormatError, UnsupportedError
-from tflq.files import Source, content_of, name_of_source, recognised
+from tflq.files import Source, content_of, name_of_source, recognized
 from tflq.graph import ABSENT, Graph, Model, Node, Signature, validate
 from tflq.limits import Limits, Tally, applied, current
 from tflq.schemas import tflite as schema
@@ -48,7 +48,7 @@ def model_from_bytes(data: bytes | memoryview, where: str = "model", limits: Lim
 
 def _require_tflite(data: bytes | memoryview, where: str) -> None:
     """Raise FormatError where the content is known to be another file's, and say which; damage is told later."""
-    found = "" if bytes(data[4:8]) == b"TFL3" else recognised(data)
+    found = "" if bytes(data[4:8]) == b"TFL3" else recognized(data)
     if found:
         raise FormatError(
             f"{where}: is {found}; what is read is .tflite, OpenVINO's .xml with its .bin, and Compass' .txt with its "

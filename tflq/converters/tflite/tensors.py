@@ -1,4 +1,4 @@
-"""Tensor tables <-> neutral tensors: quantisation, range, and the bytes of constants."""
+"""Tensor tables <-> neutral tensors: quantization, range, and the bytes of constants."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 from tflq.converters.tflite.extras import TensorExtra
 from tflq.converters.tflite.sparsity import densify
 from tflq.errors import FormatError, GraphError, UnsupportedError
-from tflq.graph import Affine, Array, Blockwise, DType, Quantisation, Range, Tensor
+from tflq.graph import Affine, Array, Blockwise, DType, Quantization, Range, Tensor
 from tflq.limits import Tally
 from tflq.schemas import tflite as schema
 from tflq.schemas.tflite.packing import pack, pack_strings, unpack, unpack_strings
 
 
-def read_quantisation(
+def read_quantization(
     table: schema.QuantizationParameters | None, shape: tuple[int, ...], dtype: DType, where: str
-) -> Quantisation | None:
-    """Return the quantisation, None where the table states none that has a neutral form.
+) -> Quantization | None:
+    """Return the quantization, None where the table states none that has a neutral form.
 
     What is refused is what TFLite refuses (core/interpreter_builder.cc, ParseQuantization).
 
@@ -49,7 +49,7 @@ def _check_axis(count: int, axis: int, shape: tuple[int, ...], where: str) -> No
             raise FormatError(f"{where}: {count} scales for a tensor without axes; one is allowed")
         return
     if not 0 <= axis < len(shape):
-        raise FormatError(f"{where}: quantised along axis {axis}, the shape {shape} has axes 0..{len(shape) - 1}")
+        raise FormatError(f"{where}: quantized along axis {axis}, the shape {shape} has axes 0..{len(shape) - 1}")
     if count not in (1, shape[axis]):
         raise FormatError(f"{where}: {count} scales along axis {axis}, which has {shape[axis]} channels")
 
@@ -64,60 +64,60 @@ def read_range(table: schema.QuantizationParameters | None) -> Range | None:
 
 
 def kept_table(
-    table: schema.QuantizationParameters | None, quantisation: Quantisation | None, stated: Range | None
+    table: schema.QuantizationParameters | None, quantization: Quantization | None, stated: Range | None
 ) -> schema.QuantizationParameters | None:
     """Return the table itself where its neutral form would lose something of it, else None."""
     if table is None or not table.present():
         return None
-    neutral = _neutral_table(quantisation, stated)
+    neutral = _neutral_table(quantization, stated)
     if table.is_present("quantized_dimension"):
         neutral.quantized_dimension = neutral.quantized_dimension
     return None if neutral == table else table
 
 
-def write_quantisation(tensor: Tensor) -> schema.QuantizationParameters | None:
-    """Return the quantisation table of a tensor, None where there is nothing to say.
+def write_quantization(tensor: Tensor) -> schema.QuantizationParameters | None:
+    """Return the quantization table of a tensor, None where there is nothing to say.
 
-    The table that was kept on reading is written as long as the tensor still has the quantisation and range that stand
+    The table that was kept on reading is written as long as the tensor still has the quantization and range that stand
     in it.
 
     Raises:
-        GraphError: a quantisation that the format does not have.
+        GraphError: a quantization that the format does not have.
     """
-    if tensor.quantisation is not None and not isinstance(tensor.quantisation, (Affine, Blockwise)):
-        kind = type(tensor.quantisation).__name__
-        raise GraphError(f"tensor '{tensor.name}' is quantised as {kind}, which has no form in TFLite")
+    if tensor.quantization is not None and not isinstance(tensor.quantization, (Affine, Blockwise)):
+        kind = type(tensor.quantization).__name__
+        raise GraphError(f"tensor '{tensor.name}' is quantized as {kind}, which has no form in TFLite")
     kept = tensor.extra.quantization if isinstance(tensor.extra, TensorExtra) else None
     if kept is not None and _still_says(kept, tensor):
         return kept
-    table = _neutral_table(tensor.quantisation, tensor.range)
+    table = _neutral_table(tensor.quantization, tensor.range)
     return table if table.present() else None
 
 
 def _still_says(table: schema.QuantizationParameters, tensor: Tensor) -> bool:
     try:
-        quantisation = read_quantisation(table, tensor.shape, tensor.dtype, tensor.name)
+        quantization = read_quantization(table, tensor.shape, tensor.dtype, tensor.name)
     except FormatError:  # the tensor has another shape now
         return False
-    return quantisation == tensor.quantisation and read_range(table) == tensor.range
+    return quantization == tensor.quantization and read_range(table) == tensor.range
 
 
-def _neutral_table(quantisation: Quantisation | None, stated: Range | None) -> schema.QuantizationParameters:
+def _neutral_table(quantization: Quantization | None, stated: Range | None) -> schema.QuantizationParameters:
     table = schema.QuantizationParameters()
     if stated is not None:
         table.min = stated.minimum.astype(np.float32)
         table.max = stated.maximum.astype(np.float32)
-    if isinstance(quantisation, Affine):
-        table.scale = quantisation.scale.astype(np.float32)
-        table.zero_point = _one_for_each(quantisation.zero_point, quantisation.scale.shape)
-        if quantisation.axis:
-            table.quantized_dimension = quantisation.axis
-    if isinstance(quantisation, Blockwise):
+    if isinstance(quantization, Affine):
+        table.scale = quantization.scale.astype(np.float32)
+        table.zero_point = _one_for_each(quantization.zero_point, quantization.scale.shape)
+        if quantization.axis:
+            table.quantized_dimension = quantization.axis
+    if isinstance(quantization, Blockwise):
         table.details = schema.BlockwiseQuantization(
-            scales=quantisation.scales, zero_points=quantisation.zero_points, block_size=quantisation.block_size
+            scales=quantization.scales, zero_points=quantization.zero_points, block_size=quantization.block_size
         )
-        if quantisation.block_shape:
-            table.details.block_shape = np.array(quantisation.block_shape, np.int32)
+        if quantization.block_shape:
+            table.details.block_shape = np.array(quantization.block_shape, np.int32)
     return table
 
 
@@ -144,7 +144,7 @@ class TensorReader:
 
         Raises:
             FormatError: a buffer index out of range, a negative size, data that does not fit the shape, a variable with
-                data, or a quantisation that contradicts the tensor.
+                data, or a quantization that contradicts the tensor.
             UnsupportedError: more axes than numpy has, or values that take more memory than the limits allow.
         """
         shape = () if table.shape is None else tuple(table.shape.tolist())
@@ -153,7 +153,7 @@ class TensorReader:
         if len(shape) > _MOST_AXES:
             raise UnsupportedError(f"{where}: found {len(shape)} axes; up to {_MOST_AXES} are allowed")
         dtype = DType[table.type.name]
-        quantisation = read_quantisation(table.quantization, shape, dtype, where)
+        quantization = read_quantization(table.quantization, shape, dtype, where)
         stated = read_range(table.quantization)
         content = self._content(table, where)
         data = None if content is None else self._constant(table, content, shape, dtype, where)
@@ -163,14 +163,14 @@ class TensorReader:
             sparse_values=self._sparse_values(table, content, where),
             surplus=self._surplus(table, content, shape, dtype, where),
             variant_tensors=table.variant_tensors,
-            quantization=kept_table(table.quantization, quantisation, stated),
+            quantization=kept_table(table.quantization, quantization, stated),
             external_buffer=table.external_buffer,
         )
         return Tensor(
             name=table.name or "",
             shape=shape,
             dtype=dtype,
-            quantisation=quantisation,
+            quantization=quantization,
             range=stated,
             data=data,
             shape_signature=None if signature is None else tuple(signature.tolist()),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tflq.converters.tflite.extras import ModelExtra, NodeExtra, TensorExtra, is_still_sparse
 from tflq.converters.tflite.options import options_of, tensor_type
-from tflq.converters.tflite.tensors import encode_constant, write_quantisation
+from tflq.converters.tflite.tensors import encode_constant, write_quantization
 from tflq.errors import GraphError
 from tflq.files import write_bytes
 from tflq.graph import Graph, Model, Node, Tensor
@@ -115,7 +115,7 @@ class _Writer:
             shape=np.array(tensor.shape, np.int32), type=tensor_type(tensor.dtype), buffer=self._buffer(tensor, sparse)
         )
         table.name = tensor.name
-        table.quantization = write_quantisation(tensor)
+        table.quantization = write_quantization(tensor)
         if tensor.is_variable:
             table.is_variable = True
         if tensor.has_rank:

@@ -1,4 +1,4 @@
-"""Target `tpu-mlir`: INT8 on BM1684X as TPU-MLIR quantises and runs it (docs/tpu_mlir.md)."""
+"""Target `tpu-mlir`: INT8 on BM1684X as TPU-MLIR quantizes and runs it (docs/tpu_mlir.md)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from tflq.converters.passes.requirements import float_network
 from tflq.converters.settings import Settings, settings_of
 from tflq.converters.targets import Target
 from tflq.converters.tpu_mlir.check import problems_of
-from tflq.converters.tpu_mlir.emit import artefacts_of
+from tflq.converters.tpu_mlir.emit import artifacts_of
 from tflq.converters.tpu_mlir.options import LayerOptions
 from tflq.converters.tpu_mlir.passes.assembly import ARITHMETIC
 from tflq.converters.tpu_mlir.passes.expand import expand
-from tflq.converters.tpu_mlir.quantise import quantise_graph
+from tflq.converters.tpu_mlir.quantize import quantize_graph
 from tflq.graph import Graph
 from tflq.interpreter.kernels.tpu_mlir.conversions import encode
 from tflq.schemas.tpu_mlir import specification
@@ -32,9 +32,9 @@ TPU_MLIR = Target(
     specification=specification(),
     settings=settings_of(LayerOptions),
     check=_check,
-    quantise=quantise_graph,
+    quantize=quantize_graph,
     # sat(round half away(f32(x * f32(1 / S))) + Z)
     encode=lambda real, tensor: encode(np.asarray(real, np.float32), tensor.affine, tensor.dtype),
-    emit=artefacts_of,
+    emit=artifacts_of,
     estimate="no cycles of layers on BM1684X were found; its peak figure is no estimate",
 )

@@ -93,7 +93,7 @@ def _resize(graph: Graph, node: Node) -> str:
         return ""
     if node.attributes.boolean("half_pixel_centers", False) or node.attributes.boolean("align_corners", False):
         return (
-            "the nearest pixel with half-pixel centres or aligned corners by other factors than 2 and 2: another rule"
+            "the nearest pixel with half-pixel centers or aligned corners by other factors than 2 and 2: another rule"
         )
     return ""
 
@@ -127,7 +127,7 @@ def _normalization(graph: Graph, node: Node) -> str:
     if gamma is None or beta is None or np.any(gamma != 1) or not np.any(beta):
         return ""
     return (
-        "a normalisation with beta and without gamma: TPU-MLIR adds beta in a layer of its own, whose integers are not "
+        "a normalization with beta and without gamma: TPU-MLIR adds beta in a layer of its own, whose integers are not "
         "known; export it with a gamma that is not 1 everywhere, or keep it outside"
     )
 

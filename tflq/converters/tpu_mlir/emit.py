@@ -1,4 +1,4 @@
-"""All files of a quantised graph: what TPU-MLIR reads, how to call it, and the integers (docs/tpu_mlir.md, 8)."""
+"""All files of a quantized graph: what TPU-MLIR reads, how to call it, and the integers (docs/tpu_mlir.md, 8)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from tflq.converters.targets import model_name
 from tflq.converters.tpu_mlir.options import Deployment
 from tflq.converters.tpu_mlir.passes.assembly import ARITHMETIC
 from tflq.converters.tpu_mlir.passes.engines import INT8
-from tflq.converters.tpu_mlir.quantise import TableOrigin, float_network
-from tflq.converters.tpu_mlir.tables import format_calibration_table, format_quantisation_table
+from tflq.converters.tpu_mlir.quantize import TableOrigin, float_network
+from tflq.converters.tpu_mlir.tables import format_calibration_table, format_quantization_table
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Graph, Model, Node, Tensor
 from tflq.interpreter import lower
@@ -24,19 +24,19 @@ from tflq.quoting import json_text, shell_word
 from tflq.schemas import Json
 
 
-def artefacts_of(graph: Graph, source: Model) -> dict[str, bytes]:
+def artifacts_of(graph: Graph, source: Model) -> dict[str, bytes]:
     """Return file name -> content: N.onnx, N_cali_table, N_qtable where layers leave INT8, N_build.sh, N_integers.json.
 
     Args:
-        graph: of `quantise_graph`, lowered or not.
-        source: the model that was quantised.
+        graph: of `quantize_graph`, lowered or not.
+        source: the model that was quantized.
 
     Raises:
         MissingExtraError: the package `onnx` is not installed.
         UnsupportedError: the graph was not made by this target.
     """
     if not isinstance(graph.extra, TableOrigin):
-        raise UnsupportedError("the graph has no calibration table: quantise it for tpu-mlir first")
+        raise UnsupportedError("the graph has no calibration table: quantize it for tpu-mlir first")
     lowered = graph if all(n.params is not None for n in graph.nodes) else lower(graph, ARITHMETIC)
     network = float_network(source.main).onnx
     name = model_name(source)
@@ -48,7 +48,7 @@ def artefacts_of(graph: Graph, source: Model) -> dict[str, bytes]:
         f"{name}_build.sh": _commands(name, network, graph.extra.deployment, bool(modes)).encode(),
     }
     if modes:
-        files[f"{name}_qtable"] = format_quantisation_table(modes).encode()
+        files[f"{name}_qtable"] = format_quantization_table(modes).encode()
     return files
 
 
@@ -128,7 +128,7 @@ def _average(found: AverageParams) -> dict[str, Json]:
 
 
 def _type(tensor: Tensor) -> dict[str, Json]:
-    affine = tensor.quantisation
+    affine = tensor.quantization
     if not isinstance(affine, Affine):
         return {"type": tensor.dtype.value}
     return {"type": tensor.dtype.value, "scale": float(affine.scale[0]), "zero_point": int(affine.zero_point[0])}

@@ -10,8 +10,8 @@ from tflq.converters.tpu_mlir.tables import MODES
 from tflq.errors import OptionError
 from tflq.interpreter.kernels.tpu_mlir.multiplier import MANUAL
 
-_MODE = "what a layer computes in; others than INT8 go into the quantisation table"
-_FORMULAS = "as TPU-MLIR computes, or as its manual prints it: threshold/128, one shift in Add, normalised multipliers"
+_MODE = "what a layer computes in; others than INT8 go into the quantization table"
+_FORMULAS = "as TPU-MLIR computes, or as its manual prints it: threshold/128, one shift in Add, normalized multipliers"
 
 
 CHIPS = ("bm1684x", "bm1684x2", "bm1688", "bm1690", "bm1690e", "cv184x", "cv186x", "sg2262", "sg2380", "sgtpuv8")

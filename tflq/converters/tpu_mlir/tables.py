@@ -107,6 +107,6 @@ def few(names: Iterable[str]) -> str:
 MODES = ("INT8", "F16", "F32")
 
 
-def format_quantisation_table(modes: Mapping[str, str]) -> str:
+def format_quantization_table(modes: Mapping[str, str]) -> str:
     """Return the text of a table: layer -> mode."""
     return "\n".join(["# op_name   quantize_mode", *(f"{name} {mode}" for name, mode in modes.items()), ""])

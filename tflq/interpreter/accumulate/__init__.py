@@ -3,7 +3,7 @@
 Weights are prepared once; arrays of stored quantized [S, N, H, W, C] go in, exact integer accumulators come out, held
 in float32, float64 or int64, whichever the stated magnitude of the input allows. What an arithmetic adds is its own:
 the padding value, the bias (with zero points folded: acc - zero_point * sum(w) is exact because padded taps hold the
-zero point), and the step back to narrow integers (numerics.requantise). Sums of float32 in a fixed order are here too
+zero point), and the step back to narrow integers (numerics.requantize). Sums of float32 in a fixed order are here too
 (sequential.py).
 """
 

@@ -1,6 +1,6 @@
 """Exact accumulators of dense and grouped convolutions: patches of the image, copied into rows, times weights.
 
-Several neighbouring outputs of a row can share one patch: it is a little wider, the weights of each output stand in it
+Several neighboring outputs of a row can share one patch: it is a little wider, the weights of each output stand in it
 at their place between zeros. That costs products with zero and saves copies and narrow matrices; `_outputs_at_a_time`
 weighs one against the other. It pays for images of few channels.
 
@@ -40,7 +40,7 @@ class Convolution:
     Attributes:
         window: kernel, stride, dilation, padding.
         columns: for each group [K, block * O/groups] in the accumulator's type, K = KH * run * C/groups.
-        block: neighbouring outputs of a row that share one patch; divides the output's width.
+        block: neighboring outputs of a row that share one patch; divides the output's width.
         depthwise: used instead where each group has one input channel.
         channels: (input channels, output channels).
     """

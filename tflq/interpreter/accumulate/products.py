@@ -178,7 +178,7 @@ def fused(a: NDArray[Any], b: NDArray[Any] | np.float32, c: NDArray[Any] | np.fl
 
 
 def _sum_to_odd(a: Doubles, b: Doubles) -> Doubles:
-    """Return a + b, of its two neighbours in float64 the one whose last bit is 1, where it is not exact."""
+    """Return a + b, of its two neighbors in float64 the one whose last bit is 1, where it is not exact."""
     total = a + b
     part = total - a
     error = (a - (total - part)) + (b - part)

@@ -39,7 +39,7 @@ from tflq.interpreter.recording.primitive import primitive
 BLOCK = 1 << 16
 """Totals at a time; they and their products stay in the second-level cache."""
 RUN = 1 << 12
-"""Neighbouring totals that one factor meets, where there are so many: what numpy starts anew for each costs as much."""
+"""Neighboring totals that one factor meets, where there are so many: what numpy starts anew for each costs as much."""
 
 COLUMNS = 1 << 17
 """Elements that the taps of a depthwise convolution see at a time; they stay in the second-level cache."""
@@ -281,14 +281,14 @@ def cascade_sums(rows: Singles) -> Singles:
 def _chained(vectors: Singles) -> Singles:
     """Return the sum of vectors [V, ...] by four chains."""
     length = len(vectors) // _CHAINS
-    chains = _levelled(vectors[: length * _CHAINS].reshape(length, _CHAINS, *vectors.shape[1:]))
+    chains = _leveled(vectors[: length * _CHAINS].reshape(length, _CHAINS, *vectors.shape[1:]))
     total: Singles = chains[0]
     for part in (*vectors[length * _CHAINS :], *chains[1:]):
         total = total + part
     return total
 
 
-def _levelled(vectors: Singles) -> Singles:
+def _leveled(vectors: Singles) -> Singles:
     """Return the sum of vectors [V, ...] by four totals, each of which is emptied into the next."""
     size = len(vectors)
     power = max(_LEAST_POWER, (max(size, 1) - 1).bit_length() // _LEVELS)

@@ -32,7 +32,7 @@ class VolumeWindow:
     Attributes:
         kernel: taps.
         stride: of the larger step from one window to the next.
-        dilation: distance of neighbouring taps.
+        dilation: distance of neighboring taps.
         before: padding in front of each axis.
         output: size of the result.
     """

@@ -79,7 +79,7 @@ class CLayer(ctypes.Structure):
             int32: kind slot
             int64: x second y
             int32: x_least second_least y_least x_row second_row y_row rows length
-            int32: pixels blocks groups apart taps pieces piece_apart outputs neighbours x_pixel y_pixel
+            int32: pixels blocks groups apart taps pieces piece_apart outputs neighbors x_pixel y_pixel
             int32: height width out_width kernel_y kernel_x stride_y stride_x top left
             pointer: x_at y_at steps start weights table table_at exponentials addends
             double: first_scale second_scale offset first_offset second_offset scale
@@ -149,7 +149,7 @@ class Library:
         group: products that one factor of dense layers holds: 4 of bytes, or 1 of real numbers.
         blocks: vectors of output channels whose sums a dense layer holds at a time.
         blocks_in_fours: the same where outputs come in fours.
-        taps: neighbours in a row whose inputs are loaded once then.
+        taps: neighbors in a row whose inputs are loaded once then.
         functions: the library.
     """
 

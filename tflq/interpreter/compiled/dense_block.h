@@ -2,7 +2,7 @@
  * element, each vector of weights serves P outputs, each input B vectors.
  *
  * Four inputs have a register for their place. With less places the outputs come in fours whose inputs lie layer->apart bytes
- * from each other, so that more of them fit the registers. With TAPS of 3 the factors of three neighbouring taps follow
+ * from each other, so that more of them fit the registers. With TAPS of 3 the factors of three neighboring taps follow
  * each other, and one output's second tap reads what the first tap of the next one does: each input is loaded once. */
 static void NAMED(P, B, TAPS)(const struct layer *layer, char *arena, const int32_t *x_at, const int32_t *y_at,
                         const factors *weights, int32_t channel)

@@ -1,4 +1,4 @@
-/* Depthwise convolutions. Blocks of outputs outside, channels inside: what neighbouring windows share stays in the
+/* Depthwise convolutions. Blocks of outputs outside, channels inside: what neighboring windows share stays in the
  * first-level cache, of which the same channels of many pixels would use few sets. */
 #ifndef TFLQ_DEPTHWISE_H
 #define TFLQ_DEPTHWISE_H

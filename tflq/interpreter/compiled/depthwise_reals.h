@@ -82,21 +82,21 @@ INLINE reals plus_three(reals sum, reals a, reals u, reals b, reals v, reals c, 
     return plus_product(plus_product(plus_product(sum, a, u), b, v), c, w);
 }
 
-/* The same for kernels of 3 x 3, neighbours of a row at a time: each input is loaded once for the three outputs that read
+/* The same for kernels of 3 x 3, neighbors of a row at a time: each input is loaded once for the three outputs that read
  * it. */
-INLINE void depthwise_rows(const struct layer *layer, char *arena, int32_t pixels, int32_t neighbours)
+INLINE void depthwise_rows(const struct layer *layer, char *arena, int32_t pixels, int32_t neighbors)
 {
     reals sums_of[MOST_NEIGHBOURS * ABREAST];
     const char *x[ABREAST];
     char *y[MOST_NEIGHBOURS * ABREAST];
     const int32_t channels = layer->map.channels, pixel = layer->x_pixel;
     const int64_t second = layer->steps[3], third = layer->steps[6];
-    for (int32_t i = 0; i < pixels; i += neighbours * ABREAST) {
-        const int32_t left = (pixels - i) / neighbours, blocks = left < ABREAST ? left : ABREAST;
+    for (int32_t i = 0; i < pixels; i += neighbors * ABREAST) {
+        const int32_t left = (pixels - i) / neighbors, blocks = left < ABREAST ? left : ABREAST;
         for (int32_t p = 0; p < blocks; p++) {
-            x[p] = arena + layer->x_at[i + p * neighbours];
+            x[p] = arena + layer->x_at[i + p * neighbors];
         }
-        for (int32_t p = 0; p < blocks * neighbours; p++) {
+        for (int32_t p = 0; p < blocks * neighbors; p++) {
             y[p] = arena + layer->y_at[i + p];
         }
         const reals_at *w = layer->weights;
@@ -105,7 +105,7 @@ INLINE void depthwise_rows(const struct layer *layer, char *arena, int32_t pixel
             for (int32_t p = 0; p < blocks; p++) {
                 reals sum[MOST_NEIGHBOURS + 2] = {{0}};
                 const char *from = x[p] + BYTES * channel;
-                UNROLL for (int32_t j = 0; j < neighbours + 2; j++, from += pixel) {
+                UNROLL for (int32_t j = 0; j < neighbors + 2; j++, from += pixel) {
                     const reals a = *(const reals_at *)from;
                     const reals b = *(const reals_at *)(from + second);
                     const reals c = *(const reals_at *)(from + third);
@@ -117,18 +117,18 @@ INLINE void depthwise_rows(const struct layer *layer, char *arena, int32_t pixel
                         sum[j - 2] = plus_three(sum[j - 2], a, w2, b, w5, c, w8);
                     }
                 }
-                UNROLL for (int32_t k = 0; k < neighbours; k++) {
-                    sums_of[p * neighbours + k] = sum[k];
+                UNROLL for (int32_t k = 0; k < neighbors; k++) {
+                    sums_of[p * neighbors + k] = sum[k];
                 }
             }
-            finish(layer, sums_of, channel, blocks * neighbours, y);
+            finish(layer, sums_of, channel, blocks * neighbors, y);
         }
     }
 }
 
 static void depthwise(const struct layer *layer, char *arena, int32_t pixels)
 {
-    switch (layer->neighbours) {
+    switch (layer->neighbors) {
     case 3:
         depthwise_rows(layer, arena, pixels, 3);
         return;

@@ -24,7 +24,7 @@ from tflq.interpreter.kernels.tflite.softmax import Softmax
 from tflq.interpreter.layers.linear import Linear
 from tflq.interpreter.layers.pooling import Average, AveragePool, MaxPool, Mean
 from tflq.interpreter.layers.reals import RealMap, RealSum
-from tflq.interpreter.numerics.requantise import StepMaps
+from tflq.interpreter.numerics.requantize import StepMaps
 from tflq.interpreter.operands.sliding_windows import Window
 from tflq.interpreter.registry import kernel_name
 

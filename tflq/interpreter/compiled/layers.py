@@ -14,7 +14,7 @@ from tflq.interpreter.compiled.pairs import AffinePair
 from tflq.interpreter.compiled.reals import ByLine, ByThresholds, ToReals
 from tflq.interpreter.layers.linear import Linear
 from tflq.interpreter.layers.reals import RealMap, RealSum
-from tflq.interpreter.numerics.requantise import StepMaps
+from tflq.interpreter.numerics.requantize import StepMaps
 from tflq.interpreter.numerics.step_map import StepMap
 from tflq.interpreter.operands.sliding_windows import Window
 
@@ -27,7 +27,7 @@ LARGEST = 3e38
 NEVER = np.iinfo(np.int32).min
 """No accumulator."""
 WIDEST = 8
-"""Neighbouring pixels that a depthwise layer may see as one."""
+"""Neighboring pixels that a depthwise layer may see as one."""
 LONGEST_BLOCK = 24
 """Outputs of the longest block of a dense layer."""
 MOST_TWICE = 1.4
@@ -163,7 +163,7 @@ class Packer:
     def convolution(self, form: Linear, window: Window, x: Buffer, y: Buffer, clamp: Clamp) -> CLayer:
         """Return a dense convolution."""
         (height, width), (down, along) = window.kernel, window.dilation
-        if along > 1:  # taps of a row are not neighbours: each is a run of its own
+        if along > 1:  # taps of a row are not neighbors: each is a run of its own
             runs = np.arange(height)[:, None] * down * x.row + np.arange(width) * along * x.pixel
             return self._dense(form, x, y, clamp, self._image(window, x, y), runs.reshape(-1), form.weights.shape[3])
         lanes = self.library.lanes
@@ -179,7 +179,7 @@ class Packer:
         return self._dense(joined, x, y, clamp, at, np.arange(height) * down * x.row, run, wide)
 
     def depthwise(self, form: Linear, window: Window, x: Buffer, y: Buffer, clamp: Clamp) -> CLayer:
-        """Return a depthwise convolution; neighbouring outputs may count as one pixel of more channels."""
+        """Return a depthwise convolution; neighboring outputs may count as one pixel of more channels."""
         width = self.library.lanes * self.library.group  # channels of a vector of inputs
         layer = CLayer(kind=LayerKind.DEPTHWISE, pieces=1)
         set_end(layer, "x", x)
@@ -205,7 +205,7 @@ class Packer:
             blocks = padded(taps, width).reshape(steps.size, -1, width).swapaxes(0, 1)
             fill(layer, self.owned, weights=blocks.astype(np.float32), steps=steps.astype(np.int32))
             if wide == 1 and (window.kernel, window.stride[1], window.dilation[1]) == ((3, 3), 1, 1):
-                layer.neighbours = next((n for n in NEIGHBOURS if y.width % n == 0), 0)
+                layer.neighbors = next((n for n in NEIGHBOURS if y.width % n == 0), 0)
         self._set_map(layer, form.maps, wide, clamp, width)
         self._set_pixels(layer, x_at, y_at)
         return layer
@@ -240,7 +240,7 @@ class Packer:
         return found
 
     def _abreast(self, y: Buffer, width: int) -> int:
-        """Return how many neighbouring outputs fill whole vectors of so many channels: 1 where none do."""
+        """Return how many neighboring outputs fill whole vectors of so many channels: 1 where none do."""
         return next((n for n in range(1, WIDEST + 1) if n * y.channels % width == 0 and y.width % n == 0), 1)
 
     def _dense(
@@ -262,9 +262,9 @@ class Packer:
             y: what it writes.
             clamp: what its results are clamped to, beside the map's own ends.
             at: where the first tap of each output lies, and where the output does.
-            runs: where runs of neighbouring elements begin, from the first tap on.
+            runs: where runs of neighboring elements begin, from the first tap on.
             length: elements of a run.
-            wide: neighbouring outputs that count as one of more channels.
+            wide: neighboring outputs that count as one of more channels.
         """
         lanes, group = self.library.lanes, self.library.group
         order, apart = in_fours(at[0])

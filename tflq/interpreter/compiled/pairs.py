@@ -20,7 +20,7 @@ NEAR = 0.1
 """Pairs that far from a half need no look while factors are searched."""
 MOST_CUTS = 400
 SLOPE_STEPS = 120
-"""Thirds taken off the range of a slope: down to neighbouring float64."""
+"""Thirds taken off the range of a slope: down to neighboring float64."""
 MOST_FACTOR = 1 << 20
 MOST_OFFSET = 1 << 29
 LARGEST_TERM = 1 << 20
@@ -128,9 +128,9 @@ def _line(x: Doubles, results: Doubles, high: float, low: float = -np.inf) -> Li
         rest = results - slope * x
         return float((rest[down] - 0.5).max()), float((rest[up] + 0.5).min())
 
-    centre = float(np.polyfit(x[inside], results[inside], 1)[0])
+    center = float(np.polyfit(x[inside], results[inside], 1)[0])
     reach = 2 / float(np.ptp(x[inside]))
-    least, most = centre - reach, centre + reach
+    least, most = center - reach, center + reach
     for _ in range(SLOPE_STEPS):
         third = (most - least) / 3
         (low_1, high_1), (low_2, high_2) = offsets(least + third), offsets(most - third)
@@ -156,13 +156,13 @@ def affine_pair(results: Doubles, first: Doubles, second: Doubles) -> AffinePair
     rows = np.stack(np.broadcast_arrays(first[:, None] / 128, second[None] / 128, 1.0), axis=-1)
     if inside.sum() < 256:
         return None
-    centre = np.linalg.lstsq(rows[inside], results[inside], rcond=None)[0]
+    center = np.linalg.lstsq(rows[inside], results[inside], rcond=None)[0]
     up, down = results < high, results > low  # y + 1/2 bounds the real number from above, y - 1/2 from below
     sides = np.concatenate([rows[up], -rows[down]])
     bounds = np.concatenate([results[up] + 0.5, 0.5 - results[down]])
-    near = np.abs(bounds - sides @ centre) < NEAR
+    near = np.abs(bounds - sides @ center) < NEAR
     for margin in (*SINGLE_MARGINS, MARGIN):
-        found = _feasible(sides[near], bounds[near] - margin, centre)
+        found = _feasible(sides[near], bounds[near] - margin, center)
         if found is not None:
             pair = AffinePair(found[0] / 128, found[1] / 128, found[2], int(low), int(high), margin > MARGIN)
             if np.array_equal(pair.of(first[:, None], second), results):
@@ -170,25 +170,25 @@ def affine_pair(results: Doubles, first: Doubles, second: Doubles) -> AffinePair
     return None
 
 
-def _feasible(sides: Doubles, bounds: Doubles, centre: Doubles) -> Doubles | None:
+def _feasible(sides: Doubles, bounds: Doubles, center: Doubles) -> Doubles | None:
     """Return a point with sides @ point <= bounds, by the ellipsoid method with deep cuts; None after MOST_CUTS.
 
     Source: Groetschel, Lovasz, Schrijver, Geometric Algorithms and Combinatorial Optimization, chapter 3.
     """
     shape = np.diag(np.full(3, 0.02**2))
     if not bounds.size:
-        return centre
+        return center
     for _ in range(MOST_CUTS):
-        excess = sides @ centre - bounds
+        excess = sides @ center - bounds
         worst = int(np.argmax(excess))
         if excess[worst] <= 0:
-            return centre
+            return center
         side = sides[worst]
         length = float(np.sqrt(side @ shape @ side))
         depth = float(excess[worst]) / length
         if depth >= 1:  # no point of the ellipsoid meets this side
             return None
         step = shape @ side / length
-        centre = centre - (1 + 3 * depth) / 4 * step
+        center = center - (1 + 3 * depth) / 4 * step
         shape = 9 / 8 * (1 - depth**2) * (shape - (1 + 3 * depth) / (2 * (1 + depth)) * np.outer(step, step))
     return None

@@ -211,7 +211,7 @@ class Run:
 
 
 def runs_of(graph: Graph, steps: Sequence[Step], library: Library) -> list[Run | Step]:
-    """Gather neighbouring steps that kernels.c takes; the others stay as they are."""
+    """Gather neighboring steps that kernels.c takes; the others stay as they are."""
     found: list[Run | Step] = []
     for step in steps:
         form = form_of(graph, step, library.multiplies_bytes)

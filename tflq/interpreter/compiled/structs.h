@@ -29,10 +29,10 @@ struct layer {
     int32_t pixels, blocks;                 /* outputs; vectors of channels at a time */
     int32_t groups;                         /* of GROUP products each, for one output and tap; of taps of depthwise layers */
     int32_t apart;                          /* bytes between the inputs of each four outputs of a dense layer, or 0 */
-    int32_t taps;                           /* neighbouring taps whose factors follow each other: 1 or 3 */
+    int32_t taps;                           /* neighboring taps whose factors follow each other: 1 or 3 */
     int32_t pieces, piece_apart;            /* of a depthwise layer's vector of inputs; bytes between them */
     int32_t outputs;                        /* of a depthwise layer of bytes for each place of its inputs: 1, or 2 below each other */
-    int32_t neighbours;                     /* outputs of a row that a depthwise layer computes together; 0 for others */
+    int32_t neighbors;                     /* outputs of a row that a depthwise layer computes together; 0 for others */
     int32_t x_pixel, y_pixel;               /* bytes between pixels */
     int32_t height, width, out_width, kernel_y, kernel_x, stride_y, stride_x, top, left; /* of pools */
     const int32_t *x_at, *y_at;             /* of each output: its first tap, its place */

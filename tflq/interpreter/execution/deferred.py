@@ -1,7 +1,7 @@
 """Nodes that can be lowered only when they run: operands or shapes that are computed from the data.
 
 Samples are grouped by what decides the params: the shapes of all inputs, and the values of those operands that the
-kernel asks for as constants. Each group is lowered once (and remembered) and runs vectorised.
+kernel asks for as constants. Each group is lowered once (and remembered) and runs vectorized.
 """
 
 from __future__ import annotations

@@ -289,7 +289,7 @@ class _Context:
 
 def fresh(tensor: Tensor) -> Array:
     """Return what a variable holds at first: 0, in int8 its zero point. Source: TFLite c/common.c, tensor reset."""
-    is_int8 = tensor.dtype is DType.INT8 and isinstance(tensor.quantisation, Affine)
+    is_int8 = tensor.dtype is DType.INT8 and isinstance(tensor.quantization, Affine)
     start = int(tensor.affine.zero_point[0]) if is_int8 else 0
     return np.full((1, *tensor.shape), start, tensor.dtype.storage)
 

@@ -1,4 +1,4 @@
-"""Settles a graph before it is lowered or quantised: true shapes, for other inputs, too, and known values.
+"""Settles a graph before it is lowered or quantized: true shapes, for other inputs, too, and known values.
 
 Of the shapes that a file states, those of inputs, constants and variables are believed, as TFLite believes them. Each
 other one follows from its operator (shapes.py, or the kernel run on zeros). A node whose inputs are all known, or
@@ -46,7 +46,7 @@ class Settled:
 def settle(graph: Graph, default_arithmetic: str = "tflite", is_called: bool = False) -> Settled:
     """Return the graph with the shapes that follow from its inputs, and with known values folded.
 
-    Nodes that name their arithmetic were written by a quantiser: their shapes are settled.
+    Nodes that name their arithmetic were written by a quantizer: their shapes are settled.
 
     Args:
         graph: any graph.

@@ -1,7 +1,7 @@
 """Convolutions and fully connected layers in every arithmetic of integers: exact sums, then the scheme's own rule.
 
 acc[..., o] = sum over taps and channels of x * w[o, ...], exactly; taps outside the image hold the scheme's padding
-value. The scheme folds zero points into its bias, and takes accumulators to quantised values (its epilogue).
+value. The scheme folds zero points into its bias, and takes accumulators to quantized values (its epilogue).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tflq.interpreter.accumulate import (
     prepare_product,
 )
 from tflq.interpreter.layers.reals import RealMap
-from tflq.interpreter.numerics.requantise import StepMaps, requantise
+from tflq.interpreter.numerics.requantize import StepMaps, requantize
 from tflq.interpreter.operands.products import check_shapes, output_shape
 from tflq.interpreter.operands.sliding_windows import Window
 from tflq.interpreter.operands.windows import window_of_node
@@ -61,7 +61,7 @@ class Scheme:
     Attributes:
         weights: int64[O, ...], output channel first, their zero point taken off.
         dtype: storage of the result.
-        step_map: proven map from accumulators to quantised values, fitted from `exact`; None where the rule runs.
+        step_map: proven map from accumulators to quantized values, fitted from `exact`; None where the rule runs.
     """
 
     weights: Integers
@@ -75,7 +75,7 @@ class Scheme:
 
     @property
     def real_map(self) -> RealMap | None:
-        """How accumulators become real numbers; None where they become quantised values."""
+        """How accumulators become real numbers; None where they become quantized values."""
         return None
 
     @property
@@ -89,12 +89,12 @@ class Scheme:
         return self.real_map if self.step_map is None else self.step_map
 
     def exact(self, accumulators: Integers) -> Integers:
-        """The rule itself: accumulators without bias, int64[..., O] -> quantised values int64[..., O]."""
+        """The rule itself: accumulators without bias, int64[..., O] -> quantized values int64[..., O]."""
         raise NotImplementedError
 
     def finish(self, accumulators: Array) -> Array:
-        """Return quantised values for exact accumulators [..., O] in float32, float64 or int64."""
-        return requantise(self.step_map, self.exact, accumulators, self.dtype)
+        """Return quantized values for exact accumulators [..., O] in float32, float64 or int64."""
+        return requantize(self.step_map, self.exact, accumulators, self.dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +176,7 @@ def lower_convolution(scheme: Scheme, operands: Operands, channel_axis: int, win
 
 
 def run_convolution(params: ConvolutionLayer, x: Array, *_constants: Array) -> tuple[Array, ...]:
-    """Run a convolution: quantised values [S, N, H, W, C] -> [S, N, OH, OW, O]."""
+    """Run a convolution: quantized values [S, N, H, W, C] -> [S, N, OH, OW, O]."""
     accumulators = accumulate_in_order(params.prepared, params.accumulated(x), params.filter.pad_value)
     return (params.filter.finish(accumulators),)
 

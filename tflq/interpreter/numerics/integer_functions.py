@@ -36,7 +36,7 @@ _QUARTER = 1 << 23  # six integer bits
 def natural_logarithm(x: Integers, integer_bits: int) -> Integers:
     """Return ln(x) with 5 integer bits for x >= 1.
 
-    x = r 2^e with r near 2^(-1/4), chosen from two ways to normalise; ln(r) is a rational function of
+    x = r 2^e with r near 2^(-1/4), chosen from two ways to normalize; ln(r) is a rational function of
     r - 2^(-1/4), ln(x) = e ln(2) + ln(r).
 
     Args:
@@ -45,7 +45,7 @@ def natural_logarithm(x: Integers, integer_bits: int) -> Integers:
 
     Source: TFLite kernels/internal/common.h, log_x_for_x_greater_than_or_equal_to_1_impl.
     """
-    r, exponent = _normalise(x, integer_bits)
+    r, exponent = _normalize(x, integer_bits)
     total = r + _FOURTH_ROOT_OF_HALF
     p = (total + 1) >> 1  # rounded half sum; the sum is positive
     q = wrap_int32(2 * (r - _FOURTH_ROOT_OF_HALF))
@@ -56,7 +56,7 @@ def natural_logarithm(x: Integers, integer_bits: int) -> Integers:
     return saturate((srdhm(exponent, _LN_2) + quotient) << 1, 32)
 
 
-def _normalise(x: Integers, integer_bits: int) -> tuple[Integers, Integers]:
+def _normalize(x: Integers, integer_bits: int) -> tuple[Integers, Integers]:
     """Return r without integer bits and the exponent with six: one way keeps x, the other takes x sqrt(1/2)."""
     headroom = 32 - bit_length(x)
     first = saturate(srdhm(saturate(x << (headroom - 1), 32), _SQRT_HALF) << 1, 32)

@@ -80,7 +80,7 @@ def lut256(
     input_zero_point: int,
     output: tuple[np.float32, int],
 ) -> Table:
-    """Return the table of a real function between two quantised 8-bit tensors, all in float32.
+    """Return the table of a real function between two quantized 8-bit tensors, all in float32.
 
     t = function(f32(input_scale * (q - input_zero_point))); r = round_half_away(f32(t * f32(1 / output_scale)));
     entry = clamp(int32(f32(r + output_zero_point))): the reciprocal of the scale, not a division by it.
@@ -173,7 +173,7 @@ def _wrap_int16(x: Integers) -> Integers:
 
 @dataclass(frozen=True, eq=False)
 class RescaledPair:
-    """The params of an operator of two quantised tensors whose result is rescaled once.
+    """The params of an operator of two quantized tensors whose result is rescaled once.
 
     Attributes:
         input_zero_points: of both inputs.

@@ -1,6 +1,6 @@
 """Functions of fixed-point numbers with 12 to 16 fractional bits, as GAP9's expressions have them (docs/gap9.md, 22).
 
-All are integer arithmetic on 32 bits with arithmetic shifts: polynomials over a normalised argument, small tables of
+All are integer arithmetic on 32 bits with arithmetic shifts: polynomials over a normalized argument, small tables of
 powers, Newton steps. Values live in int64; where 32 bits wrap, the function says so.
 """
 
@@ -91,7 +91,7 @@ def _series(first: Integers, factor: Integers, terms: tuple[int, ...]) -> Intege
 def sqrt_q15(x: ArrayLike) -> Integers:
     """sqrt(x / 2^15) * 2^15; 0 for x <= 0.
 
-    x is normalised to y in [2^14, 2^15) by e = 31 - bit length; r = (sum_k z_k K_k >> 15) + 6801 with z_1 = y,
+    x is normalized to y in [2^14, 2^15) by e = 31 - bit length; r = (sum_k z_k K_k >> 15) + 6801 with z_1 = y,
     z_{k+1} = z_k y >> 15; r times 2^((16 - e) / 2) by a table of rnd(2^(7.5 + j / 2)).
 
     Args:

@@ -143,9 +143,9 @@ def _corrected(steps: Steps, down: tuple[Doubles, Doubles], up: tuple[Doubles, D
     apart = np.clip((middle(up_low, up_high) - middle(down_low, down_high)) / 2, 0, (0.25 - 2.0**-40) / slope)
     apart = np.where(np.maximum(down_low, up_low) < np.minimum(down_high, up_high), 0, apart)
     between = middle(np.maximum(up_low - apart, down_low + apart), np.minimum(up_high - apart, down_high + apart))
-    centre = steps.zero_point / 2
-    low, high = centre - apart * slope, centre + apart * slope
-    return StepMap(slope, between - centre / slope, low, high, steps.minimum, steps.maximum)
+    center = steps.zero_point / 2
+    low, high = center - apart * slope, center + apart * slope
+    return StepMap(slope, between - center / slope, low, high, steps.minimum, steps.maximum)
 
 
 def middle(low: Doubles, high: Doubles) -> Doubles:
@@ -156,9 +156,9 @@ def middle(low: Doubles, high: Doubles) -> Doubles:
 
 
 SLOPES = (0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6, -6)
-"""Neighbours of the slope, in units in the last place, nearest first."""
+"""Neighbors of the slope, in units in the last place, nearest first."""
 CORRECTIONS = ((0, 0), (0, 1), (0, -1), (1, 0), (-1, 0), (1, -1), (-1, 1), (1, 1), (-1, -1))
-"""Neighbours of a correction's ends, likewise."""
+"""Neighbors of a correction's ends, likewise."""
 FEW = 4
 """A channel of so few thresholds may be compared with them."""
 _EXPONENT = np.int64(0x7FF0_0000_0000_0000)
@@ -243,7 +243,7 @@ class _Part:
 
 
 def _search(steps: Steps, wide: StepMap, channels: Integers) -> StepMap:
-    """Propose constants near those of float64, until no channel misses a threshold or all neighbours were tried."""
+    """Propose constants near those of float64, until no channel misses a threshold or all neighbors were tried."""
     slope = np.maximum(steps.slope, np.finfo(np.float32).tiny).astype(np.float32)
     is_corrected = wide.low is not None and wide.high is not None
     low, high = (np.zeros_like(slope) if end is None else end.astype(np.float32) for end in (wide.low, wide.high))

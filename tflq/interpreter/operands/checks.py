@@ -16,7 +16,7 @@ from tflq.graph import Affine, Array, Blockwise, DType, Node, Operands, Tensor
 
 
 def block_scales(operands: Operands, position: int, allowed: Collection[DType]) -> NDArray[np.float32]:
-    """Return the scales of a matrix that is quantised in blocks: float32[rows, blocks].
+    """Return the scales of a matrix that is quantized in blocks: float32[rows, blocks].
 
     Args:
         operands: of the node.
@@ -29,7 +29,7 @@ def block_scales(operands: Operands, position: int, allowed: Collection[DType]) 
         UnsupportedError: another type.
     """
     matrix, scales = operands.input(position), operands.block_scales[position] if operands.block_scales else None
-    size = matrix.quantisation.block_size if isinstance(matrix.quantisation, Blockwise) else 0
+    size = matrix.quantization.block_size if isinstance(matrix.quantization, Blockwise) else 0
     require_type(matrix, allowed)
     if len(matrix.shape) != 2 or size < 1 or matrix.shape[1] % size or size % (8 // matrix.dtype.bits):
         raise GraphError(f"blocks of {size} do not fill the rows of '{matrix.name}' {matrix.shape}, or whole bytes")
@@ -50,7 +50,7 @@ _WIDEST_BITS = 16
 
 
 def require_sound_scales(operands: Operands) -> None:
-    """Check the affine quantisation of every integer operand.
+    """Check the affine quantization of every integer operand.
 
     TFLite does not look: a scale of 0, below 0, infinite or NaN, or a zero point outside the type, gives results there
     that stand for nothing. A scale of 0 is sound in a constant whose elements are all its zero point: TFLiteConverter
@@ -65,12 +65,12 @@ def require_sound_scales(operands: Operands) -> None:
 
 
 def require_sound_tensor(tensor: Tensor) -> None:
-    """Check the affine quantisation of one tensor, where it has one and holds integers.
+    """Check the affine quantization of one tensor, where it has one and holds integers.
 
     Raises:
         GraphError: as `require_sound_scales`.
     """
-    affine = tensor.quantisation
+    affine = tensor.quantization
     if not isinstance(affine, Affine) or not tensor.dtype.is_integer:
         return
     bad = ~(np.isfinite(affine.scale) & (affine.scale > 0))
@@ -144,12 +144,12 @@ def per_tensor(tensor: Tensor) -> tuple[np.float32, int]:
 
     Raises:
         GraphError: the tensor has no scale and zero point, or they are not sound.
-        UnsupportedError: it is quantised per channel.
+        UnsupportedError: it is quantized per channel.
     """
     affine = tensor.affine
     if affine.is_per_axis:
         raise UnsupportedError(
-            f"tensor '{tensor.name}' is quantised per channel ({affine.scale.size} scales); "
+            f"tensor '{tensor.name}' is quantized per channel ({affine.scale.size} scales); "
             f"the kernel takes one scale for the whole tensor"
         )
     scale = np.float32(affine.scale[0])
@@ -157,9 +157,9 @@ def per_tensor(tensor: Tensor) -> tuple[np.float32, int]:
     return scale, int(affine.zero_point[0])
 
 
-def is_quantised(tensor: Tensor) -> bool:
+def is_quantized(tensor: Tensor) -> bool:
     """Whether integers of the tensor stand for real numbers."""
-    return isinstance(tensor.quantisation, Affine)
+    return isinstance(tensor.quantization, Affine)
 
 
 def require_symmetric(*tensors: Tensor) -> None:
@@ -177,7 +177,7 @@ def require_symmetric(*tensors: Tensor) -> None:
 
 
 class Ends(NamedTuple):
-    """Type, scales (float32) and zero points of an input and an output that are quantised alike."""
+    """Type, scales (float32) and zero points of an input and an output that are quantized alike."""
 
     dtype: DType
     input_scale: np.float32
@@ -186,8 +186,8 @@ class Ends(NamedTuple):
     output_zero_point: int
 
 
-def quantised_ends(operands: Operands, allowed: Collection[DType]) -> Ends:
-    """Return what input 0 and the output are quantised by.
+def quantized_ends(operands: Operands, allowed: Collection[DType]) -> Ends:
+    """Return what input 0 and the output are quantized by.
 
     Raises:
         UnsupportedError: a type that is not allowed, or another one of the output, or int16 with a zero point.

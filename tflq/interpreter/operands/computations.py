@@ -1,4 +1,4 @@
-"""Operators that apply a small graph to pairs of numbers: TFLite recognises its only operator instead of running it.
+"""Operators that apply a small graph to pairs of numbers: TFLite recognizes its only operator instead of running it.
 
 Source: TFLite kernels/stablehlo_scatter.cc (GetComputationType), stablehlo_reduce_window.cc (GetBodyFunction).
 """

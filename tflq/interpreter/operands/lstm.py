@@ -62,7 +62,7 @@ class GateTensors:
         weights: [C, I].
         recurrent: [C, O], or [C] for a diagonal.
         peephole: [C], or None.
-        bias: [C]; optional where there is a layer normalisation.
+        bias: [C]; optional where there is a layer normalization.
         norm: [C], or None.
         positions: of weights, recurrent, peephole, bias and norm among the inputs.
     """
@@ -104,7 +104,7 @@ def lstm_tensors(node: Node, operands: Operands, sequence: bool = True) -> LstmT
 
     Args:
         node: with time_major.
-        operands: 20 inputs, or 24 where a layer normalisation may be given.
+        operands: 20 inputs, or 24 where a layer normalization may be given.
         sequence: whether the input has an axis of time.
 
     Raises:

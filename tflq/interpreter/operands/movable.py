@@ -1,4 +1,4 @@
-"""What operators that move data ask of their operands: TFLite's lists of types, equal quantisation, plain vectors.
+"""What operators that move data ask of their operands: TFLite's lists of types, equal quantization, plain vectors.
 
 Indices that are data: checks of their range, and how sampled indices meet shared data.
 """
@@ -12,7 +12,7 @@ import numpy as np
 from tflq.arrays import Integers
 from tflq.errors import GraphError, InputError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
-from tflq.interpreter.operands.checks import is_quantised, require_result, require_same_type, require_type
+from tflq.interpreter.operands.checks import is_quantized, require_result, require_same_type, require_type
 
 INDEX_TYPES = (DType.INT32, DType.INT64)
 """Types of shapes, axes and indices that most operators take."""
@@ -49,7 +49,7 @@ def require_tflite_type(node: Node, tensor: Tensor, allowed: Collection[DType]) 
         require_type(tensor, allowed)
 
 
-def require_same_quantisation(node: Node, *tensors: Tensor) -> None:
+def require_same_quantization(node: Node, *tensors: Tensor) -> None:
     """Check that the integers of all tensors stand for the same numbers, where TFLite checks it.
 
     Raises:
@@ -57,19 +57,19 @@ def require_same_quantisation(node: Node, *tensors: Tensor) -> None:
     """
     first = tensors[0]
     for other in tensors[1:]:
-        if node.arithmetic in _TFLITE and other.quantisation != first.quantisation:
+        if node.arithmetic in _TFLITE and other.quantization != first.quantization:
             raise UnsupportedError(
                 f"'{first.name}' and '{other.name}' differ in scale or zero point; they must be equal to move data"
             )
 
 
 def require_symmetric_int16(node: Node, tensor: Tensor) -> None:
-    """Check that a quantised int16 tensor has zero point 0, where TFLite checks it.
+    """Check that a quantized int16 tensor has zero point 0, where TFLite checks it.
 
     Raises:
         UnsupportedError: it has another one.
     """
-    checked = node.arithmetic in _TFLITE and tensor.dtype is DType.INT16 and is_quantised(tensor)
+    checked = node.arithmetic in _TFLITE and tensor.dtype is DType.INT16 and is_quantized(tensor)
     if checked and tensor.affine.zero_point.any():
         raise UnsupportedError(f"tensor '{tensor.name}' (int16) has a zero point other than 0")
 

@@ -130,7 +130,7 @@ def descend(
 
 
 def find_rounding(moments: Moments, weights: Doubles, grid: Grid) -> Rounding:
-    """Return the best quantized weights that the target's own quantiser can give back.
+    """Return the best quantized weights that the target's own quantizer can give back.
 
     Of all ends the one of least loss, for each channel (for the layer where it has one scale), among those of which
     some weight is the largest or the least: a target that derives S from these then finds the same S. The target's own
@@ -157,7 +157,7 @@ def find_rounding(moments: Moments, weights: Doubles, grid: Grid) -> Rounding:
     return found
 
 
-def find_neighbours(moments: Moments, weights: Doubles, grid: Grid, objective: Objective) -> Rounding:
+def find_neighbors(moments: Moments, weights: Doubles, grid: Grid, objective: Objective) -> Rounding:
     """Return quantized weights by a tool's objective: each is one of the two values around w / S, from nearest on.
 
     The largest weights of a scale stay, since the target derives S from them. What is not below the loss of the

@@ -71,7 +71,7 @@ class Judge:
             largest: m.
         """
         tensor, objective = execution.graph.tensors[source], self.objective
-        is_affine = isinstance(tensor.quantisation, Affine) and tensor.dtype.is_integer
+        is_affine = isinstance(tensor.quantization, Affine) and tensor.dtype.is_integer
         shape = self.reference.floating.graph.tensors[of.source].shape
 
         def read(areas: Areas, x: Array, chosen: NDArray[np.int64]) -> Array:

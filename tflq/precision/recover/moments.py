@@ -117,23 +117,23 @@ def moments_of(
         largest_weight: m; H has as many bits as let Hq stay exact.
         objective: whether the bias moves, and whether lambda is more than what keeps H positive.
     """
-    parts = [_centred(part, scale, objective.moves_bias) for part in observed]
-    centred, crossed, power = (
+    parts = [_centered(part, scale, objective.moves_bias) for part in observed]
+    centered, crossed, power = (
         np.sum([part.weight * found[i] for part, found in zip(observed, parts, strict=True)], axis=0) for i in range(3)
     )
     mu, mean = parts[-1][3:]
     depth, count = weights.shape[1], observed[0].windows.shape[1]
-    diagonal = np.einsum("gkk->gk", centred)
+    diagonal = np.einsum("gkk->gk", centered)
     share = 0.0 if objective.rounds else max(_LEAST_RIDGE, _RIDGE * min(1.0, depth / count))
     ridge = np.maximum(share * diagonal.sum(1, keepdims=True) / depth, 1e-6 * scale**2)
     diagonal += ridge
-    h, step = on_grid(centred, EXACT_BITS - 2 - depth.bit_length() - largest_weight.bit_length())
+    h, step = on_grid(centered, EXACT_BITS - 2 - depth.bit_length() - largest_weight.bit_length())
     np.einsum("gkk->gk", h)[...] = np.maximum(np.einsum("gkk->gk", h), 1.0)
     unit = float(step.reshape(()))
     return Moments(h, (crossed + ridge[:, :, None] * weights) / unit, unit, mu, mean, power)
 
 
-def _centred(
+def _centered(
     observed: Observed, scale: float, takes_means_off: bool
 ) -> tuple[Doubles, Doubles, Doubles, Doubles, Doubles]:
     """Return A'A / N, A'(T - mean T) / N, the mean square of T - mean T, and the means of windows and targets; real."""
@@ -147,14 +147,14 @@ def _centred(
     room = EXACT_BITS - 1 - math.ceil(math.log2(count)) - math.ceil(math.log2(largest + 1))
     t, t_step = on_grid(observed.targets, min(30, room), (1,))
     sums, t_sums = (a.sum(1) if takes_means_off else np.zeros_like(a[:, 0]) for a in (x, t))
-    centred = np.empty((groups, depth, depth))
+    centered = np.empty((groups, depth, depth))
     crossed = np.empty((groups, depth, t.shape[2]))
     size = max(1, _MAX_BLOCK // (depth * depth + depth * count))
     for g in range(0, groups, size):
         part = slice(g, g + size)
         turned = x[part].transpose(0, 2, 1)
-        centred[part] = (turned @ x[part]) / count - sums[part, :, None] * sums[part, None, :] / count**2
+        centered[part] = (turned @ x[part]) / count - sums[part, :, None] * sums[part, None, :] / count**2
         crossed[part] = (turned @ t[part]) / count - sums[part, :, None] * t_sums[part, None, :] / count**2
     mean = t_sums / count
     power = np.maximum(np.square(t).sum(1) / count - mean**2, 0.0) * t_step[:, 0] ** 2
-    return centred * unit**2, crossed * t_step * unit, power, sums / count * unit, mean * t_step[:, 0]
+    return centered * unit**2, crossed * t_step * unit, power, sums / count * unit, mean * t_step[:, 0]

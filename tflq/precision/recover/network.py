@@ -99,7 +99,7 @@ def recover_network(
         journal: what it holds is not found again; what is found goes there at once. None to keep nothing.
 
     Raises:
-        UnsupportedError, OptionError: as the target's `quantise`.
+        UnsupportedError, OptionError: as the target's `quantize`.
     """
     plain = prepared.plain
     prepared.reference.run()

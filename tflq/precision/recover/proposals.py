@@ -1,4 +1,4 @@
-"""Recovery of one filter: propose, quantise by the target itself, judge, keep (docs/recover.md, steps 4 to 7).
+"""Recovery of one filter: propose, quantize by the target itself, judge, keep (docs/recover.md, steps 4 to 7).
 
 A filter of the float network in a target's graph: where its weights stand there, in which layout, on which grid.
 """
@@ -17,8 +17,8 @@ from tflq.analysis.compare.tally import sqnr_db
 from tflq.analysis.executions import Execution
 from tflq.arrays import Doubles
 from tflq.graph import ABSENT, Affine, Graph, Node
-from tflq.graph.float_view import dequantise
-from tflq.precision.recover.descent import Grid, Rounding, find_neighbours, find_rounding
+from tflq.graph.float_view import dequantize
+from tflq.precision.recover.descent import Grid, Rounding, find_neighbors, find_rounding
 from tflq.precision.recover.filters import Filter
 from tflq.precision.recover.judge import DECIMALS, Judge
 from tflq.precision.recover.moments import Moments
@@ -85,19 +85,19 @@ def place(graph: Graph, of: Filter, weights: NDArray[np.float32], output: int | 
     if found is None:
         return "the target's graph has no such layer"
     tensor = graph.tensors[found]
-    quantisation = tensor.quantisation
-    if not isinstance(quantisation, Affine) or tensor.data is None or not tensor.dtype.is_integer:
+    quantization = tensor.quantization
+    if not isinstance(quantization, Affine) or tensor.data is None or not tensor.dtype.is_integer:
         return "the target keeps its weights in another form than quantized values with a scale"
     long = [n for n in tensor.shape if n != 1]
     wanted = [n for n in of.shape if n != 1]
-    real = dequantise(tensor.data, quantisation).astype(np.float64)
-    step = np.broadcast_to(quantisation.along(len(tensor.shape))[0].astype(np.float64), tensor.shape)
+    real = dequantize(tensor.data, quantization).astype(np.float64)
+    step = np.broadcast_to(quantization.along(len(tensor.shape))[0].astype(np.float64), tensor.shape)
     for axes in permutations(range(len(long))):
         if [long[a] for a in axes] != wanted:
             continue
         near = np.abs(_in_file_order(real, axes, of.shape) - weights)
         if (near <= (0.5 + _SLACK) * _in_file_order(step, axes, of.shape)).all():
-            return Placed(found, tensor.name, axes, quantisation.bits)
+            return Placed(found, tensor.name, axes, quantization.bits)
     return "the target changes its weights by more than rounding to nearest (it joins, cuts, scales or clips them)"
 
 
@@ -177,7 +177,7 @@ def recover_layer(judge: Judge, step: Step, of: Filter) -> tuple[Step, Recovered
         graph = with_constants(step.graph, of, constants)
         execution = judge.execution(graph)
         if not _gives_back(placed, execution.graph, of, rounding):
-            refused = "the target's quantiser does not give back the weights that were found"
+            refused = "the target's quantizer does not give back the weights that were found"
             continue
         ratio = judge.held_out_db(execution, node.outputs)
         alone = ratio if kept == BIAS else alone
@@ -198,7 +198,7 @@ def _proposals(judge: Judge, moments: Moments, weights: Doubles, grid: Grid, bit
     if options.bias_only or not (objective.rounds or bits <= options.most_bits):
         return []
     if objective.rounds:
-        found = find_neighbours(moments, weights, grid, objective)
+        found = find_neighbors(moments, weights, grid, objective)
         return [(ALL if objective.moves_bias else WEIGHTS, found)]
     return [(ALL, find_rounding(moments, weights, grid))]
 
@@ -239,7 +239,7 @@ def _fit_db(moments: Moments, rounding: Rounding) -> float:
 def _in_steps(step: Step, of: Filter, bias: NDArray[np.float32], output: int | None) -> float:
     """Return the largest change of a bias in quantized values of the result."""
     old = np.asarray(step.graph.tensors[of.node.inputs[2]].data).astype(np.float64)
-    found = None if output is None else step.execution.graph.tensors[output].quantisation
+    found = None if output is None else step.execution.graph.tensors[output].quantization
     return float(np.abs(bias - old).max() / found.scale.max()) if isinstance(found, Affine) else math.nan
 
 

@@ -99,7 +99,7 @@ def gather(execution: Execution, samples: Samples, probes: Mapping[Key, Probe]) 
 
 def offsets_of(array: Array, tensor: Tensor) -> Array:
     """Return quantized values less their zero point, int32[S, *shape]; real values of other tensors."""
-    affine = tensor.quantisation
+    affine = tensor.quantization
     if isinstance(affine, Affine) and tensor.dtype.is_integer:
         return np.asarray(array.astype(np.int32) - affine.along(len(tensor.shape))[1].astype(np.int32))
     return real_values(array, tensor)

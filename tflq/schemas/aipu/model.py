@@ -113,6 +113,6 @@ class Network:
         return str(self.header["model_name"])
 
     @property
-    def is_quantised(self) -> bool:
+    def is_quantized(self) -> bool:
         """Whether every layer states scales: the Optimizer wrote it."""
         return bool(self.layers) and all("layer_top_scale" in layer.entries for layer in self.layers)

@@ -1,6 +1,6 @@
 """The two files of Compass IR, read and written: the text and the constants.
 
-Values are numbers, words, true and false, nested lists; the files are in the layout of the Optimizer (quantised) or of
+Values are numbers, words, true and false, nested lists; the files are in the layout of the Optimizer (quantized) or of
 the Parser (float).
 
 Source: Arm-China/Compass_Unified_Parser, writer.py; Arm-China/Compass_Optimizer, framework/pycore/pyir.py.
@@ -119,7 +119,7 @@ _DIGITS_OF = {
 def write_network(network: Network) -> tuple[str, bytes]:
     """Return the text and the bytes of the binary file.
 
-    Constants stand back to back in the order of the text, without alignment. A quantised text ends with one blank
+    Constants stand back to back in the order of the text, without alignment. A quantized text ends with one blank
     line, a float one with two, and real numbers of a float one have the Parser's fixed digits where it has such.
 
     Raises:
@@ -127,7 +127,7 @@ def write_network(network: Network) -> tuple[str, bytes]:
     """
     binary = bytearray()
     sections = [[f"{key}={format_value(value)}" for key, value in network.header.items()]]
-    fixed = not network.is_quantised
+    fixed = not network.is_quantized
     sections.extend(_section(i, layer, binary, fixed) for i, layer in enumerate(network.layers))
     text = "".join("".join(f"{line}\n" for line in section) + "\n" for section in sections)
     return text + "\n" * fixed, bytes(binary)

@@ -1,4 +1,4 @@
-"""The tables of the model, from quantisation and tensor to the root."""
+"""The tables of the model, from quantization and tensor to the root."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tflq.schemas.tflite.options import BuiltinOptions, BuiltinOptions2
 
 
 class QuantizationDetails(Union):
-    """The quantisations beyond scale and zero point."""
+    """The quantizations beyond scale and zero point."""
 
 
 class SparseIndexVector(Union):
@@ -35,7 +35,7 @@ class SparseIndexVector(Union):
 
 
 class CustomQuantization(QuantizationDetails, member=1):
-    """Parameters of a quantisation that the schema does not know."""
+    """Parameters of a quantization that the schema does not know."""
 
     custom: VectorOf[np.uint8] = vector(np.uint8, align=16)
 
@@ -59,7 +59,7 @@ class MultiAxisQuantization(QuantizationDetails, member=3):
 
 
 class QuantizationParameters(Table):
-    """real = scale * (quantised - zero_point), per tensor or along quantized_dimension; with details, these win."""
+    """real = scale * (quantized - zero_point), per tensor or along quantized_dimension; with details, these win."""
 
     min: VectorOf[np.float32] = vector(np.float32)
     max: VectorOf[np.float32] = vector(np.float32)

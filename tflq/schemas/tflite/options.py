@@ -56,7 +56,7 @@ _activation, _data_type = partial(enum, ActivationFunctionType.NONE), partial(en
 _int32s, _int64s = partial(vector, np.int32), partial(vector, np.int64)
 
 # fmt: off
-# Convolutions, products, activations, recurrent layers, embeddings and quantisation.
+# Convolutions, products, activations, recurrent layers, embeddings and quantization.
 # CONV_2D; dilations from version 2, quantized_bias_type (bias and accumulator) from version 8
 _first(1, "Conv2D", padding=enum(Padding.SAME), stride_w=int32(), stride_h=int32(),
     fused_activation_function=_activation(), dilation_w_factor=int32(1), dilation_h_factor=int32(1),

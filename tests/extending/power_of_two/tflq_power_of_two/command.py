@@ -19,7 +19,7 @@ from tflq_power_of_two.target import POWER_OF_TWO
 @reporting
 def command(model: Path, as_json: bool) -> int:
     """List f of each int8 tensor of MODEL, whose scale is 2^-f."""
-    graph = POWER_OF_TWO.quantise(tflq.read_model(model).main, parse_settings(POWER_OF_TWO.settings))
+    graph = POWER_OF_TWO.quantize(tflq.read_model(model).main, parse_settings(POWER_OF_TWO.settings))
     written = [graph.tensors[t] for node in graph.nodes for t in node.outputs]
     found = {tensor.name: exponent_of(tensor) for tensor in written}
     if as_json:

@@ -21,7 +21,7 @@ from tflq.interpreter.layers.pooling import (
     run_mean,
 )
 from tflq.interpreter.numerics import transcendental
-from tflq.interpreter.numerics.requantise import StepMaps, fit_step_map
+from tflq.interpreter.numerics.requantize import StepMaps, fit_step_map
 from tflq.interpreter.operands.windows import pool_window
 from tflq.interpreter.registry import Arithmetic, Kernel, register_arithmetic
 from tflq.interpreter.samples import align

@@ -8,7 +8,7 @@ import numpy as np
 
 from tflq.converters.nnie.caffe.layer import CaffeLayer, Site
 from tflq.converters.nnie.caffe.network import LayerRule
-from tflq.converters.tflite_quantiser.rules import INT8, Rule
+from tflq.converters.tflite_quantizer.rules import INT8, Rule
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.nnie.layers import logarithmic_kernel
 from tflq.interpreter.registry import Kernel

@@ -57,7 +57,7 @@ def encode(real: Array, tensor: Tensor) -> Array:
     return np.clip(steps, affine.minimum_code, affine.maximum_code).astype(tensor.dtype.storage)
 
 
-def quantise(graph: Graph, settings: Settings) -> Graph:
+def quantize(graph: Graph, settings: Settings) -> Graph:
     """Return the target's graph: int8 tensors, weights of `weight_bits`, int32 biases.
 
     Raises:
@@ -73,11 +73,11 @@ def quantise(graph: Graph, settings: Settings) -> Graph:
         found = result.tensors[t].range
         assert found is not None
         largest = max(abs(float(found.minimum.min())), abs(float(found.maximum.max())))
-        result.tensors[t] = replace(result.tensors[t], dtype=DType.INT8, quantisation=scale_type(largest))
+        result.tensors[t] = replace(result.tensors[t], dtype=DType.INT8, quantization=scale_type(largest))
     for index, node in enumerate(result.nodes):
         if node.operator in KEEPING:
-            kept = result.tensors[node.inputs[0]].quantisation
-            result.tensors[node.outputs[0]] = replace(result.tensors[node.outputs[0]], quantisation=kept)
+            kept = result.tensors[node.inputs[0]].quantization
+            result.tensors[node.outputs[0]] = replace(result.tensors[node.outputs[0]], quantization=kept)
         elif node.operator in FILTERS:
             node = _with_constants(result, node, bits[node.name])
         result.nodes[index] = replace(node, arithmetic=NAME)
@@ -90,7 +90,7 @@ def _with_constants(graph: Graph, node: Node, bits: int) -> Node:
     weights = graph.tensors[node.inputs[1]]
     assert weights.data is not None
     affine = scale_type(float(np.abs(weights.data).max()), bits)
-    quantized = replace(weights, dtype=DType.INT8, quantisation=affine, data=None)
+    quantized = replace(weights, dtype=DType.INT8, quantization=affine, data=None)
     step = float(graph.tensors[node.inputs[0]].affine.scale[0] * affine.scale[0])
     given = node.inputs[2] if len(node.inputs) > 2 else ABSENT
     outputs = weights.shape[3 if node.operator == "depthwise_conv_2d" else 0]
@@ -106,7 +106,7 @@ def _with_constants(graph: Graph, node: Node, bits: int) -> Node:
 
 def plan(graph: Graph, settings: Settings) -> PrecisionPlan:
     """Return the widths of single layers, for `sensitivity` and `search`."""
-    return probed_plan(quantise, graph, settings, [(b, {"weight_bits": b}) for b in WIDTHS], "weights")
+    return probed_plan(quantize, graph, settings, [(b, {"weight_bits": b}) for b in WIDTHS], "weights")
 
 
 POWER_OF_TWO = Target(
@@ -116,7 +116,7 @@ POWER_OF_TWO = Target(
     specification={"bits": 8, "symmetric": True, "scales": "2^-f per tensor", "rounding": "half to even"},
     settings=SETTINGS,
     check=check,
-    quantise=quantise,
+    quantize=quantize,
     encode=encode,
     emit=files_of,
     precision_plan=plan,

@@ -59,8 +59,8 @@ def mfcc(clip: Doubles, features: Features, rate: int) -> Doubles:
 def lfbe(clip: Doubles, features: Features, rate: int) -> Doubles:
     """Return log filter-bank energies between 0 and 1, [frames, coefficients]."""
     window = load_scipy().signal.get_window("hamming", features.window, fftbins=False)
-    emphasised = clip - _PRE_EMPHASIS * np.concatenate([[0.0], clip[:-1]])
-    power = np.maximum(np.square(_magnitudes(emphasised, window, features)) / features.window, _SMALLEST_POWER)
+    emphasized = clip - _PRE_EMPHASIS * np.concatenate([[0.0], clip[:-1]])
+    power = np.maximum(np.square(_magnitudes(emphasized, window, features)) / features.window, _SMALLEST_POWER)
     banks = power @ mel_matrix(features.coefficients, power.shape[1], rate, features.low_hz, features.high_hz)
     with np.errstate(divide="ignore"):
         logarithm = 10 * np.log10(banks)
@@ -93,7 +93,7 @@ def _mel(hz: float | Doubles) -> Doubles:
 def _waveform(path: Path, how: Audio) -> Doubles:
     """Return a clip of the stated length, -1..1."""
     clip = read_wave(path, how.rate, channels=1)[: how.length]
-    if how.normalise == "peak" and clip.size and clip.max() > 0:
+    if how.normalize == "peak" and clip.size and clip.max() > 0:
         clip = clip / clip.max()
     return np.pad(clip, (0, how.length - clip.size))
 

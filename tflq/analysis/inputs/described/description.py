@@ -158,13 +158,13 @@ class Audio:
     Attributes:
         rate: samples a second; files must have it.
         length: samples of a clip; shorter ones are filled with silence, longer ones cut.
-        normalise: "peak": divided by the largest value, as the keyword-spotting reference does; "full-scale".
+        normalize: "peak": divided by the largest value, as the keyword-spotting reference does; "full-scale".
         features: what is computed.
     """
 
     rate: int
     length: int
-    normalise: str
+    normalize: str
     features: Features
 
 
@@ -279,7 +279,8 @@ def _images(keys: Keys) -> Images:
 def _audio(keys: Keys) -> Audio:
     rate = keys.whole("rate", 16000)
     length = keys.whole("length", rate)
-    normalise = keys.choice("normalise", ("peak", "full-scale"), "full-scale")
+    old = keys.choice("normalise", ("peak", "full-scale"), "full-scale")  # old spelling, until release 0.3
+    normalize = keys.choice("normalize", ("peak", "full-scale"), old)
     inner = keys.inner("features")
     kind = inner.choice("kind", ("waveform", "mfcc", "lfbe"), "waveform")
     features = Features(kind)
@@ -295,7 +296,7 @@ def _audio(keys: Keys) -> Audio:
         )
         _check(features, rate, length, f"{keys.where}: features")
     inner.finish()
-    return Audio(rate, length, normalise, features)
+    return Audio(rate, length, normalize, features)
 
 
 def _check(features: Features, rate: int, length: int, where: str) -> None:

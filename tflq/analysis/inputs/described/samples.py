@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tflq.analysis.inputs.described.audio import load_clip
 from tflq.analysis.inputs.described.description import Audio, Description, Images
 from tflq.analysis.inputs.described.images import load_image
-from tflq.analysis.inputs.encoding import quantise_real
+from tflq.analysis.inputs.encoding import quantize_real
 from tflq.errors import InputError
 from tflq.graph import Array, Tensor
 
@@ -19,7 +19,7 @@ from tflq.graph import Array, Tensor
 def described_array(description: Description, tensor: Tensor) -> tuple[Array, int]:
     """Return the samples of a description for one input of a model.
 
-    Each file's numbers are quantised as TFLite's QUANTIZE does and written to a temporary file that has no name and
+    Each file's numbers are quantized as TFLite's QUANTIZE does and written to a temporary file that has no name and
     lives as long as the array.
 
     Returns:
@@ -32,7 +32,7 @@ def described_array(description: Description, tensor: Tensor) -> tuple[Array, in
     kept = tempfile.TemporaryFile()  # noqa: SIM115 - the array keeps it
     clipped = 0
     for file in description.files:
-        codes, outside = quantise_real(_fitted(file, description.preparation, tensor), tensor, str(file))
+        codes, outside = quantize_real(_fitted(file, description.preparation, tensor), tensor, str(file))
         clipped += outside
         kept.write(np.ascontiguousarray(codes).tobytes())
     kept.flush()

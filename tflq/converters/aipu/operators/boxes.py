@@ -32,7 +32,7 @@ from tflq.interpreter.kernels.aipu.detections import ANCHORS, DetectionParams, P
 from tflq.interpreter.kernels.aipu.multiplier import type_of_multiplier
 from tflq.interpreter.kernels.aipu.nms import OVERLAP_BITS, NmsParams
 from tflq.interpreter.kernels.aipu.pyramid_levels import has_own_scales
-from tflq.interpreter.kernels.aipu.pyramid_roi_align import PyramidCropParams, PyramidParams, is_normalised
+from tflq.interpreter.kernels.aipu.pyramid_roi_align import PyramidCropParams, PyramidParams, is_normalized
 from tflq.interpreter.kernels.aipu.roi import ALIGN_FRACTION, MaxRoiPoolParams, RoiAlignParams
 from tflq.interpreter.kernels.aipu.scales import (
     affine_of,
@@ -134,7 +134,7 @@ def _pyramid(node: Node, operands: Operands, options: LayerOptions) -> tuple[Out
     maps = [operands.input(k) for k in range(1, len(operands.inputs))]
     if has_own_scales(node):
         return (like(shared_map(maps)),)
-    if is_normalised(node):
+    if is_normalized(node):
         first = maps[0].affine
         return (typed(affine_of(scale_of(maps[0]), 0, first.bits, first.signed, first.narrow_range)),)
     return (by_range(operands.output(), any(is_signed(m) for m in maps), options),)

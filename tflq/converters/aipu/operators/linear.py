@@ -36,7 +36,7 @@ def unless_rectified(node: Node, _operands: Operands) -> bool:
 
 
 def changed_by(fused: Fused) -> dict[str, Value | None]:
-    """Return the attributes that hold integers in the quantised IR: limits of CLIP, slope of LEAKYRELU."""
+    """Return the attributes that hold integers in the quantized IR: limits of CLIP, slope of LEAKYRELU."""
     if fused.kind == CLIP:
         return {"clip_min": fused.limits[0], "clip_max": fused.limits[1]}
     if fused.kind == LEAKY:
@@ -86,7 +86,7 @@ def as_values(constant: Tensor, affine: Affine, values: Array) -> Tensor:
     dtype = code_type(affine)
     data = np.ascontiguousarray(values, dtype.storage)
     data.setflags(write=False)
-    return replace(constant, shape=data.shape, dtype=dtype, quantisation=affine, data=data, range=None)
+    return replace(constant, shape=data.shape, dtype=dtype, quantization=affine, data=data, range=None)
 
 
 def encoded(constant: Tensor, affine: Affine) -> Tensor:

@@ -1,4 +1,4 @@
-"""Layers that normalise over axes: LayerNorm, InstanceNorm, GroupNorm (docs/aipu.md, 5)."""
+"""Layers that normalize over axes: LayerNorm, InstanceNorm, GroupNorm (docs/aipu.md, 5)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tflq.converters.aipu import emitted as ir
 from tflq.converters.aipu.descriptor import Layer, Row, always
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.ranges import type_of_range
-from tflq.converters.aipu.weights import quantise_biases, quantise_weights
+from tflq.converters.aipu.weights import quantize_biases, quantize_weights
 from tflq.graph import Affine, Array, DType, Node, Operands, Tensor
 from tflq.graph.attributes import Attribute
 from tflq.interpreter.kernels.aipu.imported import multiplier_bits
@@ -22,28 +22,28 @@ from tflq.interpreter.kernels.aipu.scales import bits_of, reciprocal, required_c
 from tflq.schemas.aipu import Value
 
 
-def _normalised(node: Node, operands: Operands, options: LayerOptions) -> Affine:
-    """Return the type of the normalised value: +-sqrt(n) * 2^adj, signed, in the mode of the activations."""
+def _normalized(node: Node, operands: Operands, options: LayerOptions) -> Affine:
+    """Return the type of the normalized value: +-sqrt(n) * 2^adj, signed, in the mode of the activations."""
     count = count_of(node, operands.input(0))
     largest = float(np.sqrt(count)) * 2.0 ** adjustment(count, options.activation_bits)
     return type_of_range(-largest, largest, options.activation_bits, True, options.is_symmetric, options.restricted)
 
 
 def _requested(node: Node, operands: Operands, options: LayerOptions) -> dict[str, Attribute]:
-    return {NORMALISED_SCALE: float(reciprocal(_normalised(node, operands, options))[0])}
+    return {NORMALISED_SCALE: float(reciprocal(_normalized(node, operands, options))[0])}
 
 
 def _constants(node: Node, operands: Operands, options: LayerOptions) -> Mapping[str, Tensor]:
-    """Weights and biases of a linear layer on the normalised value, whose zero point is not folded.
+    """Weights and biases of a linear layer on the normalized value, whose zero point is not folded.
 
     With one scale each channel, the channel is the last axis.
     """
-    normalised = replace(_normalised(node, operands, options), zero_point=np.zeros(1, np.int64))
-    x = Tensor("", (), DType.INT8, normalised)
+    normalized = replace(_normalized(node, operands, options), zero_point=np.zeros(1, np.int64))
+    x = Tensor("", (), DType.INT8, normalized)
     weights, biases = (_channels_first(required_constant(operands, key)) for key in ("weights", "biases"))
     groups = weights.shape[0] if options.per_channel else 0
-    found = quantise_weights(weights, x, operands.output(), options, groups if groups > 1 else 0)
-    offsets = quantise_biases(biases, found, x, options)
+    found = quantize_weights(weights, x, operands.output(), options, groups if groups > 1 else 0)
+    offsets = quantize_biases(biases, found, x, options)
     return {"weights": _channels_last(found), "biases": _channels_last(offsets)}
 
 
@@ -57,7 +57,7 @@ def _channels_last(constant: Tensor) -> Tensor:
     data.setflags(write=False)
     affine = constant.affine
     axis = None if affine.axis is None else data.ndim - 1
-    return replace(constant, data=data, shape=data.shape, quantisation=replace(affine, axis=axis))
+    return replace(constant, data=data, shape=data.shape, quantization=replace(affine, axis=axis))
 
 
 def _emit(layer: ir.Lowered) -> ir.Emitted:

@@ -12,7 +12,7 @@ from tflq.converters.aipu import emitted as ir
 from tflq.converters.aipu.descriptor import Internal, Layer, OutputType, Row, by_range
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.ranges import range_of, symmetric_scale
-from tflq.converters.aipu.weights import cleared, quantise_biases, scaled_weights
+from tflq.converters.aipu.weights import cleared, quantize_biases, scaled_weights
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, Attributes, DType, Node, Operands, Tensor
 from tflq.graph.attributes import Attribute
@@ -96,19 +96,19 @@ def _constants(node: Node, operands: Operands, options: LayerOptions) -> Mapping
     cells = node.attributes.integer("cell_size")
     parts = np.split(np.asarray(biases.data), [2 * cells, 3 * cells])
     found, _ = multipliers_of(node, scale_of(x), scales, [reciprocal(b.affine) for b in blocks], bits)
-    quantised = []
+    quantized = []
     read = ((blocks[0], x, 1), (blocks[2], x, 3), (blocks[3], state, 2))
     for part, (block, source, place) in zip(parts, read, strict=True):
         if not part.size:
             continue
-        constant = quantise_biases(Tensor("", part.shape, DType.FLOAT32, data=part), block, source, whole)
+        constant = quantize_biases(Tensor("", part.shape, DType.FLOAT32, data=part), block, source, whole)
         codes = np.asarray(constant.data, np.int64)
         early = max(int(found[place].n.max()) - _EARLY, 0) if bits > TABLE_BITS else 0
-        quantised.append(codes if options.per_channel else cleared(codes, options.bias_effective_bits, early))
+        quantized.append(codes if options.per_channel else cleared(codes, options.bias_effective_bits, early))
     top, bottom = (np.concatenate([np.asarray(b.data) for b in blocks[i : i + 2]], axis=1) for i in (0, 2))
     return {
         "weights": _plain(required_constant(operands, "weights"), np.concatenate([top, bottom]), options.weight_bits),
-        "biases": _plain(biases, np.concatenate(quantised), options.bias_bits),
+        "biases": _plain(biases, np.concatenate(quantized), options.bias_bits),
     }
 
 
@@ -117,7 +117,7 @@ def _plain(old: Tensor, codes: Array, bits: int) -> Tensor:
     dtype = next(d for d in (DType.INT8, DType.INT16, DType.INT32, DType.INT64) if bits <= d.bits)
     data = np.ascontiguousarray(codes, dtype.storage)
     data.setflags(write=False)
-    return replace(old, dtype=dtype, quantisation=affine_of(np.float32(1), 0, bits), data=data, range=None)
+    return replace(old, dtype=dtype, quantization=affine_of(np.float32(1), 0, bits), data=data, range=None)
 
 
 def _requested(node: Node, operands: Operands, options: LayerOptions) -> dict[str, Attribute]:
@@ -173,7 +173,7 @@ def _lstm_constants(node: Node, operands: Operands, options: LayerOptions) -> Ma
     real = np.array(biases.data, np.float32)
     real[2 * cells : 3 * cells] += np.float32(node.attributes.real("forget_bias", 0.0))
     of_input = replace(weights, data=np.asarray(weights.data)[:, :columns])
-    found = quantise_biases(replace(biases, data=real), of_input, x, replace(options, bias_effective_bits=0))
+    found = quantize_biases(replace(biases, data=real), of_input, x, replace(options, bias_effective_bits=0))
     if options.per_channel:
         return {"weights": weights, "biases": found}
     s_c = scale_of(operands.input(2))

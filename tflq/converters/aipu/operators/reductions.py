@@ -84,7 +84,7 @@ def _emit_moments(layer: ir.Lowered) -> ir.Emitted:
     )
 
 
-def _normalised(_node: Node, operands: Operands) -> bool:
+def _normalized(_node: Node, operands: Operands) -> bool:
     x = operands.input(0)
     return code_limits(x)[0] + offset_of(x) < 0
 
@@ -141,7 +141,7 @@ def _map_cumsum(work: Translation, node: Node) -> None:
     work.append(node, "cumulate", {}, Attributes(keys))
 
 
-def _map_normalisation(work: Translation, node: Node) -> None:
+def _map_normalization(work: Translation, node: Node) -> None:
     keys: dict[str, Attribute] = {"axis": (len(work.shape(node.inputs[0])) - 1,), "method": "L2", "epsilon": 0.0}
     work.append(node, "normalization", {}, Attributes(keys))
 
@@ -190,7 +190,7 @@ LAYERS = {
     ),
     "normalization": Layer(
         "Normalization",
-        _normalised,
+        _normalized,
         emitted=(
             ir.Computed(_emit_roots),
             ir.Factors(ir.TYPED),
@@ -214,7 +214,7 @@ SOURCES = {
     **dict.fromkeys(("mean", "reduce_max", "reduce_min", "reduce_prod", "sum"), Source(_map_reduce, constants=(1,))),
     **dict.fromkeys(("reduce_all", "reduce_any"), Source(_map_reduce, constants=(1,), any_type=True)),
     "cumsum": Source(_map_cumsum, constants=(1,)),
-    "l2_normalization": Source(_map_normalisation),
+    "l2_normalization": Source(_map_normalization),
     "local_response_normalization": Source(_map_lrn, is_image=True),
     "segment_sum": Source(_map_segments, constants=(1,)),
 }
@@ -233,10 +233,10 @@ DOCS = (
         restriction="constant axes"),
     Row("-", "(running sums)", "each RNE(sum * M * 2^-N) - zp_y, r = s_y / s_x in 15 bits; PROD from a float IR",
         "g(CUMSUM) r", layer="Cumulate", tflite="CUMSUM", restriction="constant axis"),
-    Row("-", "(response normalisation)", "a = clamp(RNE(sum of v^2 * M_s * 2^-N_s)), 16 bits; RNE(v * t(a) * M * "
+    Row("-", "(response normalization)", "a = clamp(RNE(sum of v^2 * M_s * 2^-N_s)), 16 bits; RNE(v * t(a) * M * "
         "2^-N) - zp_y, t a table of (bias + alpha * u)^-beta", "g r", layer="LRN",
         tflite="LOCAL_RESPONSE_NORMALIZATION"),
-    Row("-", "(L2 normalisation)",
+    Row("-", "(L2 normalization)",
         "G = isqrt(sum of v^2) by a table of 193 roots, RNE((v * M >> p) * G * 2^-(N + 31 - p - g)) - zp_y", "r",
         layer="Normalization", tflite="L2_NORMALIZATION", signed="signed where x + zp_x can be below 0",
         restriction="L2; no golden case"),

@@ -1,1 +1,1 @@
-"""The files of a quantised graph: quantization.json, constants.npz, model.tflite, and the accelerator's memory."""
+"""The files of a quantized graph: quantization.json, constants.npz, model.tflite, and the accelerator's memory."""

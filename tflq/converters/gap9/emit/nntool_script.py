@@ -11,7 +11,7 @@ from tflq.graph import Affine, Graph, Node
 Options = dict[str, object]
 _FULL_WIDTH = 8
 
-_TEXT = '''"""Quantises {source} in NNTool as tflq did for {target}.
+_TEXT = '''"""Quantizes {source} in NNTool as tflq did for {target}.
 
     PYTHONPATH=<gap_sdk>/tools/nntool python nntool.py SOURCE.tflite [FOLDER]
 
@@ -31,8 +31,8 @@ GRAPH_OPTIONS = {graph_options}
 NODE_OPTIONS = {node_options}
 
 
-def quantised(source):
-    """Return NNTool's graph of a file, quantised."""
+def quantized(source):
+    """Return NNTool's graph of a file, quantized."""
     graph = NNGraph.load_graph(source, load_quantization=True)
     graph.adjust_order()
     graph.fusions("scaled_match_group")
@@ -42,7 +42,7 @@ def quantised(source):
 
 
 if __name__ == "__main__":
-    found = quantised(sys.argv[1])
+    found = quantized(sys.argv[1])
     if len(sys.argv) > 2:
         found.gen_project(directory=sys.argv[2])
 '''
@@ -54,7 +54,7 @@ def nntool_script(graph: Graph, target: str, source: str) -> bytes:
     """Return the script.
 
     Args:
-        graph: quantised, for the engine and the width of each layer.
+        graph: quantized, for the engine and the width of each layer.
         target: name of the target.
         source: name of the model's file.
     """
@@ -76,7 +76,7 @@ def graph_options(graph: Graph, target: str) -> Options:
     if options["use_ne16"]:
         options["weight_bits"] = _FULL_WIDTH
     wide = any(
-        isinstance(t.quantisation, Affine) and t.quantisation.bits == 16 and not t.quantisation.signed
+        isinstance(t.quantization, Affine) and t.quantization.bits == 16 and not t.quantization.signed
         for t in graph.tensors
     )
     if wide:

@@ -12,7 +12,7 @@ from tflq.converters.gap9.operators import FILTERS, layer_of
 from tflq.graph import Affine, Array, Graph, Node, Tensor
 from tflq.interpreter.kernels.gap9.pooling import Reciprocal, RescaledSum
 from tflq.interpreter.kernels.gap9.rounding import Stored
-from tflq.interpreter.numerics.requantise import StepMaps
+from tflq.interpreter.numerics.requantize import StepMaps
 from tflq.interpreter.operands.checks import Reduction
 from tflq.quoting import json_text
 from tflq.schemas import Json
@@ -79,8 +79,8 @@ def _tensor(index: int, tensor: Tensor) -> Json:
         "dtype": tensor.dtype.value,
         "constant": tensor.is_constant,
     }
-    if isinstance(tensor.quantisation, Affine):
-        q = tensor.quantisation
+    if isinstance(tensor.quantization, Affine):
+        q = tensor.quantization
         entry["quantization"] = {
             "scale": [float(s) for s in q.scale],
             "scale_precision": q.scale.dtype.name,

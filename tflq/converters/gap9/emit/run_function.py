@@ -87,7 +87,7 @@ def _entry(entry: Entry) -> str:
 
 def _described(tensor: Tensor) -> str:
     text = f"{tensor.dtype.value}[{_shape(tensor.shape)}] {_LETTERS.get(len(tensor.shape), '')}".rstrip()
-    q = tensor.quantisation  # an input that nothing reads has none
+    q = tensor.quantization  # an input that nothing reads has none
     return (
         f"{text}, scale {float(q.scale[0]):.9g}, zero point {int(q.zero_point[0])}" if isinstance(q, Affine) else text
     )

@@ -1,4 +1,4 @@
-"""The quantised graph as TFLite can run it: int8, float32 scales, TFLite's own operators (docs/gap9.md, files).
+"""The quantized graph as TFLite can run it: int8, float32 scales, TFLite's own operators (docs/gap9.md, files).
 
 TFLite's arithmetic is not GAP9's: results differ by a quantized value here and there. uint8 becomes int8 by taking 128
 off quantized values and zero points, which changes no number. Expressions are real numbers between DEQUANTIZE and
@@ -112,9 +112,9 @@ def _refuse(graph: Graph) -> None:
 
 def _signed(tensor: Tensor) -> Tensor:
     """Return a tensor with signed quantized values and a float32 scale; its range is left out."""
-    if not isinstance(tensor.quantisation, Affine):
+    if not isinstance(tensor.quantization, Affine):
         return tensor
-    q = tensor.quantisation
+    q = tensor.quantization
     unsigned = tensor.dtype is DType.UINT8
     if unsigned and q.bits == 8:
         q = replace(q, zero_point=q.zero_point - 128, signed=True)
@@ -122,7 +122,7 @@ def _signed(tensor: Tensor) -> Tensor:
     if unsigned and data is not None:
         data = (data.astype(np.int16) - 128).astype(np.int8)
     q = replace(q, scale=q.scale.astype(np.float32), narrow_range=False)
-    return replace(tensor, dtype=DType.INT8 if unsigned else tensor.dtype, quantisation=q, data=data, range=None)
+    return replace(tensor, dtype=DType.INT8 if unsigned else tensor.dtype, quantization=q, data=data, range=None)
 
 
 def _narrow_curve_input(graph: Graph, t: int) -> None:
@@ -130,7 +130,7 @@ def _narrow_curve_input(graph: Graph, t: int) -> None:
     producers = graph.producers()
     while graph.tensors[t].dtype is DType.INT32:
         affine = asymmetric(range_of(graph, t), signed=True)
-        graph.tensors[t] = replace(graph.tensors[t], dtype=DType.INT8, quantisation=affine)
+        graph.tensors[t] = replace(graph.tensors[t], dtype=DType.INT8, quantization=affine)
         writer = graph.nodes[producers[t]]
         if writer.operator != "reshape":
             return
@@ -181,9 +181,9 @@ def _filter_constants(graph: Graph, index: int) -> None:
     scale = q.scale.astype(np.float32)
     zeros = np.zeros(scale.shape, np.int64)
     signed = Affine(scale, zeros, q.axis, 8, True)
-    w = graph.add_tensor(replace(weights, dtype=DType.INT8, quantisation=signed, data=codes))
+    w = graph.add_tensor(replace(weights, dtype=DType.INT8, quantization=signed, data=codes))
     product = graph.tensors[node.inputs[0]].affine.scale.astype(np.float32) * scale
-    b = graph.add_tensor(replace(bias, quantisation=Affine(product, zeros, 0, 32, True)))
+    b = graph.add_tensor(replace(bias, quantization=Affine(product, zeros, 0, 32, True)))
     graph.nodes[index] = replace(node, inputs=(node.inputs[0], w, b))
 
 
@@ -225,7 +225,7 @@ def _split_fixed_outputs(graph: Graph) -> None:
         t = node.outputs[0]
         wanted = graph.tensors[t]
         allowed = Affine.per_tensor(np.float32(scale), zero_point)
-        graph.tensors[t] = replace(wanted, dtype=DType.INT8, quantisation=allowed)
+        graph.tensors[t] = replace(wanted, dtype=DType.INT8, quantization=allowed)
         index = next(i for i, n in enumerate(graph.nodes) if n.name == node.name)
         if t not in graph.consumers():
             continue

@@ -5,7 +5,7 @@ weight bits and G groups of 16 input bytes it takes
 
     3x3 G (45 + b k); 1x1 G (33 + k); linear ceil(U / 256) (36 + b k); depthwise 45 + k + b k
 
-then 8 + ceil(k/4) to normalise, 8 more with a shift for each channel, 9 + ceil(k/8) more with a bias; 13 to write 8-bit
+then 8 + ceil(k/4) to normalize, 8 more with a shift for each channel, 9 + ceil(k/8) more with a bias; 13 to write 8-bit
 outputs, 4 + 9 ceil(k/8) for 32 bits; 12 + 9 ceil(k/8) + 5 (G - 1) where sums stream in.
 """
 
@@ -28,14 +28,14 @@ class Cycles:
         products: bit planes times features.
         features: inputs that are loaded.
         weights: the weight offset, and the index of the next weights.
-        normalise: multipliers, shifts and biases, loaded and applied.
+        normalize: multipliers, shifts and biases, loaded and applied.
         sums: outputs that leave, and sums that stream in.
     """
 
     products: int
     features: int
     weights: int
-    normalise: int
+    normalize: int
     sums: int
 
     @property
@@ -62,31 +62,31 @@ def cycles_of(layer: Filter) -> Cycles:
     if layer.is_strided:
         subtiles = ceil(rows, layer.step) * ceil(columns, layer.step)
     if layer.mode != "taps":
-        return _job(layer, layer.normalise, False).times(layer.images * subtiles)
+        return _job(layer, layer.normalize, False).times(layer.images * subtiles)
     taps, found = layer.window.taps, NONE
     for tap in range(taps):
-        found = found.plus(_job(layer, layer.normalise and tap == taps - 1, tap > 0))
+        found = found.plus(_job(layer, layer.normalize and tap == taps - 1, tap > 0))
     return found.times(layer.images * subtiles)
 
 
-def _job(layer: Filter, normalise: bool, stream_in: bool) -> Cycles:
+def _job(layer: Filter, normalize: bool, stream_in: bool) -> Cycles:
     """Cycles of one spatial subtile, all output channels."""
     full, rest = divmod(layer.size_out[2], layer.block)
-    found = _block(layer, layer.block, normalise, stream_in).times(full)
-    return found.plus(_block(layer, rest, normalise, stream_in)) if rest else found
+    found = _block(layer, layer.block, normalize, stream_in).times(full)
+    return found.plus(_block(layer, rest, normalize, stream_in)) if rest else found
 
 
-def _block(layer: Filter, k: int, normalise: bool, stream_in: bool) -> Cycles:
+def _block(layer: Filter, k: int, normalize: bool, stream_in: bool) -> Cycles:
     """Cycles of one spatial subtile and k output channels."""
     is_depthwise, is_bytewise = layer.mode == "3x3dw", layer.mode in ("1x1", "taps")
     groups = 1 if is_depthwise else ceil(layer.input_bytes, LINEAR_GROUP) if layer.mode == "linear" else layer.groups
-    norm = 8 + ceil(k, 4) + 8 * layer.shifts + (9 + ceil(k, 8)) * layer.biased if normalise else 0
+    norm = 8 + ceil(k, 4) + 8 * layer.shifts + (9 + ceil(k, 8)) * layer.biased if normalize else 0
     out = 4 + 9 * (1 if layer.out_bits == 8 else ceil(k, 8))
     incoming = 12 + 9 * ceil(k, 8) + 5 * (groups - 1) if stream_in else 0
     return Cycles(
         products=groups * (6 + (k if is_bytewise else k * layer.bits)),
         features=groups * _LOADS.get(layer.mode, _LOAD),
         weights=groups * (6 + k * is_depthwise + 2),
-        normalise=norm,
+        normalize=norm,
         sums=out + incoming,
     )

@@ -43,10 +43,10 @@ class Filter:
         wide: features of 16 bits.
         signed: the output keeps its sign; otherwise it is cut off at 0.
         out_bits: 8, or 32 for sums and values that the cluster clips.
-        normalise: multiply, add the bias, shift; otherwise sums leave.
+        normalize: multiply, add the bias, shift; otherwise sums leave.
         biased: the bias is added.
         shifts: one shift for each channel; otherwise `right_shift`.
-        right_shift: for all channels; with 16-bit features the pre-normalisation.
+        right_shift: for all channels; with 16-bit features the pre-normalization.
         images: how often it runs: the batch, or the rows of a fully connected layer.
         padded_in_memory: (top, bottom, left, right): pixels of the padding value that stand in memory.
     """
@@ -61,7 +61,7 @@ class Filter:
     wide: bool = False
     signed: bool = False
     out_bits: int = 8
-    normalise: bool = True
+    normalize: bool = True
     biased: bool = True
     shifts: bool = True
     right_shift: int = 0
@@ -144,7 +144,7 @@ def is_on_ne16(node: Node) -> bool:
 
 
 def filter_of(graph: Graph, index: int) -> Filter:
-    """Return a filter of a quantised graph, lowered or not.
+    """Return a filter of a quantized graph, lowered or not.
 
     3x3 jobs pad up to two pixels at a side; other padding stands in memory. Dense 3x3 kernels with a stride other than
     1 and 2x2 or with a dilation run tap by tap.

@@ -71,21 +71,21 @@ def config_word(
     out_bits: int,
     signed: bool,
     right_shift: int,
-    normalise: bool = True,
+    normalize: bool = True,
     shifts: bool = True,
     biased: bool = True,
     stream_in: bool = False,
 ) -> int:
     """Return CONFIG0.
 
-    QWM1 = weight bits - 1 (2:0), MODE16 (3), STREAMOUT = normalise (4), FILTER_MODE 3x3, depthwise, 1x1 (6:5), LINEAR
+    QWM1 = weight bits - 1 (2:0), MODE16 (3), STREAMOUT = normalize (4), FILTER_MODE 3x3, depthwise, 1x1 (6:5), LINEAR
     (7), STRIDED_2X2 (8), NORM_BITS 8 (13:12), STREAMIN (14), weight offset of the layer (15), RIGHT_SHIFT (20:16),
     QUANT_BITS 8, 16, 32 (22:21), QUANT_RECT, here a signed output (23), shifts (24) and bias (25) loaded with the norm.
     """
     fields = (
         (bits - 1, 0),
         (wide, 3),
-        (normalise, 4),
+        (normalize, 4),
         ({"3x3": 0, "3x3dw": 1}.get(mode, 2), 5),
         (mode == "linear", 7),
         (strided, 8),
@@ -100,9 +100,9 @@ def config_word(
     return sum(int(value) << bit for value, bit in fields)
 
 
-def _config0(layer: Filter, *, stream_in: bool = False, normalise: bool = True, strided: bool = False) -> int:
+def _config0(layer: Filter, *, stream_in: bool = False, normalize: bool = True, strided: bool = False) -> int:
     """Return CONFIG0 of one job; a job that only sums leaves its sums with their sign."""
-    scaled = layer.normalise and normalise
+    scaled = layer.normalize and normalize
     return config_word(
         bits=layer.bits,
         wide=layer.wide,
@@ -111,7 +111,7 @@ def _config0(layer: Filter, *, stream_in: bool = False, normalise: bool = True, 
         out_bits=layer.out_bits,
         signed=layer.signed or not scaled,
         right_shift=layer.right_shift if scaled else 0,
-        normalise=scaled,
+        normalize=scaled,
         shifts=layer.shifts and scaled,
         biased=layer.biased and scaled,
         stream_in=stream_in,
@@ -147,9 +147,9 @@ def _common(layer: Filter, at: Addresses, config0: int) -> dict[str, int]:
     }
 
 
-def _whole(layer: Filter, at: Addresses, *, stream_in: bool = False, normalise: bool = True) -> dict[str, int]:
+def _whole(layer: Filter, at: Addresses, *, stream_in: bool = False, normalize: bool = True) -> dict[str, int]:
     """One job over the whole map: 3x3 and depthwise of stride 1, 1x1 of any stride, linear."""
-    common = _common(layer, at, _config0(layer, stream_in=stream_in, normalise=normalise))
+    common = _common(layer, at, _config0(layer, stream_in=stream_in, normalize=normalize))
     if layer.mode == "linear":
         pointers = {"INFEAT_PTR": at.features, "OUTFEAT_PTR": at.output}
         return {**common, **pointers, "INFEAT_D0_STRIDE": GROUP, "SUBTILE_NB1": _halves(1, 1)}
@@ -223,7 +223,7 @@ def _unread(first: int, outputs: int, size: int) -> int:
 
 
 def _taps(layer: Filter, at: Addresses) -> Iterator[dict[str, int]]:
-    """Yield a 1x1 job for each tap: sums of 32 bits in memory, normalised by the last."""
+    """Yield a 1x1 job for each tap: sums of 32 bits in memory, normalized by the last."""
     width, window = layer.size_in[1], layer.window
     single = replace(layer, mode="1x1", window=Window((1, 1), window.stride))
     last = window.taps - 1
@@ -231,7 +231,7 @@ def _taps(layer: Filter, at: Addresses) -> Iterator[dict[str, int]]:
         y, x = divmod(tap, window.kernel[1])
         offset = (y * window.dilation[0] * width + x * window.dilation[1]) * layer.input_bytes
         here = replace(at, features=at.features + offset, weights=at.weights + tap * layer.tap_bytes)
-        yield _whole(single, here, stream_in=tap > 0, normalise=tap == last)
+        yield _whole(single, here, stream_in=tap > 0, normalize=tap == last)
 
 
 def _padding(top: int, right: int, bottom: int, left: int, value: int) -> int:

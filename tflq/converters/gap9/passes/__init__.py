@@ -1,1 +1,1 @@
-"""Passes from graph to graph, one a file, in the order in which `quantise` runs them."""
+"""Passes from graph to graph, one a file, in the order in which `quantize` runs them."""

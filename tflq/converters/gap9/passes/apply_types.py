@@ -44,7 +44,7 @@ def apply_types(graph: Graph, plan: TypePlan) -> Graph:
 
 
 def _typed(tensor: Tensor, affine: Affine) -> Tensor:
-    return replace(tensor, dtype=code_type(affine), quantisation=affine)
+    return replace(tensor, dtype=code_type(affine), quantization=affine)
 
 
 def _insert_conversions(graph: Graph, plan: TypePlan) -> None:

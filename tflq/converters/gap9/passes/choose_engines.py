@@ -29,7 +29,7 @@ _MODES = {
 def choose_engines(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
     """Return the graph with the attributes `engine` and `engine_reason` on every node.
 
-    Operators that only move data take the type of their neighbours and have no engine.
+    Operators that only move data take the type of their neighbors and have no engine.
 
     Raises:
         OptionError: 16-bit features for a filter that shall run on SQ8.
@@ -65,7 +65,7 @@ def choose_engines(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
 
 def _engine(graph: Graph, node: Node, options: LayerOptions) -> tuple[str, str]:
     if node.operator in MOVES:
-        return "", "moves data: takes the type of its neighbours"
+        return "", "moves data: takes the type of its neighbors"
     if node.operator == EXPRESSION:
         return SQ8, f"one expression kernel in Q15 on the cluster; {node.attributes.text('matched')}"
     if not options.use_ne16:

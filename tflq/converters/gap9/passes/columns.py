@@ -129,4 +129,4 @@ def permute(graph: Graph, index: int, order: Array) -> None:
 def _taken(weights: Tensor, order: Array) -> Tensor:
     assert weights.data is not None
     data = np.ascontiguousarray(weights.data[:, order])
-    return constant(weights.name, data, weights.quantisation, weights.dtype, weights.range)
+    return constant(weights.name, data, weights.quantization, weights.dtype, weights.range)

@@ -16,7 +16,7 @@ from tflq.converters.passes.patterns import bias_of
 from tflq.converters.passes.rewrite import channel_maxima, constant, with_attributes, with_input
 from tflq.errors import OptionError, UnsupportedError
 from tflq.graph import ABSENT, Affine, Array, Graph, Node, Tensor
-from tflq.interpreter.kernels.gap9.rounding import dequantise, quantise, round_half_up, same_scales
+from tflq.interpreter.kernels.gap9.rounding import dequantize, quantize, round_half_up, same_scales
 from tflq.interpreter.kernels.gap9.unidirectional_sequence_lstm import BIASES, INPUT_WEIGHTS, RECURRENT_WEIGHTS
 
 _SMALLEST_SCALE = 1e-6
@@ -47,7 +47,7 @@ class FilterConstants:
     guarded: tuple[int, ...]
 
 
-def quantise_filter(
+def quantize_filter(
     weights: Reals,
     bias: Reals | None,
     input_scale: Reals,
@@ -57,7 +57,7 @@ def quantise_filter(
     *,
     is_full: bool = False,
 ) -> FilterConstants:
-    """Quantise weights per output channel, symmetric and narrow, and the bias at the scale of the accumulator.
+    """Quantize weights per output channel, symmetric and narrow, and the bias at the scale of the accumulator.
 
     S_w[c] = max|w_c| / (2^(b-1) - 1), numbers below 1e-8 counting as 0 and a channel of zeros as 1;
     q = clip(rnd(w / S_w), -(2^(b-1) - 1), 2^(b-1) - 1); B = clip32(rnd(b / (S_x * S_w))). Where |b / (S_x * S_w)|
@@ -92,7 +92,7 @@ def quantise_filter(
     return FilterConstants(stored, affine, codes, bias_scale, tuple(int(c) for c in np.flatnonzero(guarded)))
 
 
-def requantise_constants(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
+def requantize_constants(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
     """Return the graph with new constants; inputs have their types already.
 
     Raises:
@@ -133,7 +133,7 @@ def keeps_bias(graph: Graph, node: Node, made: FilterConstants, types: tuple[Aff
 
 def has_scales(stated: Tensor, scale: Reals) -> bool:
     """Whether NNTool takes a file's constant to have these scales, [O], in all channels."""
-    return isinstance(stated.quantisation, Affine) and same_scales(scale, stated.quantisation.scale)
+    return isinstance(stated.quantization, Affine) and same_scales(scale, stated.quantization.scale)
 
 
 def weight_axis(node: Node) -> int:
@@ -144,12 +144,12 @@ def weight_axis(node: Node) -> int:
 def real_constant(tensor: Tensor) -> Reals:
     """Return a constant's real values: float64 from integers, else float32, or what is stored if that is more."""
     assert tensor.data is not None
-    if isinstance(tensor.quantisation, Affine) and tensor.dtype.is_integer:
-        return dequantise(tensor.data, tensor.quantisation)
+    if isinstance(tensor.quantization, Affine) and tensor.dtype.is_integer:
+        return dequantize(tensor.data, tensor.quantization)
     return np.asarray(tensor.data, np.promote_types(tensor.data.dtype, np.float32))
 
 
-def quantise_layer(graph: Graph, node: Node, input_scale: Reals, options: LayerOptions) -> FilterConstants:
+def quantize_layer(graph: Graph, node: Node, input_scale: Reals, options: LayerOptions) -> FilterConstants:
     """Return the constants of a filter for a scale of its input."""
     weights = graph.tensors[node.inputs[1]]
     given = bias_of(graph, node)
@@ -159,7 +159,7 @@ def quantise_layer(graph: Graph, node: Node, input_scale: Reals, options: LayerO
     real = real_constant(weights)
     if options.numerics == "nntool" and tiny_channels(weights, weight_axis(node)).size:
         real = np.zeros_like(real)
-    return quantise_filter(
+    return quantize_filter(
         *(real, bias, input_scale, weight_axis(node), bits, on_ne16),
         is_full=on_ne16 and options.weight_range == "full",
     )
@@ -169,7 +169,7 @@ def _weight_bits(weights: Tensor, options: LayerOptions, on_ne16: bool) -> int:
     """The file's width is an upper bound, but for a layer that was named."""
     if not on_ne16:
         return 8
-    stored = weights.affine.bits if isinstance(weights.quantisation, Affine) else 8
+    stored = weights.affine.bits if isinstance(weights.quantization, Affine) else 8
     return options.weight_bits if options.weight_bits_requested else min(stored, options.weight_bits)
 
 
@@ -179,7 +179,7 @@ def tiny_channels(weights: Tensor, axis: int) -> Integers:
     It looks at them where it gives each channel a scale of its own: of asymmetric weights, and of several channels with
     one scale. Example: 8-bit weights of scale 1e-4, a channel of which holds 1 at most.
     """
-    q = weights.quantisation
+    q = weights.quantization
     if not isinstance(q, Affine) or not weights.dtype.is_integer:
         return np.zeros(0, np.int64)
     if not q.zero_point.any() and (q.scale.size > 1 or weights.shape[axis] == 1):
@@ -211,7 +211,7 @@ def _refuse_narrow_weights(graph: Graph, options: Mapping[str, LayerOptions]) ->
 def _filter(graph: Graph, index: int, options: LayerOptions) -> None:
     node = graph.nodes[index]
     x, y = (graph.tensors[t].affine for t in (node.inputs[0], node.outputs[0]))
-    made = quantise_layer(graph, node, x.scale, options)
+    made = quantize_layer(graph, node, x.scale, options)
     if (tiny := tiny_channels(graph.tensors[node.inputs[1]], weight_axis(node))).size:
         node = departing(node, tiny_words(tiny, len(made.weights.scale)))
     if keeps_bias(graph, node, made, (x, y)):
@@ -241,13 +241,13 @@ def _operands(graph: Graph, index: int) -> None:
     for position, t in enumerate(node.inputs):
         tensor = graph.tensors[t]
         keeps = node.operator == EXPRESSION or not graph.tensors[node.outputs[0]].affine.signed
-        keeps = keeps and isinstance(tensor.quantisation, Affine)
+        keeps = keeps and isinstance(tensor.quantization, Affine)
         if not tensor.is_constant or keeps:
             continue
         real = real_constant(tensor)
         stated = file_range(tensor)
         affine = symmetric(repaired(stated) if stated is not None else data_range(real))
-        data = quantise(real, affine).astype(np.int8)
+        data = quantize(real, affine).astype(np.int8)
         new = graph.add_tensor(constant(tensor.name, data, affine, range_=tensor.range))
         graph.nodes[index] = with_input(graph.nodes[index], position, new)
 
@@ -260,12 +260,12 @@ def _joined_constants(graph: Graph, index: int) -> None:
     for position, t in enumerate(inputs):
         tensor = graph.tensors[t]
         if tensor.is_constant:
-            data = quantise(real_constant(tensor), result.affine).astype(result.dtype.storage)
+            data = quantize(real_constant(tensor), result.affine).astype(result.dtype.storage)
             inputs[position] = graph.add_tensor(constant(tensor.name, data, result.affine))
     graph.nodes[index] = replace(node, inputs=tuple(inputs))
 
 
-def requantise_recurrent(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
+def requantize_recurrent(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
     """Return the graph with the weights of LSTM layers as quantized values; biases become float32, states disappear.
 
     NE16: per output channel and gate, uint8 with zero point 2^(bits-1). SQ8: per tensor and gate, int8.
@@ -316,7 +316,7 @@ def _layer(graph: Graph, index: int, options: LayerOptions) -> None:
 def _gate_weights(tensor: Tensor, bits: int, on_ne16: bool) -> Tensor:
     real = real_constant(tensor)
     if on_ne16:
-        made = quantise_filter(real, None, np.ones(1, real.dtype), 0, bits, True)
+        made = quantize_filter(real, None, np.ones(1, real.dtype), 0, bits, True)
         codes, affine = made.codes, made.weights
     else:
         half = (1 << (bits - 1)) - 1

@@ -89,9 +89,9 @@ def _joined(tensors: list[Tensor], name: str) -> Tensor:
     arrays: list[Array] = [t.data for t in tensors if t.data is not None]
     data = np.concatenate(arrays)
     data.setflags(write=False)
-    if not isinstance(tensors[0].quantisation, Affine):
+    if not isinstance(tensors[0].quantization, Affine):
         return replace(tensors[0], name=name, shape=data.shape, data=data)
     scales = [np.broadcast_to(t.affine.scale, t.shape[:1]) for t in tensors]
     zero_points = [np.broadcast_to(t.affine.zero_point, t.shape[:1]) for t in tensors]
     q = replace(tensors[0].affine, scale=np.concatenate(scales), zero_point=np.concatenate(zero_points), axis=0)
-    return replace(tensors[0], name=name, shape=data.shape, data=data, quantisation=q, range=None)
+    return replace(tensors[0], name=name, shape=data.shape, data=data, quantization=q, range=None)

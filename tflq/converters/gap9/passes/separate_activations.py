@@ -53,7 +53,7 @@ def separate_activations(graph: Graph, options: Mapping[str, LayerOptions]) -> G
     return result
 
 
-def remove_idle_rectifiers(graph: Graph, quantised: Callable[[], Collection[Operand]]) -> Graph:
+def remove_idle_rectifiers(graph: Graph, quantized: Callable[[], Collection[Operand]]) -> Graph:
     """Return the graph without ReLUs whose input is known not to be negative (ReLU6: and known not to exceed 6).
 
     The sign is followed from ReLUs and constants through additions, products, pools and moves; the upper bound
@@ -61,10 +61,10 @@ def remove_idle_rectifiers(graph: Graph, quantised: Callable[[], Collection[Oper
 
     Args:
         graph: activations are nodes.
-        quantised: returns the operands in front of which these stand; asked where a ReLU would go.
+        quantized: returns the operands in front of which these stand; asked where a ReLU would go.
     """
     result = _without_idle(graph, ())
-    places = quantised() if _rectifiers(result) < _rectifiers(graph) else ()
+    places = quantized() if _rectifiers(result) < _rectifiers(graph) else ()
     return _without_idle(graph, places) if places else result
 
 
@@ -72,14 +72,14 @@ def _rectifiers(graph: Graph) -> int:
     return sum(node.operator in RECTIFIERS for node in graph.nodes)
 
 
-def _without_idle(graph: Graph, quantised: Collection[Operand]) -> Graph:
+def _without_idle(graph: Graph, quantized: Collection[Operand]) -> Graph:
     result = graph.copy()
     bounds: dict[int, float] = {}  # tensors known not to be negative -> upper bound
     mixed: set[int] = set()  # tensors behind a concatenation of what is and is not, or has other bounds
     for index in range(len(graph.nodes)):
         node = result.nodes[index]
         stated = {p: _bound(result, bounds, t) for p, t in enumerate(node.inputs) if t >= 0}
-        known = [None if (index, p) in quantised else bound for p, bound in stated.items()]
+        known = [None if (index, p) in quantized else bound for p, bound in stated.items()]
         if mixed.intersection(node.inputs) or (node.operator == "concatenation" and len({*stated.values()}) > 1):
             mixed.update(node.outputs)
         if node.operator in RECTIFIERS:
@@ -114,7 +114,7 @@ def _take_name(graph: Graph, kept: int, removed: int) -> None:
 
 
 def _activation(node: Node, written: Tensor, is_last: bool) -> str | None:
-    """The fused one; of a quantised file a range that begins at 0 implies one."""
+    """The fused one; of a quantized file a range that begins at 0 implies one."""
     fused = fused_activation(node)
     if node.operator == LSTM:
         return None

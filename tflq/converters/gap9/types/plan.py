@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from tflq.converters.gap9.operators import FILTERS, GLOBAL_POOLS, POOLS, RECTIFIERS, layer_of
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.choose_engines import SQ8
-from tflq.converters.gap9.passes.constants import has_scales, keeps_bias, quantise_layer
+from tflq.converters.gap9.passes.constants import has_scales, keeps_bias, quantize_layer
 from tflq.converters.gap9.passes.slices import UNUSED
 from tflq.converters.gap9.types.network import GRAPH_INPUT, GRAPH_OUTPUT, Edge, Network
 from tflq.converters.gap9.types.procedure import eliminate, resolve_forward
@@ -32,9 +32,9 @@ _UNSIGNED_LEAKY = "NNTool reads it unsigned, Z = 0, which cuts what is negative,
 _LEAKY = "NNTool gives the int8 that it reads the scale of the int16 that it writes, 258 times too small (17.22)"
 _TAKEN = "NNTool's fusion writes another type than its readers take it for (17.14)"
 _MAXIMUM = "NNTool's REDUCE_MAX takes quantized values of the type that it reads for those of another one (17.25)"
-_UNRECTIFIED = "NNTool cannot quantise REDUCE_MAX and the ReLU behind it where negative numbers arrive (17.25)"
+_UNRECTIFIED = "NNTool cannot quantize REDUCE_MAX and the ReLU behind it where negative numbers arrive (17.25)"
 _MEMBERS = "NNTool's Add computes with other types than it reads and than its readers take its result for (17.21)"
-_POOL = "NNTool cannot quantise a pool and the ReLU behind it with unsigned types (17.9)"
+_POOL = "NNTool cannot quantize a pool and the ReLU behind it with unsigned types (17.9)"
 _WIDE_POOL = "NNTool gives a pool and the ReLU behind it int8, and takes it for int16 (17.9)"
 
 
@@ -383,7 +383,7 @@ def _open_constants(task: _Task, unit: Unit, found: Resolved) -> int:
     """
     graph, node, decision = task.graph, task.graph.nodes[unit.nodes[0]], found.members[0]
     x, y = decision.inputs[0].affine, decision.outputs[0].affine
-    made = quantise_layer(graph, node, x.scale, task.option(unit))
+    made = quantize_layer(graph, node, x.scale, task.option(unit))
     weights = graph.tensors[node.inputs[1]]
     count = int(unit.on_ne16 or not has_scales(weights, made.weights.scale))
     return count + (not keeps_bias(graph, node, made, (x, y)))

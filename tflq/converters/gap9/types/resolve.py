@@ -11,7 +11,7 @@ import numpy as np
 from tflq.arrays import Reals
 from tflq.converters.gap9.operators import FILTERS, MOVES, POOLS
 from tflq.converters.gap9.options import LayerOptions
-from tflq.converters.gap9.passes.constants import quantise_layer
+from tflq.converters.gap9.passes.constants import quantize_layer
 from tflq.converters.gap9.passes.hard_sigmoid import SHARED
 from tflq.converters.gap9.types.forms import decide, own_range
 from tflq.converters.gap9.types.records import INT8, INT16, UINT16, Choice, Decision, Operator
@@ -201,7 +201,7 @@ def lost_bits(graph: Graph, index: int, options: LayerOptions, scale: Reals) -> 
         scale: S_x.
     """
     node = graph.nodes[index]
-    made = quantise_layer(graph, node, scale, options).bias_scale
+    made = quantize_layer(graph, node, scale, options).bias_scale
     stated = range_of(graph, node.outputs[0])
     largest = max(abs(float(stated.minimum[0])), abs(float(stated.maximum[0])))
     bits = int(np.ceil(np.log2(largest / float(made.min())))) + 1

@@ -114,7 +114,7 @@ def _ranges(site: Site) -> list[range]:
         length = site.shape[axis]
         found = range(pick, pick + 1) if isinstance(pick, int) else range(length)[slice(*pick or ())]
         if found.step != 1 and len(found) > 1:
-            raise UnsupportedError(f"a step of {found.step}; Caffe's Slice takes neighbours")
+            raise UnsupportedError(f"a step of {found.step}; Caffe's Slice takes neighbors")
         if isinstance(pick, int) and site.axis(axis, len(site.shape)) == 1 and len(site.shape) > 2:
             raise UnsupportedError("an axis of channels that goes; keep it, and reshape behind")
         ranges.append(range(found.start, found.start + len(found)))

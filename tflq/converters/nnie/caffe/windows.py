@@ -203,7 +203,7 @@ def upsample(site: Site) -> list[CaffeLayer]:
     flags = [site.node.attributes.boolean(name, False) for name in ("align_corners", "half_pixel_centers")]
     if output[1:3] != (factor * height, factor * width) or flags[0]:
         raise UnsupportedError(
-            f"resize from {height}x{width} to {output[1]}x{output[2]}; NNIE takes nearest neighbours of {factor} times"
+            f"resize from {height}x{width} to {output[1]}x{output[2]}; NNIE takes nearest neighbors of {factor} times"
         )
     fields = {"num_output": channels, "bias_term": False, "kernel_size": factor, "stride": factor, "group": channels}
     ones = np.ones((channels, 1, factor, factor), np.float32)

@@ -15,7 +15,7 @@ from tflq.converters.openvino.ir import Layer, Network, Port
 from tflq.converters.openvino.ir.files import network_to_bytes
 from tflq.converters.openvino.options import OpenBatch
 from tflq.converters.passes.patterns import TO_FIRST, shape_first
-from tflq.converters.targets import Artefacts, model_name
+from tflq.converters.targets import Artifacts, model_name
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, Graph, Model, Tensor
 from tflq.interpreter.kernels.openvino.levels import rule_of
@@ -95,10 +95,10 @@ def _translated(graph: Graph) -> tuple[Network, tuple[str, ...]]:
 
 
 COMPILE = {"INFERENCE_PRECISION_HINT": "f32"}
-"""CPUs with bfloat16 otherwise compute in it what is not quantised."""
+"""CPUs with bfloat16 otherwise compute in it what is not quantized."""
 
 
-def artefacts_of(graph: Graph, source: Model) -> Artefacts:
+def artifacts_of(graph: Graph, source: Model) -> Artifacts:
     """Return <model>.xml and <model>.bin, IR v11, and levels.json: each tensor's levels, scale and zero point.
 
     Raises:
@@ -109,7 +109,7 @@ def artefacts_of(graph: Graph, source: Model) -> Artefacts:
     listed: Json = {
         "model": name,
         "compile": dict(COMPILE),
-        "tensors": {str(i): _facts(t) for i, t in enumerate(graph.tensors) if isinstance(t.quantisation, Affine)},
+        "tensors": {str(i): _facts(t) for i, t in enumerate(graph.tensors) if isinstance(t.quantization, Affine)},
     }
     return {
         f"{name}.xml": xml,

@@ -228,7 +228,7 @@ def _filter(e: Writer, weights: Value | None, groups: int = 0) -> Port:
     if groups:
         scales = (groups, array.shape[0] // groups, *scales[1:])
         array = array.reshape(*scales[:2], *array.shape[1:])
-    name, affine = f"{e.node.name}/weights", e.tensor(e.node.inputs[1]).quantisation
+    name, affine = f"{e.node.name}/weights", e.tensor(e.node.inputs[1]).quantization
     if not isinstance(affine, Affine):
         return e.reals(name, array)
     scales = scales if affine.scale.size > 1 else (1,) * array.ndim

@@ -17,7 +17,7 @@ from tflq.converters.openvino.ir import Value as Port
 from tflq.converters.openvino.passes import LINEAR, MOVING
 from tflq.converters.passes.patterns import TO_FIRST, TO_LAST, axis_first, shape_first
 from tflq.errors import UnsupportedError
-from tflq.graph import ABSENT, Affine, Array, DType, FakeQuantize, Graph, Node, Tensor, dequantise
+from tflq.graph import ABSENT, Affine, Array, DType, FakeQuantize, Graph, Node, Tensor, dequantize
 from tflq.graph.operators import CONVERSIONS, RESHAPES
 from tflq.interpreter.kernels.openvino.levels import CODES, input_rule, rule_of
 
@@ -45,7 +45,7 @@ _FUNCTIONS = (
 NAMED = frozenset((*LINEAR, *MOVING, *CLAMPS, *_FUNCTIONS, "quantize", "dequantize", "fake_quantize"))
 _MOVING = (*MOVING, "padv2")
 _PLAIN = (DType.FLOAT32, DType.INT32, DType.INT64, DType.BOOL)
-"""Types of values that are not quantised."""
+"""Types of values that are not quantized."""
 
 
 class Writer(Emitter):
@@ -77,9 +77,9 @@ class Writer(Emitter):
 
     @property
     def _is_plain(self) -> bool:
-        """Whether the node computes on integers that are not quantised, or on truth values."""
+        """Whether the node computes on integers that are not quantized, or on truth values."""
         tensors = [self.tensor(t) for t in (*self.node.inputs, *self.node.outputs) if t != ABSENT]
-        return not any(t.dtype.is_floating or t.quantisation is not None for t in tensors)
+        return not any(t.dtype.is_floating or t.quantization is not None for t in tensors)
 
     def has(self, kind: str) -> bool:
         """Whether the IR has an operator that ONNX does not have, or not in every opset."""
@@ -200,9 +200,9 @@ class Writer(Emitter):
 
     def _written_levels(self, tensor: Tensor) -> FakeQuantize | None:
         if self.node.operator == "fake_quantize":
-            if not isinstance(tensor.quantisation, FakeQuantize):
+            if not isinstance(tensor.quantization, FakeQuantize):
                 raise UnsupportedError("states no levels and ranges")
-            return tensor.quantisation
+            return tensor.quantization
         writes_levels = self.is_named and tensor.dtype in CODES and self.node.operator not in _MOVING
         return input_rule(self.node, tensor) if writes_levels else None
 
@@ -278,13 +278,13 @@ class Writer(Emitter):
             UnsupportedError: another type.
         """
         tensor = self.tensor(t)
-        if tensor.quantisation is None and tensor.dtype in _PLAIN:
+        if tensor.quantization is None and tensor.dtype in _PLAIN:
             shape, kind = shape_first(tensor.shape), require_element(tensor.dtype.storage)
             self._tensors[t, True] = self.value(self.builder.parameter(tensor.name, shape, kind), True)
             return
         if tensor.dtype is not DType.INT8:
             raise UnsupportedError(
-                f"input '{tensor.name}' is {tensor.dtype.value}; float32, int32, int64, bool and quantised int8 can be "
+                f"input '{tensor.name}' is {tensor.dtype.value}; float32, int32, int64, bool and quantized int8 can be "
                 f"written"
             )
         port = self.builder.parameter(tensor.name, tensor.shape, "i8")
@@ -311,8 +311,8 @@ class Writer(Emitter):
         tensor = self.tensor(t)
         if tensor.data is None:
             raise UnsupportedError(f"'{tensor.name}' is computed at run time; a constant is needed")
-        if tensor.dtype in CODES and isinstance(tensor.quantisation, Affine):
-            return dequantise(tensor.data, tensor.quantisation).astype(np.float32)
+        if tensor.dtype in CODES and isinstance(tensor.quantization, Affine):
+            return dequantize(tensor.data, tensor.quantization).astype(np.float32)
         if tensor.data.dtype not in {kind.storage for kind in _PLAIN}:
             raise UnsupportedError(f"constant '{tensor.name}' is {tensor.data.dtype}, which cannot be written")
         return tensor.data

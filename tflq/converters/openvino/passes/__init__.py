@@ -18,7 +18,7 @@ RECTIFIERS = ("relu", "relu6", "relu_n1_to_1")
 MOVING = ("max_pool_2d", "pad", "reshape", "squeeze", "expand_dims", "transpose")
 """Operators after which levels are the same levels."""
 PER_CHANNEL = ("depthwise_conv_2d", *PAIRS)
-"""Operators whose activations may be quantised per channel."""
+"""Operators whose activations may be quantized per channel."""
 
 
 def data_inputs(graph: Graph, node: Node) -> tuple[int, ...]:

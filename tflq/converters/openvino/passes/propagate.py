@@ -20,13 +20,13 @@ def split(graph: Graph) -> Graph:
     result = replace(graph, tensors=list(graph.tensors), nodes=[])
     for node in graph.nodes:
         tensor = result.tensors[node.outputs[0]]
-        rule = tensor.quantisation
+        rule = tensor.quantization
         affine = affine_of(rule, len(tensor.shape) - 1) if isinstance(rule, FakeQuantize) else None
         if node.operator != "fake_quantize" or affine is None or not isinstance(rule, FakeQuantize):
             result.nodes.append(node)
             continue
         codes = result.add_tensor(Tensor(tensor.name, tensor.shape, code_type(affine), affine, tensor.range))
-        result.tensors[node.outputs[0]] = replace(tensor, name=f"{tensor.name}/dequantized", quantisation=None)
+        result.tensors[node.outputs[0]] = replace(tensor, name=f"{tensor.name}/dequantized", quantization=None)
         attributes = Attributes(rule_attributes(rule))
         result.nodes.append(
             Node("quantize", node.inputs, (codes,), attributes, f"{tensor.name}/quantize", arithmetic=ARITHMETIC)
@@ -45,7 +45,7 @@ def propagate(graph: Graph) -> Graph:
     Q(DQ'(acc)) = RQ(acc): it writes quantized values as well. Operators that only move levels move quantized values,
     and the Dequantize stands behind them.
     """
-    return pruned(_requantised(_forward(graph)))
+    return pruned(_requantized(_forward(graph)))
 
 
 def _forward(graph: Graph) -> Graph:
@@ -92,7 +92,7 @@ def _can_move(graph: Graph, node: Node, codes: dict[int, int]) -> bool:
 def _move(result: Graph, node: Node, codes: dict[int, int]) -> None:
     source, t = result.tensors[codes[node.inputs[0]]], node.outputs[0]
     old = result.tensors[t]
-    moved = result.add_tensor(replace(old, dtype=source.dtype, quantisation=source.quantisation))
+    moved = result.add_tensor(replace(old, dtype=source.dtype, quantization=source.quantization))
     result.tensors[t] = replace(old, name=f"{old.name}/dequantized")
     inputs = (codes[node.inputs[0]], *node.inputs[1:])
     result.nodes.append(replace(node, inputs=inputs, outputs=(moved,), arithmetic=ARITHMETIC))
@@ -101,15 +101,15 @@ def _move(result: Graph, node: Node, codes: dict[int, int]) -> None:
     codes[t] = moved
 
 
-def _requantised(graph: Graph) -> Graph:
+def _requantized(graph: Graph) -> Graph:
     result, readers, gone = graph.copy(), graph.consumers(), set[int]()
     for index, node in enumerate(graph.nodes):
         if node.operator not in LINEAR or node.arithmetic != ARITHMETIC:
             continue
         reader = only_reader(graph, node.outputs[0], readers)
-        quantise = None if reader is None else graph.nodes[reader]
-        if quantise is not None and quantise.operator == "quantize" and quantise.arithmetic == ARITHMETIC:
-            result.nodes[index] = replace(with_attributes(node, **quantise.attributes), outputs=quantise.outputs)
+        quantize = None if reader is None else graph.nodes[reader]
+        if quantize is not None and quantize.operator == "quantize" and quantize.arithmetic == ARITHMETIC:
+            result.nodes[index] = replace(with_attributes(node, **quantize.attributes), outputs=quantize.outputs)
             gone.add(readers[node.outputs[0]][0])
     return without_nodes(result, gone)
 

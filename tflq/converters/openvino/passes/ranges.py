@@ -18,7 +18,7 @@ from tflq.interpreter.operands.checks import require_sound_tensor
 
 Rules = Mapping[int, FakeQuantize]
 """Tensor -> its levels."""
-_WAY_OUT = "calibrate on samples (--calibrate), give a file of ranges (--ranges), or convert a model that is quantised"
+_WAY_OUT = "calibrate on samples (--calibrate), give a file of ranges (--ranges), or convert a model that is quantized"
 
 
 def rules_of(network: Graph, source: Graph, options: Options[LayerOptions]) -> Rules:
@@ -105,7 +105,7 @@ def nudged(low: np.ndarray, high: np.ndarray, levels: int, symmetric: bool) -> F
     """
     bottom = np.minimum(low.astype(np.float64), 0)
     top = np.maximum(high.astype(np.float64), 0)
-    top = np.where(top > bottom, top, 1.0)  # only zeros were seen: [0, 1], as TFLite's quantisers have it
+    top = np.where(top > bottom, top, 1.0)  # only zeros were seen: [0, 1], as TFLite's quantizers have it
     if symmetric:
         middle = levels // 2
         scale = np.maximum(-bottom, top) / max(1, levels - 1 - middle)
@@ -148,7 +148,7 @@ def _is_moved_to_output(network: Graph, t: int) -> bool:
 
 
 def _rule(network: Graph, t: int, source: Tensor, layer: LayerOptions) -> FakeQuantize | None:
-    affine = source.quantisation
+    affine = source.quantization
     if isinstance(affine, Affine) and source.dtype.is_integer and not affine.is_per_axis:
         codes = affine.maximum_code - affine.minimum_code + 1
         if codes == layer.levels:

@@ -1,4 +1,4 @@
-"""Weights as signed codes: the file's own where they can be written so, else quantised here.
+"""Weights as signed codes: the file's own where they can be written so, else quantized here.
 
 `insert` makes the network that the IR has: FakeQuantize nodes, weights as quantized values behind a Dequantize.
 """
@@ -39,7 +39,7 @@ def weight_codes(source: Tensor, real: Tensor, channel_axis: int, layer: LayerOp
     """
     if real.data is None:
         raise UnsupportedError(f"weights '{real.name}' are computed at run time; the runtime's int8 needs constants")
-    affine = source.quantisation
+    affine = source.quantization
     if isinstance(affine, Affine) and source.data is not None and affine.bits <= layer.weight_bits:
         return _own(source, source.data, affine, layer.asymmetric_weights)
     values = np.asarray(real.data, np.float64)
@@ -47,7 +47,7 @@ def weight_codes(source: Tensor, real: Tensor, channel_axis: int, layer: LayerOp
         found = np.argwhere(~np.isfinite(values))[0]
         place = tuple(int(i) for i in found)
         raise GraphError(f"weights '{real.name}' are {values[place]} at {place}; weights are finite")
-    return _quantised(real, values, channel_axis, layer)
+    return _quantized(real, values, channel_axis, layer)
 
 
 def _own(source: Tensor, data: Array, affine: Affine, is_asymmetric: bool) -> Tensor:
@@ -73,7 +73,7 @@ def _own(source: Tensor, data: Array, affine: Affine, is_asymmetric: bool) -> Te
     return _constant(source.name, codes, Affine(affine.scale, np.zeros(count, np.int64), axis, 8))
 
 
-def _quantised(real: Tensor, values: Reals, channel_axis: int, layer: LayerOptions) -> Tensor:
+def _quantized(real: Tensor, values: Reals, channel_axis: int, layer: LayerOptions) -> Tensor:
     axis, top = channel_axis if layer.per_channel else None, (1 << (layer.weight_bits - 1)) - 1
     if layer.asymmetric_weights:
         low, high = channel_bounds(values, axis)
@@ -109,7 +109,7 @@ def insert(network: Graph, source: Graph, rules: Rules, options: Options[LayerOp
     result = replace(network, tensors=list(network.tensors), nodes=[])
     levels: dict[int, int] = {}
     for t in network.inputs:
-        _quantise(result, t, rules, levels)
+        _quantize(result, t, rules, levels)
     for index, node in enumerate(network.nodes):
         inputs = [levels.get(t, t) for t in node.inputs]
         if node.operator in FILTERS and is_on_codes(node, options):
@@ -120,16 +120,16 @@ def insert(network: Graph, source: Graph, rules: Rules, options: Options[LayerOp
                 raise type(error)(f"{network.where(index)}: {error}") from None
         result.nodes.append(replace(node, inputs=tuple(inputs)))
         for t in node.outputs:
-            _quantise(result, t, rules, levels)
+            _quantize(result, t, rules, levels)
     result.outputs = tuple(levels.get(t, t) if options.whole.output == INT8 else t for t in network.outputs)
     return result
 
 
-def _quantise(result: Graph, t: int, rules: Rules, levels: dict[int, int]) -> None:
+def _quantize(result: Graph, t: int, rules: Rules, levels: dict[int, int]) -> None:
     rule, tensor = rules.get(t), result.tensors[t]
     if rule is None:
         return
-    levels[t] = result.add_tensor(replace(tensor, quantisation=rule))
+    levels[t] = result.add_tensor(replace(tensor, quantization=rule))
     result.tensors[t] = replace(tensor, name=f"{tensor.name}/real")
     name = f"{tensor.name}/fake_quantize"
     result.nodes.append(Node("fake_quantize", (t,), (levels[t],), name=name, arithmetic=ARITHMETIC))

@@ -155,7 +155,7 @@ def matmul(reading: Reading, layer: Layer, source: Source) -> None:
     reading.add("fully_connected", [reading.in_plain(x), laid], source, attributes={"keep_num_dims": keep})
 
 
-def quantised_constant(reading: Reading, source: Source, value: Array, rule: FakeQuantize) -> None:
+def quantized_constant(reading: Reading, source: Source, value: Array, rule: FakeQuantize) -> None:
     """FakeQuantize of a constant: quantized values where it is symmetric, else the values of its levels."""
     flat = [np.asarray(bound, np.float32) for bound in (rule.output_low, rule.output_high)]
     affine = affine_of(FakeQuantize(rule.levels, *(f.reshape(-1) for f in flat), *(f.reshape(-1) for f in flat)))

@@ -118,7 +118,7 @@ def _fake_quantize(reading: Reading, layer: Layer, source: Source) -> None:
     values = [np.asarray(reading.constant(s), np.float32) for s in bounds]
     require_sound(FakeQuantize(int(levels), *values), "FakeQuantize")
     if reading.is_constant(x):
-        filters.quantised_constant(reading, source, reading.constant(x), FakeQuantize(int(levels), *values))
+        filters.quantized_constant(reading, source, reading.constant(x), FakeQuantize(int(levels), *values))
         return
     flat = [_per_channel(value, reading.shape(x)) for value in values]
     rule = FakeQuantize(int(levels), *flat)

@@ -1,4 +1,4 @@
-"""The quantised graph: layers in their types, and a conversion wherever two types meet."""
+"""The quantized graph: layers in their types, and a conversion wherever two types meet."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _move(assembly: Assembly, node: Node) -> None:
     if (t, first) in assembly.ranges.seen.operands and assembly.graph.tensors[moved].dtype.is_floating:
         moved = assembly.integers(first, assembly.names[t])
     source = assembly.graph.tensors[moved]
-    affine = source.quantisation if isinstance(source.quantisation, Affine) else None
+    affine = source.quantization if isinstance(source.quantization, Affine) else None
     inputs = (moved, *(_copied(assembly, other) for other in node.inputs[1:]))
     output = assembly.add(t, source.dtype, affine, assembly.core(t))
     assembly.unrounded.update({output} if moved in assembly.unrounded else ())

@@ -89,7 +89,7 @@ class Assembly:
         """Return the tensor in a type; a conversion in front of its first reader where it is not there yet."""
         for found in self.made[t]:
             tensor = self.graph.tensors[found]
-            if tensor.dtype is dtype and tensor.quantisation == affine:
+            if tensor.dtype is dtype and tensor.quantization == affine:
                 return found
         name = f"{self.names[t]}{reader}_{_SUFFIX[dtype]}"
         if dtype is DType.FLOAT16 and self.made[t][0] in self.unrounded:
@@ -137,7 +137,7 @@ class Assembly:
         """Add the integers of a result that is permuted."""
         values = self.behind.pop(t, None)
         if values is not None:
-            affine, name = self.types[t], f"{self.core(t)}{self.names[t]}_quantised"
+            affine, name = self.types[t], f"{self.core(t)}{self.names[t]}_quantized"
             self._convert(values, self.add(t, code_type(affine), affine, name), affine)
 
     def integers(self, t: int, reader: str) -> int:

@@ -34,7 +34,7 @@ class FilterConstants:
 
 
 def convolution_constants(weights: Singles, bias: Singles | None, axis: int, x: Affine) -> FilterConstants:
-    """Quantise a convolution: s_w[o] = max(f32(max|w| / 127), 1e-5), 255 in place of 127 for unsigned weights.
+    """Quantize a convolution: s_w[o] = max(f32(max|w| / 127), 1e-5), 255 in place of 127 for unsigned weights.
 
     Weights are unsigned where none of the whole filter is negative and the layer has no bias.
 
@@ -58,11 +58,11 @@ def convolution_constants(weights: Singles, bias: Singles | None, axis: int, x: 
         steps = np.float32(dtype.maximum)
         largest = channel_maxima(weights, axis) / steps
         scale = np.maximum(largest.astype(np.float64), LEAST_SCALE)
-    return _quantised(weights, bias, axis, scale, dtype, x)
+    return _quantized(weights, bias, axis, scale, dtype, x)
 
 
 def product_constants(weights: Singles, bias: Singles | None, x: Affine) -> FilterConstants:
-    """Quantise a fully connected layer: one scale max|w| / 127 in float64, always int8.
+    """Quantize a fully connected layer: one scale max|w| / 127 in float64, always int8.
 
     Raises:
         UnsupportedError: as `convolution_constants`, or weights that are all 0.
@@ -71,11 +71,11 @@ def product_constants(weights: Singles, bias: Singles | None, x: Affine) -> Filt
     largest = float(np.abs(weights).max(initial=0))
     if largest == 0:
         raise UnsupportedError("all weights are 0, so that they have no scale; remove the layer")
-    return _quantised(weights, bias, 0, np.full(1, largest / DType.INT8.maximum), DType.INT8, x)
+    return _quantized(weights, bias, 0, np.full(1, largest / DType.INT8.maximum), DType.INT8, x)
 
 
 def operand_constants(values: Singles, scale: float | None = None) -> tuple[Integers, Affine]:
-    """Quantise a constant beside an activation: S = max|c| / 127, or a given scale; q = rha(c / S), clamped.
+    """Quantize a constant beside an activation: S = max|c| / 127, or a given scale; q = rha(c / S), clamped.
 
     A constant without negative numbers is uint8, and 255 takes the place of 127.
 
@@ -97,7 +97,7 @@ def _exact_scale(flat: Singles, dtype: DType) -> Doubles | None:
     return None
 
 
-def _quantised(
+def _quantized(
     weights: Singles, bias: Singles | None, axis: int, scale: Doubles, dtype: DType, x: Affine
 ) -> FilterConstants:
     """q_w = round half away(w / s_w), clamped; bias = round half away(b / (s_w * Sx) - Zx * sum(q_w))."""

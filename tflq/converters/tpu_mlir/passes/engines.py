@@ -30,7 +30,7 @@ class Engine:
     Attributes:
         kind: INT8, F16, F32, or as its input.
         reason: why, where it is not plain INT8.
-        is_asked: whether it goes into the quantisation table: where a layer rule asks, or INT8 is wrong in TPU-MLIR.
+        is_asked: whether it goes into the quantization table: where a layer rule asks, or INT8 is wrong in TPU-MLIR.
     """
 
     kind: str
@@ -93,7 +93,7 @@ def _subtraction(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> En
 def _extreme(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> Engine:  # noqa: ARG001
     if form_of(graph, node) in (Form.TWO, Form.SCALAR):
         return Engine(INT8)
-    return Engine(F16, f"TPU-MLIR does not quantise the constant of a {node.operator}", True)
+    return Engine(F16, f"TPU-MLIR does not quantize the constant of a {node.operator}", True)
 
 
 def _far_apart(node: Node, spans: Spans) -> Engine:

@@ -15,7 +15,7 @@ from tflq.converters.passes.conversions import widen_halves
 from tflq.converters.passes.patterns import constant_operand
 from tflq.converters.passes.rewrite import constant
 from tflq.converters.tpu_mlir.passes.forms import RECTIFIER_LIMITS
-from tflq.converters.tpu_mlir.passes.recognise import recognise_layer_normalization, recognise_prelu
+from tflq.converters.tpu_mlir.passes.recognize import recognize_layer_normalization, recognize_prelu
 from tflq.graph import Array, Attribute, Attributes, DType, Graph, Node, Range
 from tflq.graph.rewriting import GraphEditor, Pass, find_matches, graph_pass, op, rewrite_graph
 
@@ -241,9 +241,9 @@ _PASSES = (
         _put_constants_behind,
         "TPU-MLIR does so with sums and products, and does not quantize a number in front of a maximum or minimum",
     ),
-    Pass("recognise_prelu", recognise_prelu, "TPU-MLIR loses the inner rectifier of a PRELU in parts"),
+    Pass("recognize_prelu", recognize_prelu, "TPU-MLIR loses the inner rectifier of a PRELU in parts"),
     Pass(
-        "recognise_layer_normalization", recognise_layer_normalization, "TPU-MLIR has layer normalization as one node"
+        "recognize_layer_normalization", recognize_layer_normalization, "TPU-MLIR has layer normalization as one node"
     ),
     Pass("move_rectifiers", _move_rectifiers, "TPU-MLIR puts a rectifier in front of a concatenation"),
     Pass("expand_operators", _expand_operators, "each node of TPU-MLIR writes one tensor with a range"),

@@ -268,7 +268,7 @@ def fold_bias(editor: GraphEditor) -> None:
     """Replace x w, reshaped, + c, reshaped back, by x w + c, if each result has one reader and c is a constant.
 
     The sum's shape is that of the product behind a leading 1; or c has as many numbers as the sum, and a product or a
-    normalisation follows. In the first case TPU-MLIR calls the result as the sum, else as what shapes it back.
+    normalization follows. In the first case TPU-MLIR calls the result as the sum, else as what shapes it back.
     """
     for match in find_matches(editor, _BIASED):
         total, host, data = match.nodes["sum"], match.nodes["product"], match.constants["c"]

@@ -168,7 +168,7 @@ def types_of(graph: Graph, spans: Mapping[int, Span], options: LayerOptions) -> 
         names = ", ".join(f"'{graph.tensors[t].name}'" for t in missing[:3])
         more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
         raise UnsupportedError(
-            f"{len(missing)} tensors have no range: {names}{more}; calibrate the model, give a quantised one, or name "
+            f"{len(missing)} tensors have no range: {names}{more}; calibrate the model, give a quantized one, or name "
             f"a calibration_table"
         )
     return types

@@ -168,7 +168,7 @@ def run(params: ActivationParams | curve.CurveParams | SignParams, x: Array, *_c
 
 
 def clip_limits(node: Node, output: Tensor) -> tuple[int, int]:
-    """Return the limits RNE(limit * 256 * s_y), at s_y from 16 bits on; a quantised file has them already."""
+    """Return the limits RNE(limit * 256 * s_y), at s_y from 16 bits on; a quantized file has them already."""
     if is_imported(node):
         return node.attributes.integer("clip_min"), node.attributes.integer("clip_max")
     given = [np.float32(node.attributes.real(key)) for key in ("clip_min", "clip_max")]
@@ -178,7 +178,7 @@ def clip_limits(node: Node, output: Tensor) -> tuple[int, int]:
 
 
 def leaky_slope(node: Node, bits: int) -> int:
-    """Return RNE(alpha * 2^bits); that of a quantised file is an integer already."""
+    """Return RNE(alpha * 2^bits); that of a quantized file is an integer already."""
     slope = node.attributes.real("negative_slope_value")
     return int(slope if is_imported(node) else np.rint(slope * (1 << bits)))
 

@@ -34,7 +34,7 @@ class BoundingBoxParams:
         halves: M and N of half of 1 / the scale of a table.
         output: M and N of 32767 / s_roi.
         early_shift: bits that size * M loses in front of the product with a delta.
-        largest_centre: limit of a centre.
+        largest_center: limit of a center.
         largest_half: limit of half a size.
     """
 
@@ -44,7 +44,7 @@ class BoundingBoxParams:
     halves: tuple[Multiplier, Multiplier]
     output: Multiplier
     early_shift: int
-    largest_centre: int
+    largest_center: int
     largest_half: int
 
 
@@ -103,11 +103,11 @@ def run(params: BoundingBoxParams, rois: Array, deltas: Array) -> tuple[Array, .
     near, far = [], []
     for axis in range(2):
         size, total = corners[..., 2 + axis] - corners[..., axis], corners[..., 2 + axis] + corners[..., axis]
-        centre = _moved(params, axis, size, moves[..., axis]) + (total >> 1)
-        centre = np.clip(centre, -params.largest_centre, params.largest_centre - 1)
+        center = _moved(params, axis, size, moves[..., axis]) + (total >> 1)
+        center = np.clip(center, -params.largest_center, params.largest_center - 1)
         half = _half(params, axis, size, deltas[..., 2 + axis])
-        near.append(centre - half)
-        far.append(centre + half)
+        near.append(center - half)
+        far.append(center + half)
     m, n = params.output.first_m, params.output.first_n
     rounding = 1 << (n - 1) if n > 1 else 0
     codes = (np.stack([*near, *far], axis=-1) * m + rounding) >> n

@@ -21,7 +21,7 @@ Function = Callable[[Array], Array]
 
 
 def identity(x: Array) -> Array:
-    """Return the deltas of a centre as they are."""
+    """Return the deltas of a center as they are."""
     return x
 
 
@@ -72,8 +72,8 @@ def internal_tensor(operands: Operands, position: int) -> Tensor:
         GraphError: the node has no such intermediate, or one without type.
     """
     internal = operands.intermediates[position] if position < len(operands.intermediates) else None
-    if internal is None or not isinstance(internal.quantisation, Affine):
-        raise GraphError(f"{operands.where}: intermediate {position} has no type; give its tensor a range and quantise")
+    if internal is None or not isinstance(internal.quantization, Affine):
+        raise GraphError(f"{operands.where}: intermediate {position} has no type; give its tensor a range and quantize")
     return internal
 
 
@@ -85,7 +85,7 @@ def internal_scale(operands: Operands, position: int) -> np.float32:
 def score_threshold(node: Node, scores: Tensor) -> int:
     """Return clamp(RNE(f32(s * threshold) - zp)) in the unsigned range of the scores' width, also for signed scores.
 
-    A quantised file holds the code: as an imported param, or in place of the threshold.
+    A quantized file holds the code: as an imported param, or in place of the threshold.
     """
     given = imported_numbers(node, "threshold")
     if given is not None:

@@ -76,7 +76,7 @@ def run_concat(params: ConcatParams, *branches: Array) -> tuple[Array, ...]:
     parts = [np.broadcast_to(b, (samples, *b.shape[1:])) for b in branches]
     if params.rescales:
         parts = [
-            params.codes.requantise(p.astype(np.int64) + zp, m)
+            params.codes.requantize(p.astype(np.int64) + zp, m)
             for p, zp, m in zip(parts, params.input_offsets, params.rescales, strict=True)
         ]
     elif any(p.dtype != params.codes.dtype for p in parts):
@@ -113,7 +113,7 @@ def run_where(params: WhereParams, condition: Array, a: Array, b: Array) -> tupl
     """Run Where: truth values and quantized [S, ...] that broadcast -> quantized [S, ...]."""
     chosen, left, right = align(condition, a, b)
     sides = [
-        params.codes.requantise(x.astype(np.int64) + zp, m)
+        params.codes.requantize(x.astype(np.int64) + zp, m)
         for x, zp, m in zip((left, right), params.offsets[1:], params.rescales, strict=True)
     ]
     return (np.where(chosen.astype(np.int64) + params.offsets[0] != 0, sides[0], sides[1]),)

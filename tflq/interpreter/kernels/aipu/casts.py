@@ -53,7 +53,7 @@ def run_cast(params: CastParams, x: Array) -> tuple[Array, ...]:
         return (x.astype(params.codes.dtype),)
     total = x.astype(np.int64) + params.input_offset
     if not params.truncates:
-        return (params.codes.requantise(total, params.rescale),)
+        return (params.codes.requantize(total, params.rescale),)
     product = total.astype(np.float64) * params.rescale.first_m * np.exp2(-float(params.rescale.first_n))
     return (params.codes.store(np.trunc(product)),)
 
@@ -91,10 +91,10 @@ class QuantizeParams:
 
 
 def lower_quantize(_node: Node, operands: Operands) -> QuantizeParams:
-    """Take the type of the output; one without quantisation (indices) has s = 1."""
+    """Take the type of the output; one without quantization (indices) has s = 1."""
     y = operands.output()
     plain = affine_of(np.float32(1), 0, y.dtype.bits, y.dtype.is_signed)
-    return QuantizeParams(y.affine if isinstance(y.quantisation, Affine) else plain, y.dtype.storage)
+    return QuantizeParams(y.affine if isinstance(y.quantization, Affine) else plain, y.dtype.storage)
 
 
 def run_quantize(params: QuantizeParams, x: Array) -> tuple[Array, ...]:

@@ -39,7 +39,7 @@ class DetectionParams:
 
     Attributes:
         x_first: whether deltas and proposals name x in front of y (Caffe).
-        moves: tables of the deltas of a centre at scale s_T.
+        moves: tables of the deltas of a center at scale s_T.
         growths: tables of exp(delta) at scale s_B.
         grow: M1 and N1 of s_C / (s_B * s_p).
         move: M2 and N2 of s_C / (s_T * s_p).
@@ -145,10 +145,10 @@ def _boxes(params: DetectionParams, deltas: Array, proposals: Integers) -> Array
         entry = params.growths[axis].lookup(deltas[..., 2 + place])
         half = _scaled(entry, params.grow, params.early[0], size) >> 1
         moved = _scaled(params.moves[axis].lookup(deltas[..., place]), params.move, params.early[1], size)
-        centre = moved + np.clip(params.place.apply(middle), *INT16).astype(np.int64)
+        center = moved + np.clip(params.place.apply(middle), *INT16).astype(np.int64)
         end = min(params.window[axis], INT16[1])
-        near.append(np.clip(centre - half, 0, end))
-        far.append(np.clip(centre + half, 0, end))
+        near.append(np.clip(center - half, 0, end))
+        far.append(np.clip(center + half, 0, end))
     return np.stack([*near, *far], axis=-1)
 
 
@@ -170,7 +170,7 @@ class ProposalParams:
 
     Attributes:
         sizes: ha and wa, int64[K] each.
-        centres: ycenter and xcenter, int64[K] each.
+        centers: ycenter and xcenter, int64[K] each.
         moves: tables of dy / 10 and dx / 10 at scale 2^shift.
         growths: tables of exp(dh / 5) and exp(dw / 5) at scale 2^shift.
         shift: of every product with a table's entry.
@@ -181,7 +181,7 @@ class ProposalParams:
     """
 
     sizes: tuple[Integers, Integers]
-    centres: tuple[Integers, Integers]
+    centers: tuple[Integers, Integers]
     moves: tuple[Table, Table]
     growths: tuple[Table, Table]
     shift: int
@@ -231,10 +231,10 @@ def _moved_anchors(params: ProposalParams, deltas: Array) -> Array:
     for axis in range(2):
         size, shift = params.sizes[axis], params.shift
         length = (params.growths[axis].lookup(deltas[..., 2 + axis]) * size) >> shift
-        centre = ((params.moves[axis].lookup(deltas[..., axis]) * size) >> shift) + params.centres[axis]
+        center = ((params.moves[axis].lookup(deltas[..., axis]) * size) >> shift) + params.centers[axis]
         end = min(params.window[axis], INT16[1])
-        near.append(np.rint(np.clip(centre - length / 2, 0, end)))
-        far.append(np.rint(np.clip(centre + length / 2, 0, end)))
+        near.append(np.rint(np.clip(center - length / 2, 0, end)))
+        far.append(np.rint(np.clip(center + length / 2, 0, end)))
     return np.stack([*near, *far], axis=-1)
 
 

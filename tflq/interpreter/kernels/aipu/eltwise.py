@@ -178,7 +178,7 @@ def run_squared_difference(params: SquaredDifferenceParams, a: Array, b: Array) 
         for x, zp, m in zip(align(a, b), params.input_offsets, of_inputs, strict=True)
     )
     squares = np.clip(np.square(left - right), INT32_MIN, INT32_MAX)
-    return (params.codes.requantise(squares, of_output),)
+    return (params.codes.requantize(squares, of_output),)
 
 
 def _ratios(inputs: tuple[Tensor, Tensor], output: Tensor) -> tuple[np.float32, ...]:

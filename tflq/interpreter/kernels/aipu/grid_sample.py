@@ -82,7 +82,7 @@ def lower(node: Node, operands: Operands) -> GridSampleParams:
     low, high = type_limits(grid)
     codes = np.arange(low, high + 1).astype(np.float32)
     real = ((codes + np.float32(offset_of(grid))) * (np.float32(1) / scale_of(grid))).astype(np.float32)
-    places = [denormalised(real, n, aligned) for n in sizes]
+    places = [denormalized(real, n, aligned) for n in sizes]
     pixels: tuple[Integers, ...] = ()
     parts, found = pixels, None
     if not is_wide(grid):
@@ -111,7 +111,7 @@ def _joined(found: list[Multiplier]) -> Multiplier:
     return Multiplier(np.concatenate([f.m for f in found]), np.concatenate([f.n for f in found]))
 
 
-def denormalised(p: Singles, n: int, aligned: bool) -> Singles:
+def denormalized(p: Singles, n: int, aligned: bool) -> Singles:
     """Return d(p), every step rounded to float32."""
     one, two, size = np.float32(1), np.float32(2), np.float32(n)
     found: Singles = ((p + one) / two * (size - one) if aligned else ((p + one) * size - one) / two).astype(np.float32)

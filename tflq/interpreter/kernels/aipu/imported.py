@@ -1,6 +1,6 @@
-"""Imported params: what a quantised file decided runs as it stands, nothing is derived in its place (docs/aipu.md, 6).
+"""Imported params: what a quantized file decided runs as it stands, nothing is derived in its place (docs/aipu.md, 6).
 
-A node that was read from a quantised file keeps them in `extra`, each under the name of the kernel's own param. Its
+A node that was read from a quantized file keeps them in `extra`, each under the name of the kernel's own param. Its
 attributes then hold what the Optimizer wrote in place of the real values (limits of CLIP, slope of LEAKYRELU, constant
 of Pad).
 """
@@ -29,7 +29,7 @@ class Imported:
 
 
 def is_imported(node: Node) -> bool:
-    """Whether a layer comes from a quantised file."""
+    """Whether a layer comes from a quantized file."""
     return isinstance(node.extra, Imported)
 
 

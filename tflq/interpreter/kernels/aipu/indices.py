@@ -179,11 +179,11 @@ def lower_one_hot(node: Node, operands: Operands) -> OneHotParams:
     """Decide the quantized values.
 
     Raises:
-        UnsupportedError: indices that are quantised numbers.
+        UnsupportedError: indices that are quantized numbers.
     """
     x, output = operands.input(0), operands.output()
     if not is_plain(x):
-        raise UnsupportedError(f"{operands.where}: its indices are quantised numbers; allowed are integers")
+        raise UnsupportedError(f"{operands.where}: its indices are quantized numbers; allowed are integers")
     values = np.asarray(node.attributes["values"], np.float32)
     is_as_stored = is_imported(node) or output.dtype.is_floating
     codes = values if is_as_stored else encode(values, output.affine)

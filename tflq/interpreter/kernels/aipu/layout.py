@@ -241,7 +241,7 @@ class ConstantParams:
 
 
 def lower_constant(_node: Node, _operands: Operands) -> ConstantParams:
-    """Decide nothing: the quantiser made the quantized values."""
+    """Decide nothing: the quantizer made the quantized values."""
     return ConstantParams()
 
 

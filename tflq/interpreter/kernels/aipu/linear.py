@@ -57,7 +57,7 @@ from tflq.interpreter.layers.linear import (
     samples_last,
 )
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN
-from tflq.interpreter.numerics.requantise import SMALLEST_SCALE, StepMaps, fit_step_map
+from tflq.interpreter.numerics.requantize import SMALLEST_SCALE, StepMaps, fit_step_map
 from tflq.interpreter.numerics.thresholds import LARGEST_SHIFT
 from tflq.interpreter.operands.sliding_windows import Window
 from tflq.interpreter.registry import Kernel
@@ -81,7 +81,7 @@ class FilterParams(Scheme):
         codes: how the output is stored.
         dtype: storage of the output.
         remain_shift: bits of N that are left behind the bias, where sums have more than 32 bits; None where all are.
-        step_map: proven map from accumulators to quantised values; None where the rule itself runs.
+        step_map: proven map from accumulators to quantized values; None where the rule itself runs.
     """
 
     weights: Integers
@@ -100,7 +100,7 @@ class FilterParams(Scheme):
         return self.pad
 
     def exact(self, accumulators: Integers) -> Integers:
-        """The rule itself: accumulators without bias, int64[..., O] -> quantised values int64[..., O]."""
+        """The rule itself: accumulators without bias, int64[..., O] -> quantized values int64[..., O]."""
         total, rescale = self._shifted(accumulators)
         return self.codes.limited(self.fused.apply(total, rescale))
 
@@ -158,7 +158,7 @@ class ConvTransposeParams:
 
 @dataclass(frozen=True, eq=False)
 class BatchNormParams:
-    """The params of a batch normalisation.
+    """The params of a batch normalization.
 
     Attributes:
         filter: weights [C] and rule, the channel last.
@@ -208,7 +208,7 @@ def filter_ratios(x: Tensor, weights: Tensor, output: Tensor) -> Singles:
 
 
 def requested_shift(node: Node) -> int | None:
-    """Return the remain_shift that the settings request or a quantised file has."""
+    """Return the remain_shift that the settings request or a quantized file has."""
     given = imported_numbers(node, REMAIN_SHIFT)
     if given is not None:
         return int(given[0])
@@ -250,7 +250,7 @@ def lower_fully_connected(node: Node, operands: Operands) -> ProductParams:
 
 
 def run_fully_connected(params: ProductParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
-    """Run FullyConnected: quantised values [S, B, ...] flattened to [S, B, K] -> [S, B, O]."""
+    """Run FullyConnected: quantized values [S, B, ...] flattened to [S, B, K] -> [S, B, O]."""
     rows = x.reshape(x.shape[0], -1, params.filter.weights.shape[1])
     y = params.filter.finish(accumulate_product(params.prepared, rows))
     return (y.reshape(x.shape[0], *params.shape),)
@@ -275,7 +275,7 @@ def lower_conv_transpose(node: Node, operands: Operands) -> ConvTransposeParams:
 
 
 def run_conv_transpose(params: ConvTransposeParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
-    """Run ConvTranspose: quantised values [S, N, H, W, C] -> [S, N, OH, OW, O]."""
+    """Run ConvTranspose: quantized values [S, N, H, W, C] -> [S, N, OH, OW, O]."""
     real, found = x.astype(np.int64) + params.input_offset, params.filter
     if params.library:
         is_apart = found.remain_shift is not None
@@ -326,7 +326,7 @@ def lower_batch_norm(node: Node, operands: Operands) -> BatchNormParams:
 
 
 def run_batch_norm(params: BatchNormParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
-    """Run BatchNorm: quantised values [S, ..., C] -> [S, ..., C]."""
+    """Run BatchNorm: quantized values [S, ..., C] -> [S, ..., C]."""
     found = params.filter
     if not params.rounds:
         return (found.finish(x.astype(np.int64) * found.weights),)

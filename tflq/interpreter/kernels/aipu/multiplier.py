@@ -132,7 +132,7 @@ class OutputCodes:
     maximum: int
     dtype: np.dtype[np.generic]
 
-    def requantise(self, total: Integers, rescale: Multiplier) -> Array:
+    def requantize(self, total: Integers, rescale: Multiplier) -> Array:
         """Return clamp(RNE(total * M * 2^-N) - zp_y)."""
         return self.store(rescale.apply(total))
 

@@ -54,7 +54,7 @@ PRODUCT_BITS = 16
 
 @dataclass(frozen=True, eq=False)
 class NormalizationParams:
-    """The params of one normalisation.
+    """The params of one normalization.
 
     Attributes:
         axes: behind the sample axis.
@@ -95,7 +95,7 @@ def run_normalization(params: NormalizationParams, x: Array) -> tuple[Array, ...
     product = np.clip(v * params.rescale.m, INT32_MIN, INT32_MAX) >> params.shift
     scaled = np.clip(np.clip(product, DType.INT16.minimum, DType.INT16.maximum) * root, INT32_MIN, INT32_MAX)
     shifts = params.rescale.n + 31 - params.shift - root_shift
-    return (params.codes.requantise(scaled, Multiplier(np.ones(1, np.int64), shifts)),)
+    return (params.codes.requantize(scaled, Multiplier(np.ones(1, np.int64), shifts)),)
 
 
 def _root(total: Integers) -> tuple[Integers, Integers]:
@@ -159,7 +159,7 @@ def run_moments(params: MomentsParams, x: Array) -> tuple[Array, ...]:
     count = int(np.prod([x.shape[a] for a in params.axes]))
     mean = np.rint(q.sum(axis=params.axes, keepdims=True) / count).astype(np.int64)
     variance = np.square(q - mean).sum(axis=params.axes, keepdims=True) // count
-    codes = _wide(params, variance) if params.is_wide else params.variance.requantise(variance, params.rescale)
+    codes = _wide(params, variance) if params.is_wide else params.variance.requantize(variance, params.rescale)
     first, second = params.shapes
     return mean.astype(params.mean).reshape(-1, *first), codes.reshape(-1, *second)
 

@@ -2,11 +2,11 @@
 
 Norms: m = RNE(mean of quantized values), zp included. 8 bits, n elements: V = sum (q - m)^2 >> v,
 v = 30 + ceil(log2 n) - 34, one more where odd; g = (isqrt(V) + 2^15) >> 16;
-u = clamp(RNE((q - m) * g * 2^-(8 + v / 2 + adj))), in the output's limits, stands for the normalised value times s_n,
+u = clamp(RNE((q - m) * g * 2^-(8 + v / 2 + adj))), in the output's limits, stands for the normalized value times s_n,
 whose range is +-sqrt(n) * 2^adj. 16 bits: V = trunc(mean (q - m)^2), g = clamp(RNE(g * M_n * 2^-N_n), 0..65535) with
 M_n / 2^N_n of s_n / 127, u = clamp(RNE(((q - m) >> 1) * g * 2^-7)).
 y = clamp(RNE((w * u + b) * M * 2^-N) - zp_y), r = s_y / (s_n * s_w); beyond 8 bits w * u and the sum are float32
-where the Optimizer quantised the constants itself, and integers where it read them from a file.
+where the Optimizer quantized the constants itself, and integers where it read them from a file.
 
 LRN: y = x / (bias + alpha * q / size)^beta, q the sum of squares over channels or pixels. Q = sum of (x + zp_x)^2; a =
 clamp(RNE(Q * M_s * 2^-N_s)) in 16 bits without sign, r_s = s_q / (s_x^2 * size); y = clamp(RNE((x + zp_x) * t(a) * M *
@@ -40,7 +40,7 @@ from tflq.interpreter.kernels.aipu.scales import bits_of, is_wide, offset_of, re
 from tflq.interpreter.kernels.aipu.tables import Table, even_steps, table_bits, table_shift
 from tflq.interpreter.registry import Kernel
 
-NORMALISED_SCALE = "normalised_scale"
+NORMALISED_SCALE = "normalized_scale"
 """Requested option of these layers: s_n, which the mode of the activations decides."""
 
 _LARGEST_ROOT = 127.0
@@ -51,10 +51,10 @@ _ONE = np.ones(1, np.int64)
 
 @dataclass(frozen=True, eq=False)
 class NormParams:
-    """The params of one normalisation.
+    """The params of one normalization.
 
     Attributes:
-        groups: in how many groups of neighbouring channels; 1 for all of them.
+        groups: in how many groups of neighboring channels; 1 for all of them.
         axes: behind the sample axis, the channels of a group being the last.
         variance_shift: v.
         norm: M_n and N_n; 1 and N at 8 bits.
@@ -79,8 +79,8 @@ class NormParams:
     rounds: bool
 
 
-def normalised_axes(node: Node, x: Tensor) -> tuple[int, ...]:
-    """Return the axes that a layer normalises over; of GroupNorm all but the batch."""
+def normalized_axes(node: Node, x: Tensor) -> tuple[int, ...]:
+    """Return the axes that a layer normalizes over; of GroupNorm all but the batch."""
     rank = len(x.shape)
     if node.operator == "layer_norm":
         return tuple(int(a) % rank for a in np.atleast_1d(np.asarray(node.attributes["axis"])))
@@ -93,12 +93,12 @@ def group_of(node: Node) -> int:
 
 
 def count_of(node: Node, x: Tensor) -> int:
-    """Return how many elements are normalised together."""
-    return int(np.prod([x.shape[a] for a in normalised_axes(node, x)])) // group_of(node)
+    """Return how many elements are normalized together."""
+    return int(np.prod([x.shape[a] for a in normalized_axes(node, x)])) // group_of(node)
 
 
 def adjustment(count: int, bits: int) -> int:
-    """Return adj, below 0 where a normalised value of 8 bits may leave the table's range."""
+    """Return adj, below 0 where a normalized value of 8 bits may leave the table's range."""
     root = float(np.sqrt(count))
     return int(np.ceil(np.log2(127.5 / root / 4))) if bits <= 8 and root > _LARGEST_ROOT else 0
 
@@ -111,9 +111,9 @@ def lower(node: Node, operands: Operands) -> NormParams:
     """
     x, output = operands.input(0), operands.output()
     weights, biases = (required_constant(operands, key) for key in ("weights", "biases"))
-    count, wide, axes = count_of(node, x), is_wide(x), normalised_axes(node, x)
+    count, wide, axes = count_of(node, x), is_wide(x), normalized_axes(node, x)
     if count < _SMALLEST_COUNT and not wide:
-        raise UnsupportedError(f"{count} elements are normalised together; allowed at 8 bits are {_SMALLEST_COUNT}")
+        raise UnsupportedError(f"{count} elements are normalized together; allowed at 8 bits are {_SMALLEST_COUNT}")
     s_n = np.float32(node.attributes.real(NORMALISED_SCALE, 1.0))
     shape = weight_shape(node, x, weights)
     rescale = imported_multiplier(node) or _rescale(node, weights, output, s_n)
@@ -139,7 +139,7 @@ def weight_shape(node: Node, x: Tensor, weights: Tensor) -> tuple[int, ...]:
     Raises:
         UnsupportedError: another number of weights.
     """
-    axes = normalised_axes(node, x) if node.operator == "layer_norm" else (len(x.shape) - 1,)
+    axes = normalized_axes(node, x) if node.operator == "layer_norm" else (len(x.shape) - 1,)
     shape = tuple(n if a in axes else 1 for a, n in enumerate(x.shape))
     if int(np.prod(shape)) != weights.size:
         raise UnsupportedError(f"weights {weights.shape} for the axes {axes} of {x.shape}: allowed is one each")
@@ -178,14 +178,14 @@ def run(params: NormParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
     else:
         variance = squares.sum(axis=axes, keepdims=True) >> params.variance_shift
     root = (reciprocal_root(variance) + (1 << 15)) >> 16
-    normalised = _normalised(params, apart, root).reshape(q.shape)
-    limited = np.clip(normalised, params.codes.minimum, params.codes.maximum).astype(np.int64)
+    normalized = _normalized(params, apart, root).reshape(q.shape)
+    limited = np.clip(normalized, params.codes.minimum, params.codes.maximum).astype(np.int64)
     if params.rounds:
         product = (params.weights.astype(np.float32) * limited.astype(np.float32)).astype(np.float32)
         total = (product + params.biases.astype(np.float32)).astype(np.float32).astype(np.int64)
     else:
         total = params.weights * limited + params.biases
-    return (params.codes.requantise(total, params.rescale),)
+    return (params.codes.requantize(total, params.rescale),)
 
 
 def grouped(values: Array, groups: int, axes: tuple[int, ...]) -> tuple[Array, tuple[int, ...]]:
@@ -196,7 +196,7 @@ def grouped(values: Array, groups: int, axes: tuple[int, ...]) -> tuple[Array, t
     return parts, (*axes[:-1], parts.ndim - 1)
 
 
-def _normalised(params: NormParams, apart: Integers, root: Integers) -> Doubles:
+def _normalized(params: NormParams, apart: Integers, root: Integers) -> Doubles:
     if params.is_wide:
         scaled = np.clip(params.norm.apply(root), 0, _WIDE - 1).astype(np.int64)
         return Multiplier(_ONE, 7 * _ONE).apply((apart >> 1) * scaled)
@@ -215,7 +215,7 @@ _LARGEST_INDEX = (1 << INDEX_BITS) - 1
 
 @dataclass(frozen=True, eq=False)
 class LrnParams:
-    """The params of one normalisation.
+    """The params of one normalization.
 
     Attributes:
         method: ACROSS_CHANNELS or WITHIN_CHANNEL.
@@ -261,7 +261,7 @@ def run_lrn(params: LrnParams, x: Array) -> tuple[Array, ...]:
     v = x.astype(np.int64) + params.input_offset
     total = window_sums_of(params.method, params.size, np.square(v))
     index = np.clip(params.of_sum.apply(total), 0, _LARGEST_INDEX).astype(np.int64)
-    return (params.codes.requantise(v * params.table.lookup(index), params.rescale),)
+    return (params.codes.requantize(v * params.table.lookup(index), params.rescale),)
 
 
 def window_sums_of(method: str, size: int, squares: NDArray[Number]) -> NDArray[Number]:
@@ -284,7 +284,7 @@ def _window_sums(values: NDArray[Number], axis: int, before: int, behind: int) -
 def _scale_of_squares(operands: Operands) -> np.float32:
     """Return s_q: that of the intermediate; 1 for WITHIN_CHANNEL, of which the Optimizer keeps no statistic."""
     internal = operands.intermediates[0] if operands.intermediates else None
-    return scale_of(internal) if internal is not None and isinstance(internal.quantisation, Affine) else np.float32(1)
+    return scale_of(internal) if internal is not None and isinstance(internal.quantization, Affine) else np.float32(1)
 
 
 def _lrn_table(node: Node, operands: Operands, s_q: np.float32) -> tuple[Integers, np.float32]:

@@ -74,7 +74,7 @@ def run_div(params: DivParams, a: Array, b: Array) -> tuple[Array, ...]:
     """Run Div: quantized [S, ...] and [S, ...] -> quantized [S, ...]."""
     left, right = (x.astype(np.int64) + zp for x, zp in zip(align(a, b), params.input_offsets, strict=True))
     reciprocal = params.table.lookup(np.minimum(np.abs(right), params.largest))
-    return (params.codes.requantise(np.sign(right) * left * reciprocal, params.rescale),)
+    return (params.codes.requantize(np.sign(right) * left * reciprocal, params.rescale),)
 
 
 EXPONENT = "exponent"
@@ -138,7 +138,7 @@ def _by_logarithm(node: Node, operands: Operands) -> PowParams:
 
 
 def _inner(node: Node, operands: Operands, position: int) -> Tensor:
-    """Return the type of what stands between the tables; of a quantised IR only that it is int16."""
+    """Return the type of what stands between the tables; of a quantized IR only that it is int16."""
     return Tensor("", (), DType.INT16) if is_imported(node) else internal_tensor(operands, position)
 
 

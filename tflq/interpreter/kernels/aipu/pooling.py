@@ -67,7 +67,7 @@ class AreaAverage:
     def apply(self, sums: Array, counts: Integers | int) -> Array:
         """Return clamp(RNE(clamp32(sum + zp * count) * M * 2^-N) - zp)."""
         total = np.clip(sums.astype(np.int64) + self.codes.offset * counts, INT32_MIN, INT32_MAX)
-        return self.codes.requantise(total, self.rescale)
+        return self.codes.requantize(total, self.rescale)
 
 
 def lower_pooling(node: Node, operands: Operands) -> AveragePool | MaxPool:
@@ -92,7 +92,7 @@ def lower_pooling(node: Node, operands: Operands) -> AveragePool | MaxPool:
 
 
 def run_pooling(params: AveragePool | MaxPool, x: Array) -> tuple[Array, ...]:
-    """Run Pooling: quantised values [S, N, H, W, C] -> [S, N, OH, OW, C]."""
+    """Run Pooling: quantized values [S, N, H, W, C] -> [S, N, OH, OW, C]."""
     return run_max_pool(params, x) if isinstance(params, MaxPool) else run_average_pool(params, x)
 
 

@@ -154,4 +154,4 @@ def _pool(params: PyramidLevelsParams, level: Level, x: Array, sample: Array, bo
         for z, weight_x in ((left, one - u), (right, u)):
             corner = x[sample[:, None, None], y[:, :, None], z[:, None, :]].astype(np.int64) + level.offset
             total = total + corner * (weight_y[:, :, None] * weight_x[:, None, :])[..., None]
-    return params.codes.requantise(total, level.rescale)
+    return params.codes.requantize(total, level.rescale)

@@ -53,7 +53,7 @@ class PyramidCropParams:
     codes: OutputCodes
 
 
-def is_normalised(node: Node) -> bool:
+def is_normalized(node: Node) -> bool:
     """Whether boxes are in 0..1 instead of pixels."""
     return node.attributes.boolean("proposal_normalized", False)
 
@@ -164,7 +164,7 @@ def lower(node: Node, operands: Operands) -> PyramidParams | PyramidCropParams |
     """
     if has_own_scales(node):
         return pyramid_levels.lower(node, operands)
-    if is_normalised(node):
+    if is_normalized(node):
         return lower_crop(node, operands)
     boxes, output = operands.input(0), operands.output()
     maps = [operands.input(k) for k in range(1, len(operands.inputs))]
@@ -242,7 +242,7 @@ def _aligned(
     if min(params.samples) <= 0:
         total = total * rescale.first_m // int(np.prod(counts))
         late = Multiplier(np.ones(1, np.int64), late.n)
-    return params.codes.requantise(total, late)
+    return params.codes.requantize(total, late)
 
 
 def _positions(params: PyramidParams, axis: int, start: Integers, length: Integers, count: int, size: int) -> Positions:

@@ -9,7 +9,7 @@ sum (q - RNE(mean of q))^2, r = s_y / s_x^2 / n in 15 bits. A product is halved,
 the sample)) - 16), and end at 65535; u = RNE(sum * M * 2^-(N - k)), r = s_y / s_x, of L2 s_q / s_x^2; L1: y = clamp(u -
 zp_y); L2: y = t(clamp(u)) by a table of roots, s_q the scale of the internal tensor of sums.
 
-Cumulate: running sums or products along an axis, each with its own requantisation. SUM: y_k = clamp(RNE(sum_{j<=k} (x_j
+Cumulate: running sums or products along an axis, each with its own requantization. SUM: y_k = clamp(RNE(sum_{j<=k} (x_j
 + zp_x) * M * 2^-N) - zp_y), r = s_y / s_x in 15 bits. PROD: the running product is halved, rounding down, until it fits
 16 bits; step k has its own M and N, the k-th power of 1 / s_x times s_y.
 
@@ -171,7 +171,7 @@ def run_reduce(params: ReduceParams, x: Array) -> tuple[Array, ...]:
     if params.method == "VARIANCE" and params.rescale is not None:
         q = x.astype(np.int64)
         apart = q - np.rint(q.mean(axis=params.axes, keepdims=True)).astype(np.int64)
-        return (params.codes.requantise(np.square(apart).sum(axis=params.axes, keepdims=True), params.rescale),)
+        return (params.codes.requantize(np.square(apart).sum(axis=params.axes, keepdims=True), params.rescale),)
     v = x.astype(np.int64) + params.input_offset
     if params.rescale is None:
         return (_OF_TRUTH[params.method](v != 0, axis=params.axes, keepdims=True).astype(params.codes.dtype),)
@@ -179,7 +179,7 @@ def run_reduce(params: ReduceParams, x: Array) -> tuple[Array, ...]:
         return (_product(params, v, params.rescale),)
     if params.method in ("L1", "L2"):
         return (_length(params, v, params.rescale),)
-    return (params.codes.requantise(v.sum(axis=params.axes, keepdims=True), params.rescale),)
+    return (params.codes.requantize(v.sum(axis=params.axes, keepdims=True), params.rescale),)
 
 
 def _product(params: ReduceParams, v: Integers, rescale: Multiplier) -> Array:
@@ -187,7 +187,7 @@ def _product(params: ReduceParams, v: Integers, rescale: Multiplier) -> Array:
     shape = tuple(1 if a in params.axes else n for a, n in enumerate(v.shape))
     lined = v.transpose(*kept, *params.axes).reshape(*(v.shape[a] for a in kept), -1)
     products, halvings = (p[..., -1] for p in running_products(lined, params.limits))
-    return params.codes.requantise(products, Multiplier(rescale.m, rescale.n - halvings)).reshape(shape)
+    return params.codes.requantize(products, Multiplier(rescale.m, rescale.n - halvings)).reshape(shape)
 
 
 def _length(params: ReduceParams, v: Integers, rescale: Multiplier) -> Array:
@@ -201,7 +201,7 @@ def _length(params: ReduceParams, v: Integers, rescale: Multiplier) -> Array:
     kept = np.minimum(sums >> lost, _LARGEST_SUM)
     shifted = Multiplier(rescale.m, rescale.n - lost)
     if params.table is None:
-        return params.codes.requantise(kept, shifted)
+        return params.codes.requantize(kept, shifted)
     places = np.clip(shifted.apply(kept), 0, _LARGEST_SUM).astype(np.int64)
     return params.table.lookup(places).astype(params.codes.dtype)
 
@@ -262,10 +262,10 @@ def run_cumulate(params: CumulateParams, x: Array) -> tuple[Array, ...]:
         v = np.concatenate([np.full_like(v[..., :1], neutral), v[..., :-1]], axis=-1)
     if params.method == "SUM":
         # The Optimizer adds in float32: sums beyond 2^24 lose bits.
-        codes = params.codes.requantise(np.cumsum(v, axis=-1, dtype=np.float32).astype(np.int64), params.rescale)
+        codes = params.codes.requantize(np.cumsum(v, axis=-1, dtype=np.float32).astype(np.int64), params.rescale)
     else:
         products, halvings = running_products(v, params.limits)
-        codes = params.codes.requantise(products, Multiplier(params.rescale.m, params.rescale.n - halvings))
+        codes = params.codes.requantize(products, Multiplier(params.rescale.m, params.rescale.n - halvings))
     return (np.moveaxis(codes[..., ::-1] if params.is_reversed else codes, -1, params.axis),)
 
 
@@ -299,7 +299,7 @@ def run_segment_reduce(params: SegmentParams, x: Array, segments: Array) -> tupl
     v = x.astype(np.int64) + params.input_offset
     rows = segments.reshape(*segments.shape[:2], *(1,) * (x.ndim - 2))
     sums = [np.where(rows == number, v, 0).sum(axis=1) for number in range(params.segments)]
-    return (params.codes.requantise(np.stack(sums, axis=1), params.rescale),)
+    return (params.codes.requantize(np.stack(sums, axis=1), params.rescale),)
 
 
 KERNELS = {

@@ -302,7 +302,7 @@ def _aligned(params: RoiAlignParams, image: Integers, starts: Integers, lengths:
 def _fixed_positions(
     params: RoiAlignParams, axis: int, start: Integers, length: Integers, count: int, size: int
 ) -> Positions:
-    """Sample at start + step * i + grid * (2k + 1), low = p >> 10; the last place has no neighbour behind."""
+    """Sample at start + step * i + grid * (2k + 1), low = p >> 10; the last place has no neighbor behind."""
     steps, grids = params.steps[axis], params.grids[axis]
     step = truncated(length * steps.first_m * 2.0**-steps.first_n)
     grid = truncated(step * grids.first_m * 2.0**-grids.first_n)

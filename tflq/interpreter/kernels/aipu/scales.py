@@ -1,4 +1,4 @@
-"""Compass's side of a quantisation: x_q = clamp(RNE(s * x - zp)), s = 1 / scale, zp = -zero point, all in float32.
+"""Compass's side of a quantization: x_q = clamp(RNE(s * x - zp)), s = 1 / scale, zp = -zero point, all in float32.
 
 The graph keeps scale = 1 / s in float64; rounding 1 / scale to float32 returns s unchanged.
 """
@@ -26,21 +26,21 @@ def reciprocal(affine: Affine) -> Singles:
 
 
 def scale_of(tensor: Tensor) -> np.float32:
-    """Return s of a tensor; 1 where it has no quantisation (indices, truth values)."""
+    """Return s of a tensor; 1 where it has no quantization (indices, truth values)."""
     s: np.float32 = np.float32(1)
-    if isinstance(tensor.quantisation, Affine):
+    if isinstance(tensor.quantization, Affine):
         s = reciprocal(tensor.affine)[0]
     return s
 
 
 def offset_of(tensor: Tensor) -> int:
-    """Return zp of a tensor; 0 where it has no quantisation."""
-    return -int(tensor.affine.zero_point[0]) if isinstance(tensor.quantisation, Affine) else 0
+    """Return zp of a tensor; 0 where it has no quantization."""
+    return -int(tensor.affine.zero_point[0]) if isinstance(tensor.quantization, Affine) else 0
 
 
 def bits_of(tensor: Tensor) -> int:
     """Return the width of a tensor's quantized values."""
-    return tensor.affine.bits if isinstance(tensor.quantisation, Affine) else tensor.dtype.bits
+    return tensor.affine.bits if isinstance(tensor.quantization, Affine) else tensor.dtype.bits
 
 
 def is_wide(tensor: Tensor) -> bool:
@@ -50,12 +50,12 @@ def is_wide(tensor: Tensor) -> bool:
 
 def is_signed(tensor: Tensor) -> bool:
     """Whether a tensor's quantized values are signed."""
-    return tensor.affine.signed if isinstance(tensor.quantisation, Affine) else tensor.dtype.is_signed
+    return tensor.affine.signed if isinstance(tensor.quantization, Affine) else tensor.dtype.is_signed
 
 
 def code_limits(tensor: Tensor) -> tuple[int, int]:
     """Return the smallest and the largest quantized value of a tensor."""
-    if isinstance(tensor.quantisation, Affine):
+    if isinstance(tensor.quantization, Affine):
         return tensor.affine.minimum_code, tensor.affine.maximum_code
     return tensor.dtype.minimum, tensor.dtype.maximum
 

@@ -89,7 +89,7 @@ class FastSoftmaxParams:
     def _whole(self, below: Integers) -> Integers:
         m, n = self.rescale.first_m, self.rescale.first_n
         log = (below * m) >> n
-        shifted, left = self._normalised(_power(self.top + log))
+        shifted, left = self._normalized(_power(self.top + log))
         half = (shifted > _SQRT2).astype(np.int64) * self.adjust
         log_sum = half - ((left - (_TOP - self.top)) << self.adjust)
         return _power((((log + self.bits) << self.adjust) - log_sum) >> self.adjust)
@@ -98,12 +98,12 @@ class FastSoftmaxParams:
         assert self.logarithms is not None
         m, n = self.rescale.first_m, self.rescale.first_n - self.adjust
         log = (below * m) >> n if n > 0 else (below * m) << -n
-        shifted, left = self._normalised(self._table_power(log, self.top))
+        shifted, left = self._normalized(self._table_power(log, self.top))
         fraction = self.logarithms[(shifted >> (_TOP - _TABLE_BITS)) & 0xFF] << _ONE
         log_sum = (fraction >> (_TOP - self.adjust)) - ((left - (_TOP - self.top)) << self.adjust)
         return self._table_power(log - log_sum, self.bits)
 
-    def _normalised(self, terms: Integers) -> tuple[Integers, Integers]:
+    def _normalized(self, terms: Integers) -> tuple[Integers, Integers]:
         """Return the sum of the terms shifted into 2^30..2^31 - 1, and by how much."""
         total = np.clip(terms.sum(axis=self.axis + 1, keepdims=True), 1, INT32_MAX)
         left = _TOP - np.floor(np.log2(total.astype(np.float64))).astype(np.int64)
@@ -120,7 +120,7 @@ class FastSoftmaxParams:
 
 
 def is_fast(node: Node) -> bool:
-    """Whether the layer uses powers of two: it was requested, or a quantised file says so."""
+    """Whether the layer uses powers of two: it was requested, or a quantized file says so."""
     return node.attributes.text(METHOD, "") == FAST_EXP or imported_array(node, "is_fast") is not None
 
 

@@ -105,7 +105,7 @@ def table_of(
 ) -> Table:
     """Return the table clamp(RNE(s_y * f((q + zp_x) / s_x) - zp_y)) of a function.
 
-    Dequantising multiplies by the float32 reciprocal of s_x, as the Optimizer does.
+    Dequantizing multiplies by the float32 reciprocal of s_x, as the Optimizer does.
 
     Args:
         node: lut_items_in_bits limits the number of entries.

@@ -3,7 +3,7 @@
 MatMul: z = (x + zp_x) @ (y + zp_y), r = s_z / (s_x * s_y).
 
 BiasAdd as the Optimizer computes it: y = clamp(RNE((q + b) * M * 2^-N) - zp_y), b at scale s_x * s_w. It means a
-BatchNorm whose weight is 1, quantised with the activation's mode and 8 bits, but multiplies the data by 1 instead of by
+BatchNorm whose weight is 1, quantized with the activation's mode and 8 bits, but multiplies the data by 1 instead of by
 that weight's value, so that the biases dominate.
 """
 
@@ -87,7 +87,7 @@ def run_mat_mul(params: MatMulParams, a: Array, b: Array) -> tuple[Array, ...]:
         total = float_products(sides[0], sides[1], params.rank, params.library)
     else:
         total = np.matmul(sides[0], sides[1])
-    return (params.codes.requantise(total.astype(np.int64), params.rescale),)
+    return (params.codes.requantize(total.astype(np.int64), params.rescale),)
 
 
 BIASES = "biases"
@@ -120,7 +120,7 @@ def lower_bias_add(node: Node, operands: Operands) -> BiasAddParams:
 
 def run_bias_add(params: BiasAddParams, x: Array, _biases: Array) -> tuple[Array, ...]:
     """Run BiasAdd: quantized [S, ...] -> quantized [S, ...]."""
-    return (params.codes.requantise(x.astype(np.int64) + params.biases, params.rescale),)
+    return (params.codes.requantize(x.astype(np.int64) + params.biases, params.rescale),)
 
 
 KERNELS = {

@@ -65,7 +65,7 @@ def lower(node: Node, operands: Operands) -> VolumeParams:
 
 
 def run(params: VolumeParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
-    """Run Convolution3D: quantised values [S, N, D, H, W, C] -> [S, N, OD, OH, OW, O]."""
+    """Run Convolution3D: quantized values [S, N, D, H, W, C] -> [S, N, OD, OH, OW, O]."""
     samples, batch, depth, *plane = x.shape
     reach = (params.depth - 1) * params.stride + 1
     after = max(0, reach + (len(params.slices) - 1) * params.dilation - depth - params.before)

@@ -1,6 +1,6 @@
 """LSTM of float32 over a sequence, with or without a second input (docs/tflite.md).
 
-g = act(W x + A a + R h + p * c + b), with layer normalisation act(n * normal(W x + A a + R h + p * c) + b); c = f * c +
+g = act(W x + A a + R h + p * c + b), with layer normalization act(n * normal(W x + A a + R h + p * c) + b); c = f * c +
 i * g, clipped, i = 1 - f where the gates are coupled; h = o * act(c), or its projection P h + b, clipped. Products in
 the order of eigen.py, the logistic function and tanh of eigen.py. Elements of a gate that do not fill vector
 registers use the C library's exp, whose last bit depends on the host.
@@ -25,7 +25,7 @@ from tflq.interpreter.operands.lstm import LstmShapes
 
 
 class Matrix(Protocol):
-    """Weights that multiply vectors: of float32, or integers that meet quantised vectors."""
+    """Weights that multiply vectors: of float32, or integers that meet quantized vectors."""
 
     def prepare(self, x: Singles) -> object:
         """Make vectors float32[S, B, K] ready for `times` of any matrix of the same LSTM."""
@@ -163,7 +163,7 @@ def run_lstm(
     return result, h, c
 
 
-def normalised(x: Singles) -> Singles:
+def normalized(x: Singles) -> Singles:
     """Bring each row to mean 0 and deviation 1: sums in order, 1e-8 beside the variance."""
     count = np.float32(x.shape[-1])
     difference: Singles = x - (_ordered_sum(x) / count)[..., None]
@@ -243,7 +243,7 @@ def _gate(gate: FloatGate, seen: Sequence[object], cell: Singles) -> Singles:
         total = gate.recurrent.times(seen[1]) + total
     if gate.peephole is not None:
         total = total + gate.peephole * cell
-    return total if gate.norm is None else normalised(total) * gate.norm + gate.bias
+    return total if gate.norm is None else normalized(total) * gate.norm + gate.bias
 
 
 def _ordered_sum(x: Singles) -> Singles:

@@ -18,8 +18,8 @@ from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
 from tflq.interpreter.kernels.gap9.rounding import (
     Stored,
-    dequantise,
-    quantise,
+    dequantize,
+    quantize,
     round_half_up,
     same_scales,
     shift_between,
@@ -228,7 +228,7 @@ def lower_quantize(node: Node, operands: Operands) -> QuantizeParams:
     source, target = taken_for(node, x.affine), y.affine
     if node.attributes.text("numerics", "exact") == "nntool" and (bits := shift_between(source, target)):
         source, target = replace(source, scale=np.array([2.0**bits])), replace(target, scale=np.ones(1))
-    return QuantizeParams(make_table(lambda q: quantise(dequantise(q, source), target), x.dtype, y.dtype))
+    return QuantizeParams(make_table(lambda q: quantize(dequantize(q, source), target), x.dtype, y.dtype))
 
 
 def run_quantize(params: QuantizeParams, x: Array) -> tuple[Array, ...]:

@@ -21,7 +21,7 @@ from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias, multiplier
 from tflq.interpreter.kernels.gap9.rounding import round_half_up, taken_for, wrapped_norm
 from tflq.interpreter.layers.linear import Scheme, linear_kernels
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, norm, wrap_int32
-from tflq.interpreter.numerics.requantise import StepMaps, fit_step_map
+from tflq.interpreter.numerics.requantize import StepMaps, fit_step_map
 from tflq.interpreter.numerics.thresholds import of_rounded_shift
 
 LARGEST_PRE_NORMALIZATION = 8
@@ -33,8 +33,8 @@ class Rescaling:
     """The params of one epilogue.
 
     Attributes:
-        bias: stored bias, int64[O]: quantised bias and folded zero points.
-        mul_bias: M and N for each channel; N with the pre-normalisation in it.
+        bias: stored bias, int64[O]: quantized bias and folded zero points.
+        mul_bias: M and N for each channel; N with the pre-normalization in it.
         pre_normalization: bits by which the accumulator is shifted first; 0 for 8-bit features.
         minimum: smallest quantized value of the output.
         maximum: largest quantized value.
@@ -68,7 +68,7 @@ class Rescaling:
 
     @property
     def shift(self) -> Integers:
-        """N as the hardware gets it: without the pre-normalisation."""
+        """N as the hardware gets it: without the pre-normalization."""
         return self.mul_bias.shift - self.pre_normalization
 
     def exact(self, accumulators: Integers) -> Integers:
@@ -105,7 +105,7 @@ class FilterParams(Scheme):
         weight_bits: 2..8.
         input_zero_point: Z_x.
         padding_code: what stands outside the image: Z_x, which the bias folds.
-        bias: quantised bias B, int64[O].
+        bias: quantized bias B, int64[O].
         offset: O_c, what folds the zero points.
         rescaling: stored bias B + O_c, M, N.
         overflowing: channels whose product with M can leave int32, where NNTool's wraps.

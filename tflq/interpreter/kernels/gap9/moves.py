@@ -89,7 +89,7 @@ def lower_nearest(node: Node, operands: Operands) -> ResizeNearestNeighbor:  # n
     """
     shape, sizes = operands.input(0).shape, resized_shape(operands)
     if min(sizes) == 1:
-        raise UnsupportedError(f"the output is {sizes[0]}x{sizes[1]}; GAP9's nearest neighbour takes 2 and more")
+        raise UnsupportedError(f"the output is {sizes[0]}x{sizes[1]}; GAP9's nearest neighbor takes 2 and more")
     steps = [((shape[1 + a] - 1) << 16) // (sizes[a] - 1) for a in range(2)]
     indices = [tuple((step * i + (1 << 15)) >> 16 for i in range(n)) for step, n in zip(steps, sizes, strict=True)]
     return ResizeNearestNeighbor(*indices)
@@ -126,14 +126,14 @@ def lower_concatenation(node: Node, operands: Operands) -> Concatenation:
         x, y = tensor.affine, output.affine
         same = tensor.dtype is output.dtype and np.array_equal(x.zero_point, y.zero_point)
         if not same or not same_scales(x.scale, y.scale):
-            raise UnsupportedError(f"input '{tensor.name}' is quantised otherwise than the output '{output.name}'")
+            raise UnsupportedError(f"input '{tensor.name}' is quantized otherwise than the output '{output.name}'")
     return check_shapes(node, operands)
 
 
 _SOURCE = "docs/gap9.md, 10"
 KERNELS = {
     "concatenation": Kernel(lower_concatenation, run_concatenation, "the same quantized values", "docs/gap9.md, 8"),
-    "resize_bilinear": Kernel(lower_bilinear, run_bilinear, "four neighbours in 128ths, >> 14", _SOURCE),
+    "resize_bilinear": Kernel(lower_bilinear, run_bilinear, "four neighbors in 128ths, >> 14", _SOURCE),
     "resize_nearest_neighbor": Kernel(lower_nearest, run_nearest, "the element at (step * i + 2^15) >> 16", _SOURCE),
     "tile": Kernel(lower_tile, run_tile, "repeated along an axis; NNTool repeats each element", "docs/gap9.md, 17"),
 }

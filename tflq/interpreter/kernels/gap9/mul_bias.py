@@ -23,7 +23,7 @@ class MulBias:
 
     Attributes:
         multiplier: M, int64[1] or int64[C], 1..255, odd unless N is 0.
-        shift: N, int64[1] or int64[C], 0..31; without what a pre-normalisation takes off.
+        shift: N, int64[1] or int64[C], 0..31; without what a pre-normalization takes off.
         ratio: float64[1] or float64[C], what they stand for.
     """
 
@@ -43,7 +43,7 @@ def multiplier_bits(reduction: int, bias: ArrayLike) -> Integers:
 
     Args:
         reduction: K, products per accumulator (input channels of the group * kernel height * width).
-        bias: int64[C], quantised bias without the folded zero points.
+        bias: int64[C], quantized bias without the folded zero points.
     """
     products = int(np.ceil(np.log2(max(reduction, 1)))) + 14
     magnitude = np.abs(np.asarray(bias, np.float64))

@@ -28,7 +28,7 @@ def wrapped_norm(x: ArrayLike, shift: ArrayLike) -> Integers:
     return np.asarray(wrap_int32(wrap_int32(x) + ((np.int64(1) << n) >> 1)) >> n, np.int64)
 
 
-def quantise(real: ArrayLike, affine: Affine, rank: int | None = None) -> Integers:
+def quantize(real: ArrayLike, affine: Affine, rank: int | None = None) -> Integers:
     """Quantized values of real numbers: clip(rnd(x / scale) + zero_point, qmin, qmax).
 
     Args:
@@ -42,7 +42,7 @@ def quantise(real: ArrayLike, affine: Affine, rank: int | None = None) -> Intege
     return np.asarray(np.clip(codes, affine.minimum_code, affine.maximum_code), np.int64)
 
 
-def dequantise(codes: ArrayLike, affine: Affine) -> Reals:
+def dequantize(codes: ArrayLike, affine: Affine) -> Reals:
     """Real numbers of codes: (q - zero_point) * scale, float64."""
     q = np.asarray(codes, np.int64)
     scale, zero_point = affine.along(q.ndim)
@@ -58,7 +58,7 @@ def same_scales(a: Reals, b: Reals) -> bool:
 
 
 def code_type(affine: Affine) -> DType:
-    """Return the element type whose quantized values an affine quantisation states: uint8, int16, int32, ..."""
+    """Return the element type whose quantized values an affine quantization states: uint8, int16, int32, ..."""
     width = 8 if affine.bits <= 8 else affine.bits
     return DType(f"{'int' if affine.signed else 'uint'}{width}")
 

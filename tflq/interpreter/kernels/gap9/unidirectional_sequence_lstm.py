@@ -139,10 +139,10 @@ def _gate(operands: Operands, gate: int, x: Affine, h: Affine, on_ne16: bool) ->
         return first, second, np.zeros(len(real), np.int64), bias
     w, r = _codes(operands, INPUT_WEIGHTS[gate]), _codes(operands, RECURRENT_WEIGHTS[gate])
     input_bias = -int(x.zero_point[0]) * w.sum(axis=1) * first.multiplier + _half(first.shift)
-    # The bias is quantised at the scale divided by M: NE16 adds it behind the multiplication.
-    quantised = round_half_up(real / (recurrent_scale / second.multiplier.astype(recurrent_scale.dtype)))
+    # The bias is quantized at the scale divided by M: NE16 adds it behind the multiplication.
+    quantized = round_half_up(real / (recurrent_scale / second.multiplier.astype(recurrent_scale.dtype)))
     folded = -int(h.zero_point[0]) * r.sum(axis=1) * second.multiplier + _half(second.shift)
-    return first, second, input_bias, quantised.astype(np.int64) + folded
+    return first, second, input_bias, quantized.astype(np.int64) + folded
 
 
 def _codes(operands: Operands, position: int) -> Integers:

@@ -21,12 +21,12 @@ import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.operands.checks import EIGHT_BITS, is_quantised, per_tensor, require_result, require_type
+from tflq.interpreter.operands.checks import EIGHT_BITS, is_quantized, per_tensor, require_result, require_type
 from tflq.interpreter.operands.movable import (
     FIXED_SIZE,
     constant_vector,
     require_movable,
-    require_same_quantisation,
+    require_same_quantization,
     require_symmetric_int16,
 )
 from tflq.interpreter.registry import Kernel
@@ -50,14 +50,14 @@ def lower_blocks(node: Node, operands: Operands) -> Blocks:
 
     Raises:
         GraphError: vectors that do not fit the axes, blocks below 1, or operands computed at run time.
-        UnsupportedError: another rank than 3 or 4, types or quantisations that differ, or a zero point of int16.
+        UnsupportedError: another rank than 3 or 4, types or quantizations that differ, or a zero point of int16.
     """
     source, output = operands.input(0), operands.output()
     dtype = require_movable(node, source, output, FIXED_SIZE)
     if len(source.shape) not in (3, 4):
         raise UnsupportedError(f"the input has shape {source.shape}; TFLite takes 3 or 4 axes")
     if dtype in (*EIGHT_BITS, DType.INT16):
-        require_same_quantisation(node, source, output)
+        require_same_quantization(node, source, output)
         require_symmetric_int16(node, source)
     lengths = constant_vector(operands, 1, (DType.INT32,))
     require_type(operands.input(2), (DType.INT32,))
@@ -116,7 +116,7 @@ def _lower_space_to_batch(node: Node, operands: Operands) -> SpaceToBatchNd:
 
     Raises:
         GraphError: vectors that do not fit the axes, blocks that do not fit the padded axes, computed operands.
-        UnsupportedError: another rank than 3 or 4, types or quantisations that differ, or a zero point of int16.
+        UnsupportedError: another rank than 3 or 4, types or quantizations that differ, or a zero point of int16.
     """
     blocks, output = lower_blocks(node, operands), operands.output()
     for size, block, (before, after) in zip(operands.input(0).shape[1:-1], blocks.lengths, blocks.amounts, strict=True):
@@ -126,7 +126,7 @@ def _lower_space_to_batch(node: Node, operands: Operands) -> SpaceToBatchNd:
             )
     padded = [n + sum(pair) for n, pair in zip(operands.input(0).shape[1:-1], blocks.amounts, strict=True)]
     require_result((operands.input(0).shape[0], *padded, operands.input(0).shape[-1]), output.dtype)
-    zero = per_tensor(output)[1] if is_quantised(output) and output.dtype in (*EIGHT_BITS, DType.INT16) else 0
+    zero = per_tensor(output)[1] if is_quantized(output) and output.dtype in (*EIGHT_BITS, DType.INT16) else 0
     return SpaceToBatchNd(blocks, np.array([zero]).astype(output.dtype.storage))
 
 
@@ -152,7 +152,7 @@ def _lower_batch_to_space(node: Node, operands: Operands) -> Blocks:
     Raises:
         GraphError: vectors that do not fit the axes, batches that no whole number of blocks fills, crops that are
             negative or longer than the axis, operands computed at run time.
-        UnsupportedError: another rank than 3 or 4, types or quantisations that differ, or a zero point of int16.
+        UnsupportedError: another rank than 3 or 4, types or quantizations that differ, or a zero point of int16.
     """
     blocks, shape = lower_blocks(node, operands), operands.input(0).shape
     if shape[0] % prod(blocks.lengths):

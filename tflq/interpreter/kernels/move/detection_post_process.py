@@ -1,6 +1,6 @@
 """TFLite_Detection_PostProcess: boxes from SSD's encodings, the best of them without those that overlap better ones.
 
-Centre = encoding / scale * size of anchor + centre of anchor, half size = 0.5 * exp(encoding / scale) * size of anchor,
+Center = encoding / scale * size of anchor + center of anchor, half size = 0.5 * exp(encoding / scale) * size of anchor,
 in double, rounded to float32. "Fast" suppression looks at the best class of each anchor only and reports its
 max_classes_per_detection best classes; "regular" suppresses each class for itself and merges the lists, at most
 max_detections long. Classes count without the background, which comes first. Elements behind the last box are 0
@@ -40,7 +40,7 @@ class DetectionPostProcess:
         overlap: largest intersection over union with a better box.
         classes: number of classes without background.
         scales: of y, x, height, width.
-        quantisations: (scale, zero point) of each quantised input, None where it is float32.
+        quantizations: (scale, zero point) of each quantized input, None where it is float32.
     """
 
     max_detections: int
@@ -51,7 +51,7 @@ class DetectionPostProcess:
     overlap: np.float32
     classes: int
     scales: tuple[np.float32, np.float32, np.float32, np.float32]
-    quantisations: tuple[tuple[np.float32, int] | None, ...]
+    quantizations: tuple[tuple[np.float32, int] | None, ...]
 
 
 def lower(node: Node, operands: Operands) -> DetectionPostProcess:
@@ -60,7 +60,7 @@ def lower(node: Node, operands: Operands) -> DetectionPostProcess:
     Raises:
         GraphError: options that are missing or out of range, or shapes that do not fit.
         FormatError: options that are no flexbuffer.
-        UnsupportedError: other types than float32 and quantised uint8.
+        UnsupportedError: other types than float32 and quantized uint8.
     """
     options = decode_flexbuffer(node.custom_options or b"", operands.where)
     if not isinstance(options, dict):
@@ -77,7 +77,7 @@ def lower(node: Node, operands: Operands) -> DetectionPostProcess:
         overlap=np.float32(_number(options, "nms_iou_threshold")),
         classes=classes,
         scales=tuple(np.float32(_number(options, f"{axis}_scale")) for axis in "yxhw"),
-        quantisations=(*_shared_type(encodings, anchors), _quantisation(predictions)),
+        quantizations=(*_shared_type(encodings, anchors), _quantization(predictions)),
     )
     if params.max_detections < 1 or params.max_classes < 1 or params.per_class < 1:
         raise GraphError("max_detections, max_classes_per_detection and detections_per_class are 1 or more; one is not")
@@ -103,14 +103,14 @@ def run(params: DetectionPostProcess, encodings: Array, predictions: Array, anch
         InputError: a box that decodes to a negative size.
     """
     given = equal_samples(encodings, anchors, predictions)
-    boxes_in, centres, scores = (_real(x, q) for x, q in zip(given, params.quantisations, strict=True))
+    boxes_in, centers, scores = (_real(x, q) for x, q in zip(given, params.quantizations, strict=True))
     samples, slots = boxes_in.shape[0], params.max_detections * params.max_classes
     boxes = np.zeros((samples, 1, slots, 4), np.float32)
     classes, kept = (np.zeros((samples, 1, slots), np.float32) for _ in range(2))
     counts = np.zeros((samples, 1), np.float32)
     choose = _regular if params.regular else _fast
     for s in range(samples):
-        decoded = _decode(params, boxes_in[s, 0, :, :4], centres[s])
+        decoded = _decode(params, boxes_in[s, 0, :, :4], centers[s])
         if (decoded[:, :2] > decoded[:, 2:]).any():
             raise InputError(f"sample {s}: a box has a negative height or width; anchors and scales are 0 or more")
         found, count = choose(params, decoded, scores[s, 0, :, -params.classes :])
@@ -163,10 +163,10 @@ def _suppress(params: DetectionPostProcess, boxes: Singles, scores: Singles, lim
 def _decode(params: DetectionPostProcess, encodings: Singles, anchors: Singles) -> Singles:
     scaled = encodings.astype(np.float64) / np.array(params.scales, np.float64)
     sizes = anchors[:, 2:].astype(np.float64)
-    centres = (scaled[:, :2] * sizes + anchors[:, :2].astype(np.float64)).astype(np.float32)
+    centers = (scaled[:, :2] * sizes + anchors[:, :2].astype(np.float64)).astype(np.float32)
     grown = np.array([[_exp(x) for x in row] for row in scaled[:, 2:].tolist()]).reshape(-1, 2)
     halves = (0.5 * grown * sizes).astype(np.float32)
-    return np.concatenate([centres - halves, centres + halves], 1)
+    return np.concatenate([centers - halves, centers + halves], 1)
 
 
 def _exp(x: float) -> float:
@@ -176,20 +176,20 @@ def _exp(x: float) -> float:
         return math.inf
 
 
-def _real(x: Array, quantisation: tuple[np.float32, int] | None) -> Singles:
-    if quantisation is None:
+def _real(x: Array, quantization: tuple[np.float32, int] | None) -> Singles:
+    if quantization is None:
         return x.astype(np.float32, copy=False)
-    scale, zero_point = quantisation
+    scale, zero_point = quantization
     return np.asarray((x.astype(np.float32) - np.float32(zero_point)) * scale)
 
 
-def _quantisation(tensor: Tensor) -> tuple[np.float32, int] | None:
+def _quantization(tensor: Tensor) -> tuple[np.float32, int] | None:
     return per_tensor(tensor) if require_type(tensor, (DType.FLOAT32, DType.UINT8)) is DType.UINT8 else None
 
 
 def _shared_type(encodings: Tensor, anchors: Tensor) -> tuple[tuple[np.float32, int] | None, ...]:
     require_type(anchors, (encodings.dtype,))
-    return _quantisation(encodings), _quantisation(anchors)
+    return _quantization(encodings), _quantization(anchors)
 
 
 def _check_shapes(encodings: Tensor, predictions: Tensor, anchors: Tensor, classes: int) -> None:

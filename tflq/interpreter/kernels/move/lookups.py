@@ -6,7 +6,7 @@ block of a row. TFLite's kernel has its quirks, which are kept: uint8 tables are
 begin at whole bytes, so rows that do not fill them are read shifted.
 
 EMBEDDING_LOOKUP_SPARSE: Input 0 are the rows to add, input 1 the bucket of each (its last coordinate is not used),
-input 2 the shape of the buckets, input 3 the weights, input 4 the table. Neighbours of one bucket form a group; with
+input 2 the shape of the buckets, input 3 the weights, input 4 the table. Neighbors of one bucket form a group; with
 combiner "mean" the bucket is divided by the sum of the group's weights, with "sqrtn" by the root of the sum of their
 squares. All in float32, in the order of the rows.
 
@@ -42,7 +42,7 @@ class EmbeddingLookup:
     """How values become the output's.
 
     Attributes:
-        scale: float32[rows, blocks] of a table that is dequantised, None where its values are moved.
+        scale: float32[rows, blocks] of a table that is dequantized, None where its values are moved.
         dtype: numpy's name of the output's type.
         per_byte: elements in one byte of the table.
     """
@@ -75,7 +75,7 @@ def _lower_embedding_lookup(node: Node, operands: Operands) -> EmbeddingLookup: 
     require_type(output, (DType.FLOAT32, DType.FLOAT16))
     scale = (
         block_scales(operands, 1, (DType.INT4, DType.INT2))
-        if isinstance(table.quantisation, Blockwise)
+        if isinstance(table.quantization, Blockwise)
         else _scales(table, output)
     )
     return EmbeddingLookup(scale, output.dtype.storage.name, per_byte)
@@ -101,10 +101,10 @@ def _run_embedding_lookup(params: EmbeddingLookup, indices: Array, table: Array)
 
 
 def _scales(table: Tensor, output: Tensor) -> NDArray[np.float32]:
-    if not isinstance(table.quantisation, Affine):
+    if not isinstance(table.quantization, Affine):
         raise UnsupportedError(f"the table '{table.name}' ({table.dtype.value}) has no scales, the output is float")
     require_sound_tensor(table)
-    affine, rows = table.quantisation, table.shape[0]
+    affine, rows = table.quantization, table.shape[0]
     if affine.scale.size > 1 and (affine.axis != 0 or affine.scale.size != rows):
         raise GraphError(f"{affine.scale.size} scales along axis {affine.axis} do not fit a table of {rows} rows")
     if affine.zero_point.size and affine.zero_point[0] and output.dtype is DType.FLOAT32:

@@ -1,7 +1,7 @@
 """TRANSPOSE, REVERSE_V2, REVERSE_SEQUENCE and TOPK_V2: axes and elements in another order.
 
 TRANSPOSE: input 1 names, for each axis of the output, the input's. REVERSE_V2: the input backwards along the axes that
-input 1 lists, which must be neighbours.
+input 1 lists, which must be neighbors.
 
 REVERSE_SEQUENCE: TFLite compares the first length only with the size of the axis, and reads outside the tensor where
 another one is too long: refused here.
@@ -73,7 +73,7 @@ def _lower_reverse(node: Node, operands: Operands) -> ReverseV2:
 
     Raises:
         GraphError: no axis, one out of range or named twice, or computed at run time.
-        UnsupportedError: axes that are not neighbours, more than 8 axes, or a type that TFLite does not reverse.
+        UnsupportedError: axes that are not neighbors, more than 8 axes, or a type that TFLite does not reverse.
     """
     source = operands.input(0)
     require_movable(node, source, operands.output(), _REVERSED)
@@ -84,7 +84,7 @@ def _lower_reverse(node: Node, operands: Operands) -> ReverseV2:
     if not axes or len(set(axes)) < len(axes):
         raise GraphError(f"the axes are {given}; each is named once, and there is one at least")
     if axes[-1] - axes[0] != len(axes) - 1:
-        raise UnsupportedError(f"the axes {given} are not neighbours; TFLite reverses neighbours only")
+        raise UnsupportedError(f"the axes {given} are not neighbors; TFLite reverses neighbors only")
     return ReverseV2(axes)
 
 

@@ -24,7 +24,7 @@ from tflq.interpreter.operands.checks import (
     EIGHT_BITS,
     MAXIMUM_RANK,
     constant_integers,
-    is_quantised,
+    is_quantized,
     per_tensor,
     require_result,
     require_same_type,
@@ -36,7 +36,7 @@ from tflq.interpreter.operands.movable import (
     WHOLE_BYTES,
     constant_vector,
     require_movable,
-    require_same_quantisation,
+    require_same_quantization,
     require_symmetric_int16,
 )
 from tflq.interpreter.registry import Kernel
@@ -72,7 +72,7 @@ def _lower_pad(node: Node, operands: Operands) -> Pad:
     output = operands.output()
     paddings = _paddings(node, operands)
     zero = 0
-    if is_quantised(output) and output.dtype in (*EIGHT_BITS, DType.INT16):
+    if is_quantized(output) and output.dtype in (*EIGHT_BITS, DType.INT16):
         _, zero = per_tensor(output)
     return Pad(paddings, np.array([zero]).astype(output.dtype.storage))
 
@@ -82,7 +82,7 @@ def _lower_with_value(node: Node, operands: Operands) -> Pad:
 
     Raises:
         GraphError: amounts of another shape, negative or computed at run time; a value that is no single constant.
-        UnsupportedError: too many axes, other types, or a value quantised otherwise than the output.
+        UnsupportedError: too many axes, other types, or a value quantized otherwise than the output.
     """
     value, output = operands.optional(2), operands.output()
     if value is None:
@@ -91,8 +91,8 @@ def _lower_with_value(node: Node, operands: Operands) -> Pad:
     require_same_type(output, value)
     if value.size != 1:
         raise GraphError(f"input 2 has {value.size} elements; the value is one")
-    quantised = is_quantised(output) and output.dtype in (*EIGHT_BITS, DType.INT16)
-    if quantised and per_tensor(value) != per_tensor(output):
+    quantized = is_quantized(output) and output.dtype in (*EIGHT_BITS, DType.INT16)
+    if quantized and per_tensor(value) != per_tensor(output):
         raise UnsupportedError(
             f"the value '{value.name}' and the output '{output.name}' differ in scale or zero point; they must be equal"
         )
@@ -142,12 +142,12 @@ def _lower_mirror_pad(node: Node, operands: Operands) -> MirrorPad:
     Raises:
         GraphError: amounts of another shape, negative, longer than the axis (less one in mode reflect), or computed at
             run time.
-        UnsupportedError: types or quantisations that differ, or that TFLite does not pad.
+        UnsupportedError: types or quantizations that differ, or that TFLite does not pad.
     """
     source, output = operands.input(0), operands.output()
     dtype = require_movable(node, source, output, FIXED_SIZE)
     if dtype in (*EIGHT_BITS, DType.INT16):
-        require_same_quantisation(node, source, output)
+        require_same_quantization(node, source, output)
         require_symmetric_int16(node, source)
     require_type(operands.input(1), INDEX_TYPES)
     amounts = operands.constant(1)
@@ -181,7 +181,7 @@ def _mirrored(before: int, size: int, after: int, offset: int) -> tuple[int, ...
 
 @dataclass(frozen=True)
 class Dilate:
-    """Distance of neighbours along each of the model's own axes."""
+    """Distance of neighbors along each of the model's own axes."""
 
     dilations: tuple[int, ...]
 
@@ -229,7 +229,7 @@ class StablehloPad:
     """Amounts, along each of the model's own axes.
 
     Attributes:
-        steps: distance of neighbours.
+        steps: distance of neighbors.
         edges: elements before and after.
         shape: of the result.
     """

@@ -15,7 +15,7 @@ from tflq.interpreter.operands.movable import (
     constant_vector,
     equal_samples,
     require_movable,
-    require_same_quantisation,
+    require_same_quantization,
     require_tflite_type,
 )
 from tflq.interpreter.registry import Kernel
@@ -41,7 +41,7 @@ def lower_concatenation(node: Node, operands: Operands) -> Concatenation:
     """Decide the axis.
 
     Raises:
-        UnsupportedError: a fused activation, other types, or inputs quantised otherwise than the output.
+        UnsupportedError: a fused activation, other types, or inputs quantized otherwise than the output.
         GraphError: shapes that do not fit.
     """
     inputs = [operands.input(i) for i in range(len(operands.inputs))]
@@ -49,8 +49,8 @@ def lower_concatenation(node: Node, operands: Operands) -> Concatenation:
     params = check_shapes(node, operands)
     require_same_type(*inputs, output)
     for tensor in inputs:
-        if tensor.quantisation != output.quantisation:
-            raise UnsupportedError(f"input '{tensor.name}' is quantised otherwise than the output '{output.name}'")
+        if tensor.quantization != output.quantization:
+            raise UnsupportedError(f"input '{tensor.name}' is quantized otherwise than the output '{output.name}'")
     return params
 
 
@@ -116,7 +116,7 @@ def _lower_pack(node: Node, operands: Operands) -> Pack:
 
     Raises:
         GraphError: shapes that differ, values_count that is not the number of inputs, an axis out of range.
-        UnsupportedError: types or quantisations that differ, or that TFLite does not pack.
+        UnsupportedError: types or quantizations that differ, or that TFLite does not pack.
     """
     inputs = [operands.input(i) for i in range(len(operands.inputs))]
     count = node.attributes.integer("values_count", len(inputs))
@@ -127,7 +127,7 @@ def _lower_pack(node: Node, operands: Operands) -> Pack:
     for tensor in inputs:
         if tensor.shape != inputs[0].shape:
             raise GraphError(f"inputs have shapes {inputs[0].shape} and {tensor.shape}; they must be equal")
-        require_same_quantisation(node, operands.output(), tensor)
+        require_same_quantization(node, operands.output(), tensor)
     require_result((count, *inputs[0].shape), inputs[0].dtype)
     return Pack(resolve_axis(node.attributes.integer("axis", 0), len(inputs[0].shape) + 1))
 
@@ -149,12 +149,12 @@ def _lower_unpack(node: Node, operands: Operands) -> Unpack:
 
     Raises:
         GraphError: an axis out of range, or another number of outputs than its length.
-        UnsupportedError: types or quantisations that differ, or that TFLite does not unpack.
+        UnsupportedError: types or quantizations that differ, or that TFLite does not unpack.
     """
     source = operands.input(0)
     for output in operands.outputs:
         require_movable(node, source, output, _UNPACKED)
-        require_same_quantisation(node, source, output)
+        require_same_quantization(node, source, output)
     axis = resolve_axis(node.attributes.integer("axis", 0), len(source.shape))
     count = node.attributes.integer("num", len(operands.outputs))
     if not count == len(operands.outputs) == source.shape[axis] or not source.size:
@@ -264,6 +264,6 @@ KERNELS = {
         "parts of the lengths that input 1 lists, along the axis that input 2 names; one -1 takes what is left",
         "TFLite kernels/split_v.cc"),
     "concatenation": Kernel(lower_concatenation, run_concatenation,
-        "CONCATENATION of tensors that share type and quantisation: data is moved, no value changes",
+        "CONCATENATION of tensors that share type and quantization: data is moved, no value changes",
         "TFLite kernels/concatenation.cc and internal/reference/concatenation.h (Concatenation)"),
 }  # fmt: skip

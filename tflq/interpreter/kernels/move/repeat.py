@@ -22,7 +22,7 @@ from tflq.interpreter.operands.movable import (
     constant_number,
     constant_vector,
     require_movable,
-    require_same_quantisation,
+    require_same_quantization,
     require_symmetric_int16,
     shape_of,
 )
@@ -94,11 +94,11 @@ def _lower_fill(node: Node, operands: Operands) -> Spread:
 
     Raises:
         GraphError: a negative size, a shape computed at run time, or a value that is no scalar.
-        UnsupportedError: types or quantisations that differ, or that TFLite does not fill.
+        UnsupportedError: types or quantizations that differ, or that TFLite does not fill.
     """
     value = operands.input(1)
     require_movable(node, value, operands.output(), (*FIXED_SIZE, DType.STRING))
-    require_same_quantisation(node, value, operands.output())
+    require_same_quantization(node, value, operands.output())
     require_symmetric_int16(node, value)
     if value.shape:
         raise GraphError(f"the value '{value.name}' has shape {value.shape}; a scalar is needed")

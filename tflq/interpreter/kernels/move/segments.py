@@ -124,8 +124,8 @@ def _unsorted(operation: str, what: str) -> Kernel:
 
 KERNELS = {
     "segment_sum": Kernel(_lower_sum, _run,
-        "sums of neighbouring rows that share a segment",
-        "TFLite kernels/segment_sum.cc; in TFLite's optimised set only, with the reference kernel's code"),
+        "sums of neighboring rows that share a segment",
+        "TFLite kernels/segment_sum.cc; in TFLite's optimized set only, with the reference kernel's code"),
     "unsorted_segment_max": _unsorted("max", "largest elements"),
     "unsorted_segment_min": _unsorted("min", "smallest elements"),
     "unsorted_segment_prod": _unsorted("prod", "products"),

@@ -161,7 +161,7 @@ class SkipGram:
 
     Attributes:
         size: words of a group.
-        skip: words left out between two neighbours, at most.
+        skip: words left out between two neighbors, at most.
         shorter: whether smaller groups are listed too.
     """
 

@@ -1,4 +1,4 @@
-"""Arithmetic `nnie`: products of dequantised logarithmic quantized values, as in the hardware's simulation.
+"""Arithmetic `nnie`: products of dequantized logarithmic quantized values, as in the hardware's simulation.
 
 Source: docs/nnie.md.
 """

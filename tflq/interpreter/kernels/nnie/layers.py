@@ -1,6 +1,6 @@
 """Layers on logarithmic quantized values: inputs get one z, then the float kernel runs (docs/nnie.md, 5).
 
-What every quantising layer does first: its computed inputs become logarithmic quantized values with one z for all of
+What every quantizing layer does first: its computed inputs become logarithmic quantized values with one z for all of
 them; constant weights become such with one z for all channels. Then the float kernel runs on what the quantized values
 stand for, with sums of float32 in TFLite's order and a float bias.
 """
@@ -20,9 +20,9 @@ from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.float.products import FloatFullyConnected
 from tflq.interpreter.kernels.nnie.logarithm import (
     Scheme,
-    dequantise,
-    fake_quantise,
-    quantise,
+    dequantize,
+    fake_quantize,
+    quantize,
     scheme_of,
     true_form,
     z_of,
@@ -31,7 +31,7 @@ from tflq.interpreter.registry import Kernel, kernel, kernel_name
 
 
 @dataclass(frozen=True)
-class InputQuantiser:
+class InputQuantizer:
     """How a layer sees its inputs.
 
     Attributes:
@@ -53,13 +53,13 @@ class InputQuantiser:
             InputError: infinity.
         """
         try:
-            return fake_quantise(x, self.z, self.scheme, self.formula)
+            return fake_quantize(x, self.z, self.scheme, self.formula)
         except InputError as error:
             raise InputError(f"{self.where}: {error}") from None
 
 
 @dataclass(frozen=True, eq=False)
-class QuantisedWeights:
+class QuantizedWeights:
     """The weights of a layer.
 
     Attributes:
@@ -78,43 +78,43 @@ class QuantisedWeights:
 
 
 @dataclass(frozen=True, eq=False)
-class Quantised:
-    """A layer: quantised inputs, then the float kernel.
+class Quantized:
+    """A layer: quantized inputs, then the float kernel.
 
     Attributes:
         inputs: how it sees its inputs.
         inner: what the float kernel decided.
-        quantised: for each input whether the layer quantises it.
+        quantized: for each input whether the layer quantizes it.
         weights: that stand in place of input 1; None in layers without.
     """
 
-    inputs: InputQuantiser
+    inputs: InputQuantizer
     inner: object
-    quantised: tuple[bool, ...]
-    weights: QuantisedWeights | None = None
+    quantized: tuple[bool, ...]
+    weights: QuantizedWeights | None = None
 
 
-def _inputs(node: Node, where: str) -> InputQuantiser:
+def _inputs(node: Node, where: str) -> InputQuantizer:
     """Read bits, clipping value and formula from the node.
 
     Raises:
-        GraphError: an attribute is missing: the graph was not quantised for NNIE.
+        GraphError: an attribute is missing: the graph was not quantized for NNIE.
         UnsupportedError: another width.
     """
     scheme = scheme_of(node.attributes.integer("bits"))
     formula = node.attributes.text("formula", "library")
-    return InputQuantiser(scheme, z_of(node.attributes.real("activation_clipping"), scheme, formula), formula, where)
+    return InputQuantizer(scheme, z_of(node.attributes.real("activation_clipping"), scheme, formula), formula, where)
 
 
-def _lower(node: Node, operands: Operands) -> Quantised:
-    """Quantise all computed float inputs; raises as the float kernel."""
+def _lower(node: Node, operands: Operands) -> Quantized:
+    """Quantize all computed float inputs; raises as the float kernel."""
     computed = [t is not None and not t.is_constant and t.dtype is DType.FLOAT32 for t in operands.inputs]
     inner = kernel("float", kernel_name(node)).lower(node, operands)
-    return Quantised(_inputs(node, operands.where), inner, tuple(computed))
+    return Quantized(_inputs(node, operands.where), inner, tuple(computed))
 
 
-def _lower_weighted(node: Node, operands: Operands, position: int) -> Quantised:
-    """Quantise the weights, input 1, which must be constant, and the data at a position; raises as the float kernel.
+def _lower_weighted(node: Node, operands: Operands, position: int) -> Quantized:
+    """Quantize the weights, input 1, which must be constant, and the data at a position; raises as the float kernel.
 
     Raises:
         GraphError: weights computed at run time, or infinite.
@@ -126,18 +126,18 @@ def _lower_weighted(node: Node, operands: Operands, position: int) -> Quantised:
         raise GraphError(f"{operands.where}: weights of shape {found.shape} hold nothing")
     try:
         z = z_of(np.abs(found).max(), inputs.scheme, inputs.formula)
-        sign, codes = quantise(found, z, inputs.scheme, inputs.formula)
+        sign, codes = quantize(found, z, inputs.scheme, inputs.formula)
     except (InputError, UnsupportedError) as error:
         raise GraphError(f"weights '{operands.input(1).name}': {error}") from None
     stored = true_form(sign, codes) if inputs.scheme.bits == 8 else None
-    weights = QuantisedWeights(z, sign, codes, stored, dequantise(sign, codes, z, inputs.scheme))
+    weights = QuantizedWeights(z, sign, codes, stored, dequantize(sign, codes, z, inputs.scheme))
     if isinstance(inner, FloatFullyConnected):
         inner = replace(inner, constant=weights.values)
-    return Quantised(inputs, inner, tuple(p == position for p in range(len(operands.inputs))), weights)
+    return Quantized(inputs, inner, tuple(p == position for p in range(len(operands.inputs))), weights)
 
 
-def _run(operator: str, params: Quantised, arrays: tuple[Array | None, ...]) -> tuple[Array, ...]:
-    pairs = zip(arrays, params.quantised, strict=False)
+def _run(operator: str, params: Quantized, arrays: tuple[Array | None, ...]) -> tuple[Array, ...]:
+    pairs = zip(arrays, params.quantized, strict=False)
     seen = [params.inputs.apply(cast(Singles, x)) if own else x for x, own in pairs]
     if params.weights is not None:
         seen[1] = params.weights.values[None]
@@ -147,7 +147,7 @@ def _run(operator: str, params: Quantised, arrays: tuple[Array | None, ...]) -> 
 def logarithmic_kernel(operator: str) -> Kernel:
     """Return a kernel that runs the operator's float kernel on dequantized logarithmic values."""
 
-    def run(params: Quantised, *arrays: Array) -> tuple[Array, ...]:
+    def run(params: Quantized, *arrays: Array) -> tuple[Array, ...]:
         return _run(operator, params, arrays)
 
     rule = f"{operator} of what logarithmic values with one z stand for, in float32"
@@ -157,11 +157,11 @@ def logarithmic_kernel(operator: str) -> Kernel:
 def _weighted_row(operator: str, position: int) -> Kernel:
     """Return a row of a layer with weights; `position` is that of the data. `explain` shows the parameters' names."""
 
-    def run(params: Quantised, x: Array, _weights: Array, bias: Array | None = None) -> tuple[Array, ...]:
+    def run(params: Quantized, x: Array, _weights: Array, bias: Array | None = None) -> tuple[Array, ...]:
         return _run(operator, params, (x, _weights, bias))
 
     def run_transposed(
-        params: Quantised, shape: Array, _weights: Array, x: Array, bias: Array | None = None
+        params: Quantized, shape: Array, _weights: Array, x: Array, bias: Array | None = None
     ) -> tuple[Array, ...]:
         return _run(operator, params, (shape, _weights, x, bias))
 

@@ -95,7 +95,7 @@ def magnitudes(z: int, scheme: Scheme) -> Singles:
     return np.asarray(2.0 ** ((np.arange(scheme.largest + 1) + z) / scheme.steps), np.float32)
 
 
-def quantise(
+def quantize(
     x: Singles, z: int, scheme: Scheme, formula: str = "library"
 ) -> tuple[NDArray[np.int8], NDArray[np.int16]]:
     """Return sign (-1, 0, 1) and code q of each value, both [*shape]; q is 0 where the sign is.
@@ -124,14 +124,14 @@ def quantise(
     return sign, np.where(sign != 0, codes, 0).astype(np.int16)
 
 
-def dequantise(sign: NDArray[np.int8], codes: NDArray[np.int16], z: int, scheme: Scheme) -> Singles:
+def dequantize(sign: NDArray[np.int8], codes: NDArray[np.int16], z: int, scheme: Scheme) -> Singles:
     """Return sign * 2^((q + z) / S) as float32[*shape]; zero is +0."""
     return np.asarray(np.where(sign == 0, np.float32(0), sign * magnitudes(z, scheme)[codes]), np.float32)
 
 
 @primitive("on the grid", "{x} to its nearest logarithmic step, z = {z}")
-def fake_quantise(x: Singles, z: int, scheme: Scheme, formula: str = "library") -> Singles:
-    """Return what the quantized values of x stand for; errors as `quantise`."""
+def fake_quantize(x: Singles, z: int, scheme: Scheme, formula: str = "library") -> Singles:
+    """Return what the quantized values of x stand for; errors as `quantize`."""
     steps = _steps(z, scheme, formula) if x.size >= TABULATED and formula != "mqbench" else None
     if steps is None or np.isinf(x).any():
         return _on_grid(x, z, scheme, formula)
@@ -139,14 +139,14 @@ def fake_quantise(x: Singles, z: int, scheme: Scheme, formula: str = "library") 
 
 
 def _on_grid(x: Singles, z: int, scheme: Scheme, formula: str) -> Singles:
-    return dequantise(*quantise(x, z, scheme, formula), z, scheme)
+    return dequantize(*quantize(x, z, scheme, formula), z, scheme)
 
 
 @lru_cache(maxsize=64)
 def _steps(z: int, scheme: Scheme, formula: str) -> FloatSteps | None:
-    """Return the function of `fake_quantise` as a table; nondecreasing because float64 tells float32 numbers apart.
+    """Return the function of `fake_quantize` as a table; nondecreasing because float64 tells float32 numbers apart.
 
-    The float32 logarithm of formula mqbench promises no order among neighbours.
+    The float32 logarithm of formula mqbench promises no order among neighbors.
     """
     return tabulate(lambda x: _on_grid(x, z, scheme, formula))
 

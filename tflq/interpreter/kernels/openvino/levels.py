@@ -1,6 +1,6 @@
 """Levels: FakeQuantize of reals, whole and in halves, and the integers that stand for levels.
 
-Code = level index + smallest quantized value. A tensor of quantized values has the affine quantisation of its output
+Code = level index + smallest quantized value. A tensor of quantized values has the affine quantization of its output
 range. The node that writes it may state another input range (attributes levels, input_low, input_high, output_low,
 output_high), as FakeQuantize can; without them it is the same.
 
@@ -116,7 +116,7 @@ def stated_rule(node: Node) -> FakeQuantize:
 
 
 def rule_of(affine: Affine) -> FakeQuantize:
-    """Return the FakeQuantize that an affine quantisation is.
+    """Return the FakeQuantize that an affine quantization is.
 
     Low = S * (smallest quantized value - Z), high = S * (largest - Z).
 
@@ -129,7 +129,7 @@ def rule_of(affine: Affine) -> FakeQuantize:
 
 
 def affine_of(rule: FakeQuantize, axis: int | None = None) -> Affine | None:
-    """Return the affine quantisation of a rule's outputs.
+    """Return the affine quantization of a rule's outputs.
 
     None where zero is no level or there is no type of quantized values.
 
@@ -204,7 +204,7 @@ class Stored:
 
 
 def finish(real: Doubles, levels: Levels | None) -> Array:
-    """Return quantized values, or float32 where the output is not quantised."""
+    """Return quantized values, or float32 where the output is not quantized."""
     return np.asarray(real.astype(np.float32)) if levels is None else levels.codes(real)
 
 
@@ -272,7 +272,7 @@ _LEAST_RANGE = 1e-30
 
 @dataclass(frozen=True, eq=False)
 class QuantizeParams:
-    """The params of one quantisation.
+    """The params of one quantization.
 
     Attributes:
         rule: levels and bounds.
@@ -349,7 +349,7 @@ def lower_fake_quantize(node: Node, operands: Operands) -> FakeQuantize:  # noqa
     output = operands.output()
     for tensor in (operands.input(0), output):
         require_type(tensor, (DType.FLOAT32,))
-    rule = output.quantisation
+    rule = output.quantization
     if not isinstance(rule, FakeQuantize):
         raise GraphError(f"'{output.name}' states no levels and ranges")
     require_sound(rule, f"'{output.name}'")

@@ -1,7 +1,7 @@
 """CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED (MatMul): exact products, one real per accumulator, then levels.
 
 acc = sum (q_x - Z_x) * (q_w - Z_w) over the taps inside the image, exactly; real = acc * (S_x * S_w[o]) + b[o] in
-float64; the fused activation's clamp; then a level of the output (levels.py), or float32 where that is not quantised.
+float64; the fused activation's clamp; then a level of the output (levels.py), or float32 where that is not quantized.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tflq.interpreter.accumulate import accumulator_range
 from tflq.interpreter.kernels.openvino.levels import CODES, Stored
 from tflq.interpreter.layers.linear import Scheme, linear_kernels
 from tflq.interpreter.layers.reals import RealMap
-from tflq.interpreter.numerics.requantise import StepMaps, fit_step_map, requantise
+from tflq.interpreter.numerics.requantize import StepMaps, fit_step_map, requantize
 from tflq.interpreter.operands.checks import require_type
 
 
@@ -79,7 +79,7 @@ class FilterParams(Scheme):
         """Return quantized values or float32 for exact accumulators [..., O] in float32, float64 or int64."""
         if self.stored.levels is None:
             return self.stored.apply(self.reals(accumulators))
-        return requantise(self.step_map, self.exact, accumulators, self.stored.levels.dtype)
+        return requantize(self.step_map, self.exact, accumulators, self.stored.levels.dtype)
 
 
 def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterParams:
@@ -117,7 +117,7 @@ def _input_scale(affine: Affine, channel_axis: int, outputs: int) -> tuple[Doubl
         return scale, affine.zero_point
     if channel_axis == 0:
         raise UnsupportedError(
-            "activations quantised per channel; the products of several channels are summed here: one range is needed"
+            "activations quantized per channel; the products of several channels are summed here: one range is needed"
         )
     zero_point = np.broadcast_to(affine.zero_point, scale.shape)
     return np.repeat(scale, outputs // scale.size), np.asarray(zero_point, np.int64)

@@ -119,7 +119,7 @@ def _lower_concatenation(node: Node, operands: Operands) -> ConcatenationParams:
     place, output = check_shapes(node, operands), operands.output()
     sources = tuple(t.affine if t.dtype.is_integer else None for t in tensors)
     unified = output.dtype.is_floating or same_input_and_output(input_rule(node, output))
-    kept = tuple(unified and t.dtype.is_integer and t.quantisation == output.quantisation for t in tensors)
+    kept = tuple(unified and t.dtype.is_integer and t.quantization == output.quantization for t in tensors)
     return ConcatenationParams(place, sources, kept, levels_of(node, output))
 
 

@@ -71,7 +71,7 @@ def lower_max_pool(node: Node, operands: Operands) -> MaxPool:
     """
     x, output = operands.input(0), operands.output()
     require_type(x, CODES)
-    if output.quantisation != x.quantisation or node.attributes.text("fused_activation_function", "none") != "none":
+    if output.quantization != x.quantization or node.attributes.text("fused_activation_function", "none") != "none":
         raise UnsupportedError("a max pool on quantized values keeps its input's range and has no activation")
     return MaxPool(window_of_node(node, x.shape), x.dtype.minimum)
 

@@ -5,7 +5,7 @@ MUL of complex64: the product of two complex numbers, part by part in float32, w
 real = a_r b_r - a_i b_i, imag = a_r b_i + a_i b_r, each operation rounded to float32. Where both parts come out NaN the
 C++ library looks for infinities among the factors; tflq does not, so infinite factors may give NaN here.
 
-ADD, SUB and MUL of numbers that are not quantised: one operation in the tensor's own type, then a clamp.
+ADD, SUB and MUL of numbers that are not quantized: one operation in the tensor's own type, then a clamp.
 
 POW: float32: computed in float64 and rounded once; within 1 unit in the last place of TFLite's (powf of the host).
 int32: computed in float64 and cut, what does not fit becomes -2^31; negative exponents are refused at run time. One
@@ -74,7 +74,7 @@ _OPERATIONS: dict[str, Callable[[Array, Array], Array]] = {"add": np.add, "sub":
 
 @dataclass(frozen=True)
 class PlainBinary:
-    """What an elementwise operation without quantisation needs.
+    """What an elementwise operation without quantization needs.
 
     Attributes:
         operation: "add", "sub" or "mul".

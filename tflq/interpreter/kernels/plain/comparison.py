@@ -1,4 +1,4 @@
-"""EQUAL, NOT_EQUAL, GREATER, GREATER_EQUAL, LESS and LESS_EQUAL of numbers that are not quantised, and of strings.
+"""EQUAL, NOT_EQUAL, GREATER, GREATER_EQUAL, LESS and LESS_EQUAL of numbers that are not quantized, and of strings.
 
 One IEEE or integer comparison each; with NaN only NOT_EQUAL is true. Source: TFLite kernels/comparisons.cc.
 """

@@ -145,7 +145,7 @@ KERNELS = {
         "x + y; integers wrap, bools are joined by or", "TFLite kernels/stablehlo_add.cc, stablehlo_elementwise.h",
         broadcasts=False),
     "stablehlo_and": binary(STABLEHLO_INTEGERS, lambda _, x, y: np.asarray(np.bitwise_and(x, y)),
-        "x and y, bit by bit; in TFLite's optimised set only",
+        "x and y, bit by bit; in TFLite's optimized set only",
         "TFLite kernels/stablehlo_and.cc, stablehlo_elementwise.h", broadcasts=False),
     "stablehlo_maximum": binary(_STABLEHLO, lambda _, x, y: np.where(np.less(x, y), y, x),
         "x < y ? y : x", "TFLite kernels/stablehlo_min_max.cc, stablehlo_elementwise.h", broadcasts=False),
@@ -157,5 +157,5 @@ KERNELS = {
     "stablehlo_shift_left": binary((DType.INT8, DType.INT16, DType.INT32), _shift_left,
         "x << y; int8 and int16 are widened to int32 first and cut after. Counts outside 0 .. 31 are undefined in "
         "C++; they count modulo 32 here, as on x86",
-        "TFLite kernels/stablehlo_shift_left.cc; in TFLite's optimised set only", broadcasts=False),
+        "TFLite kernels/stablehlo_shift_left.cc; in TFLite's optimized set only", broadcasts=False),
 }  # fmt: skip

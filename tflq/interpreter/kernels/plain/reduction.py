@@ -1,6 +1,6 @@
 """Reductions of plain numbers and quantized values as they are: one element for each place outside the axes.
 
-REDUCE_MAX, REDUCE_MIN, REDUCE_ANY and REDUCE_ALL; SUM, MEAN and REDUCE_PROD of numbers that are not quantised
+REDUCE_MAX, REDUCE_MIN, REDUCE_ANY and REDUCE_ALL; SUM, MEAN and REDUCE_PROD of numbers that are not quantized
 (docs/tflite.md). (TFLite splits a sum or product over all axes among its threads from 1024 elements a thread on; this
 is the result of one.)
 
@@ -26,7 +26,7 @@ from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.operands.checks import (
     EIGHT_BITS,
     Reduction,
-    is_quantised,
+    is_quantized,
     lower_reduction,
     require_same_type,
     require_type,
@@ -56,14 +56,14 @@ def lower_plain_reduction(node: Node, operands: Operands, allowed: Collection[DT
     """Decide the axes.
 
     Raises:
-        UnsupportedError: a type that TFLite's kernel does not take, or a quantisation that changes.
+        UnsupportedError: a type that TFLite's kernel does not take, or a quantization that changes.
         GraphError: an axis out of range, or computed at run time.
     """
     source, output = operands.input(0), operands.output()
     dtype = require_type(source, allowed)
     require_same_type(source, output)
     if dtype in (*EIGHT_BITS, DType.INT16):
-        _require_same_quantisation(operands)
+        _require_same_quantization(operands)
     reduction = lower_reduction(node, operands)
     return PlainReduction(reduction, dtype, len(reduction.axes) == len(source.shape))
 
@@ -140,9 +140,9 @@ def _start(dtype: DType, largest: bool) -> np.generic:
     return bound
 
 
-def _require_same_quantisation(operands: Operands) -> None:
+def _require_same_quantization(operands: Operands) -> None:
     source, output = operands.input(0), operands.output()
-    found = [(t.affine.scale[0], int(t.affine.zero_point[0])) if is_quantised(t) else (0, 0) for t in (source, output)]
+    found = [(t.affine.scale[0], int(t.affine.zero_point[0])) if is_quantized(t) else (0, 0) for t in (source, output)]
     if found[0] != found[1]:
         raise UnsupportedError(
             f"scale and zero point are {found[0]} for input '{source.name}' and {found[1]} for output "

@@ -204,7 +204,7 @@ KERNELS = {
     "real": _part(lambda x: np.ascontiguousarray(x.real), "the real part", "TFLite kernels/complex_support.cc"),
     "round": unary(_FLOATS, _rounded,
         "x rounded to a whole number, ties to even; what rounds up to 0 is +0. Equal to TFLite bit for bit",
-        "TFLite kernels/round.cc, internal/reference/round.h; in TFLite's optimised set only"),
+        "TFLite kernels/round.cc, internal/reference/round.h; in TFLite's optimized set only"),
     "sign": unary((DType.FLOAT32, DType.FLOAT64, DType.INT32), lambda _, x: np.asarray(np.sign(x) + x.dtype.type(0)),
         "1 above 0, -1 below, 0 at 0 and -0; NaN stays", "TFLite kernels/sign.cc"),
     "sin": _circular(transcendental.sin,

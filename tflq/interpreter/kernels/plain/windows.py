@@ -49,8 +49,8 @@ class WindowFold:
     Attributes:
         fold: name of the function.
         window: elements of the window.
-        strides: distance of neighbouring windows.
-        dilations: distance of neighbouring elements of a window.
+        strides: distance of neighboring windows.
+        dilations: distance of neighboring elements of a window.
     """
 
     fold: str
@@ -166,7 +166,7 @@ class StablehloReduceWindow:
     """What happens along each of the model's own axes.
 
     Attributes:
-        steps: distance of neighbouring elements of the input.
+        steps: distance of neighboring elements of the input.
         edges: elements before and after.
         windows: the fold.
     """

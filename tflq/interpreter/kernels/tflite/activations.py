@@ -1,7 +1,7 @@
 """ABS, the RELUs and HARD_SWISH in TFLite's integer arithmetic, made into tables.
 
-ABS: int8, int16 (quantised): y = clamp(|x - z_i| + z_o), rescaled by MBQ of f32(s_i / s_o) where the scales differ.
-int16 and int32 without quantisation: |x|, the lowest number stays.
+ABS: int8, int16 (quantized): y = clamp(|x - z_i| + z_o), rescaled by MBQ of f32(s_i / s_o) where the scales differ.
+int16 and int32 without quantization: |x|, the lowest number stays.
 
 RELUs: y = clamp(MBQ(x - z_i, m, s) + z_o, q(low), q(high)), q(v) = z_o + round_half_away(f32(v / s_o)); (m, s) is the
 multiplier of f32(s_i / s_o). TFLite rescales here, TFLM only clamps.
@@ -40,9 +40,9 @@ from tflq.interpreter.numerics.gemmlowp import rounding_divide_int16_by_pot
 from tflq.interpreter.numerics.lookup_tables import Table, look_up, make_table
 from tflq.interpreter.operands.checks import (
     EIGHT_BITS,
-    is_quantised,
+    is_quantized,
     per_tensor,
-    quantised_ends,
+    quantized_ends,
     require_same_type,
     require_type,
 )
@@ -76,9 +76,9 @@ def _lower_abs(node: Node, operands: Operands) -> Abs | Elementwise:  # noqa: AR
         GraphError: int8 without scale.
     """
     dtype = lower_unary(operands, (DType.INT8, DType.INT16, DType.INT32)).dtype
-    if dtype is DType.INT32 or (dtype is DType.INT16 and not is_quantised(operands.input(0))):
+    if dtype is DType.INT32 or (dtype is DType.INT16 and not is_quantized(operands.input(0))):
         return Elementwise(dtype)
-    _, si, zi, so, zo = quantised_ends(operands, (dtype,))
+    _, si, zi, so, zo = quantized_ends(operands, (dtype,))
     multiplier, shift = scalar_multiplier(si / so) if si != so else (0, 0)
 
     def entry(code: Integers) -> Integers:
@@ -130,7 +130,7 @@ def _lower(node: Node, operands: Operands, bounds: tuple[str, str], allowed: Col
         UnsupportedError: a type that TFLite's kernel does not take, or int16 with a zero point.
         GraphError: a tensor without scale.
     """
-    dtype, si, zi, so, zo = quantised_ends(operands, allowed)
+    dtype, si, zi, so, zo = quantized_ends(operands, allowed)
     multiplier, shift = scalar_multiplier(si / so)
     low = activation_range(bounds[0], so, zo, dtype.minimum, dtype.maximum)[0]
     high = activation_range(bounds[1], so, zo, dtype.minimum, dtype.maximum)[1]

@@ -1,6 +1,6 @@
 """BATCH_MATMUL in TFLite's integer arithmetic, and of float32 activations with int8 weights (docs/tflite.md).
 
-Float32 activations with int8 weights: each row of x is quantised (hybrid.py), symmetrically unless
+Float32 activations with int8 weights: each row of x is quantized (hybrid.py), symmetrically unless
 asymmetric_quantize_inputs is set. y = f32(f32(scale of the row * sw) * t), t = f32(f32(acc) - f32(sum over k of w *
 zero point of the row)); per channel sw is that of the column. TFLite looks scales, zero points and sums up by the sum
 of the coordinates in the stack, not by place: in stacks of two axes and more other rows' scales count, and so they do
@@ -141,7 +141,7 @@ def _lower_batch_matmul(node: Node, operands: Operands) -> BatchMatmul | HybridB
     """Decide the params.
 
     Raises:
-        UnsupportedError: types or quantisation that TFLite's kernel does not take.
+        UnsupportedError: types or quantization that TFLite's kernel does not take.
         GraphError: shapes that do not multiply, or a tensor without scale.
     """
     x, y, output = operands.input(0), operands.input(1), operands.output()

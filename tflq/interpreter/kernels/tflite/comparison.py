@@ -1,7 +1,7 @@
 """Comparisons in TFLite's integer arithmetic: both sides come to one fine scale, then integers are compared.
 
 v_k = RDBP(SRDHM((x_k - z_k) * 256, m_k), -e_k), (m_k, e_k) the multiplier of the scale s_k itself (docs/tflite.md).
-int8 and uint8 always; int16 in EQUAL and NOT_EQUAL where it is quantised (the other four compare raw int16 quantized
+int8 and uint8 always; int16 in EQUAL and NOT_EQUAL where it is quantized (the other four compare raw int16 quantized
 values).
 
 A scale above 1 has e_k > 0: C++ leaves the shift undefined, and x86 makes nearly everything equal
@@ -31,14 +31,14 @@ from tflq.interpreter.kernels.tflite.undefined_shifts import rounding_divide_by_
 from tflq.interpreter.numerics.fixed_point import quantize_multiplier
 from tflq.interpreter.numerics.fixed_point import saturating_rounding_doubling_high_mul as srdhm
 from tflq.interpreter.numerics.lookup_tables import all_codes, look_up
-from tflq.interpreter.operands.checks import EIGHT_BITS, is_quantised, per_tensor
+from tflq.interpreter.operands.checks import EIGHT_BITS, is_quantized, per_tensor
 from tflq.interpreter.samples import align
 
 LEFT_SHIFT = 8
 
 
 @dataclass(frozen=True, eq=False)
-class QuantisedComparison:
+class QuantizedComparison:
     """The params of one comparison.
 
     Attributes:
@@ -58,7 +58,7 @@ class QuantisedComparison:
     second: NDArray[np.int32]
 
 
-def _lower(operator: str, node: Node, operands: Operands) -> QuantisedComparison | PlainComparison:
+def _lower(operator: str, node: Node, operands: Operands) -> QuantizedComparison | PlainComparison:
     """Decide multipliers and tables.
 
     Raises:
@@ -66,17 +66,17 @@ def _lower(operator: str, node: Node, operands: Operands) -> QuantisedComparison
         GraphError: shapes that do not broadcast, or 8 bits without scale.
     """
     first, second = operands.input(0), operands.input(1)
-    rescaled_int16 = first.dtype is DType.INT16 and is_quantised(first) and operator in ("equal", "not_equal")
+    rescaled_int16 = first.dtype is DType.INT16 and is_quantized(first) and operator in ("equal", "not_equal")
     if first.dtype not in EIGHT_BITS and not rescaled_int16:
         return lower_plain_comparison(operator, node, operands)
     check_comparison(operands)
     (m1, e1), (m2, e2) = _multiplier(first), _multiplier(second)
     (_, z1), (_, z2) = per_tensor(first), per_tensor(second)
     tables = [_table(first.dtype, z, m, e) for z, m, e in ((z1, m1, e1), (z2, m2, e2))]
-    return QuantisedComparison(operator, (z1, z2), (m1, m2), (e1, e2), *tables)
+    return QuantizedComparison(operator, (z1, z2), (m1, m2), (e1, e2), *tables)
 
 
-def _run(params: QuantisedComparison | PlainComparison, first: Array, second: Array) -> tuple[Array, ...]:
+def _run(params: QuantizedComparison | PlainComparison, first: Array, second: Array) -> tuple[Array, ...]:
     """Compare: T[S or 1, *shape] twice, shapes broadcast -> bool[S, *shape]."""
     if isinstance(params, PlainComparison):
         return run_plain_comparison(params, first, second)

@@ -17,7 +17,7 @@ from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.kernels.move.parts import Concatenation, check_shapes, concatenate
 from tflq.interpreter.numerics.fixed_point import float_to_int32, round_half_away
 from tflq.interpreter.numerics.lookup_tables import Table, look_up, make_table
-from tflq.interpreter.operands.checks import is_quantised, per_tensor, require_same_type, require_symmetric
+from tflq.interpreter.operands.checks import is_quantized, per_tensor, require_same_type, require_symmetric
 from tflq.interpreter.registry import Kernel
 
 
@@ -45,9 +45,9 @@ def lower(node: Node, operands: Operands) -> RescaledConcatenation:
     output = operands.output()
     move = check_shapes(node, operands)
     require_same_type(*inputs, output)
-    if output.dtype is DType.UINT8 and is_quantised(output):
+    if output.dtype is DType.UINT8 and is_quantized(output):
         return RescaledConcatenation(move, tuple(_table(t, output) for t in inputs))
-    if output.dtype is DType.INT8 and is_quantised(output):
+    if output.dtype is DType.INT8 and is_quantized(output):
         for tensor in inputs:
             if per_tensor(tensor) != per_tensor(output):
                 raise UnsupportedError(
@@ -55,7 +55,7 @@ def lower(node: Node, operands: Operands) -> RescaledConcatenation:
                     f"int8 takes equal ones"
                 )
     if output.dtype is DType.INT16:
-        require_symmetric(*(t for t in (*inputs, output) if is_quantised(t)))
+        require_symmetric(*(t for t in (*inputs, output) if is_quantized(t)))
     return RescaledConcatenation(move, (None,) * len(inputs))
 
 

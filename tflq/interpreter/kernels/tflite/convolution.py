@@ -1,13 +1,13 @@
 """CONV_2D and DEPTHWISE_CONV_2D of TFLite: integers, and float32 activations with integer weights (docs/tflite.md).
 
-Float32 activations: each image is quantised as one row (hybrid.py). Where all weight scales are equal and there is one
-group, CONV_2D quantises symmetrically and y = clamp(f32(f32(f32(acc) * f32(scale of image * sw)) + bias)). Else inputs
+Float32 activations: each image is quantized as one row (hybrid.py). Where all weight scales are equal and there is one
+group, CONV_2D quantizes symmetrically and y = clamp(f32(f32(f32(acc) * f32(scale of image * sw)) + bias)). Else inputs
 get a zero point, and y = clamp(f32(f32(f32(f32(acc) * sw[o]) * scale of image) + bias)); DEPTHWISE_CONV_2D multiplies
 f32(acc) * f32(sw[o] * scale of image) instead. The attribute asymmetric_quantize_inputs plays no part.
 
 Integers of 8 bits, and int16 with 8-bit weights: groups and dilation included. Output channel c * multiplier + m of a
 depthwise convolution reads input channel c; the multiplier follows from the shapes: the reference kernel ignores the
-attribute `depth_multiplier`. Its int16 has int64 accumulators only. The arithmetic is in quantised_convolution.py.
+attribute `depth_multiplier`. Its int16 has int64 accumulators only. The arithmetic is in quantized_convolution.py.
 
 Source: TFLite kernels/conv.cc (EvalHybrid, EvalHybridPerChannel), depthwise_conv.cc (EvalHybridPerChannel),
 internal/reference/conv.h and integer_ops/depthwise_conv.h.
@@ -27,8 +27,8 @@ from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate import Convolution, accumulate_convolution, prepare_convolution
 from tflq.interpreter.kernels.float.convolution import finish, float_bounds
 from tflq.interpreter.kernels.tflite.hybrid import quantize_rows, signed_weights
-from tflq.interpreter.kernels.tflite.quantised_convolution import (
-    QuantisedConvolution,
+from tflq.interpreter.kernels.tflite.quantized_convolution import (
+    QuantizedConvolution,
     as_grouped,
     gain_of_samples_last,
     lower_convolution,
@@ -81,7 +81,7 @@ def lower_hybrid(node: Node, operands: Operands, depthwise: bool) -> HybridConvo
     """Check the operands and prepare constant weights.
 
     Raises:
-        UnsupportedError: other types, or quantisation that makes TFLite read beyond its scales.
+        UnsupportedError: other types, or quantization that makes TFLite read beyond its scales.
         GraphError: shapes that contradict each other.
     """
     x, weights, bias = operands.input(0), operands.input(1), operands.optional(2)
@@ -128,11 +128,11 @@ def run_hybrid(
 def _convolve(
     layer: HybridConvolution, made: tuple[Convolution, Convolution | None], x: Array, bias: Array | None
 ) -> Array:
-    quantised = quantize_rows(cast(Singles, x).reshape(*x.shape[:2], -1), layer.asymmetric)
-    codes = quantised.codes.reshape(x.shape)
-    image = quantised.scale[:, :, None, None, None]
+    quantized = quantize_rows(cast(Singles, x).reshape(*x.shape[:2], -1), layer.asymmetric)
+    codes = quantized.codes.reshape(x.shape)
+    image = quantized.scale[:, :, None, None, None]
     if layer.asymmetric:  # a padded tap then holds zero
-        codes = codes - quantised.zero_point.astype(np.int16)[:, :, None, None, None]
+        codes = codes - quantized.zero_point.astype(np.int16)[:, :, None, None, None]
     total = accumulate_convolution(made[0], codes, 0)
     if made[1] is not None:
         extra = accumulate_convolution(made[1], np.minimum(codes, 0), 0)
@@ -167,7 +167,7 @@ def _as_grouped(weights: Array, depthwise: bool) -> Array:
     return np.swapaxes(signed, 0, 3) if depthwise else signed
 
 
-_Params = QuantisedConvolution | HybridConvolution
+_Params = QuantizedConvolution | HybridConvolution
 
 
 def _lower_conv_2d(node: Node, operands: Operands) -> _Params:
@@ -197,7 +197,7 @@ def _run_depthwise(params: _Params, x: Array, weights: Array, bias: Array | None
 
 
 def _samples_last(params: object, operands: Operands) -> float | None:
-    return gain_of_samples_last(params, operands) if isinstance(params, QuantisedConvolution) else None
+    return gain_of_samples_last(params, operands) if isinstance(params, QuantizedConvolution) else None
 
 
 KERNELS = {

@@ -1,7 +1,7 @@
 """An LSTM cell whose gates are summed up from 8-bit parts: LSTM with 12 intermediates (docs/tflite.md).
 
 Each gate: a = sat8(MBQ(sum of w (x - zx)) + za), b = sat8(MBQ(sum of r (h - zh)) + zb), sat16(MBQ(a - za) + MBQ(b -
-zb)), then a layer normalisation in float32. The input gate is 1 - forget, whether it has weights or not, and cells are
+zb)), then a layer normalization in float32. The input gate is 1 - forget, whether it has weights or not, and cells are
 not looked at by the gates. As TFLite's kernel does, the output gate's b takes the zero point of the cell gate's a, and
 for its last multiplier the shift of the forget gate's: an index that the kernel has wrong.
 
@@ -87,7 +87,7 @@ class EightBitGate:
     Attributes:
         from_input: part of the input.
         recurrent: part of the output state.
-        norm: float32[C], weights of the normalisation as plain numbers of their quantized values.
+        norm: float32[C], weights of the normalization as plain numbers of their quantized values.
         norm_scale: scale of those quantized values, rebuilt from a fixed-point multiplier.
         bias: float32[C], quantized values of scale norm_scale / 1024.
     """
@@ -121,19 +121,19 @@ def lower_eight_bit(node: Node, operands: Operands) -> EightBitLstm:
     """Decide the params.
 
     Raises:
-        UnsupportedError: types, or a cell state of another scale than 2^-15; no normalisation, projection or bias.
+        UnsupportedError: types, or a cell state of another scale than 2^-15; no normalization, projection or bias.
         GraphError: shapes that contradict each other.
     """
     tensors = lstm_tensors(node, operands, sequence=False)
     require_integer_types(tensors, operands.output())
     if tensors.projection is None or tensors.projection_bias is None or tensors.gates["forget"].norm is None:
         raise UnsupportedError(
-            "an LSTM of 12 intermediates without normalisation, projection or bias of the projection"
+            "an LSTM of 12 intermediates without normalization, projection or bias of the projection"
         )
     scale = per_tensor(tensors.cell_state)[0]
     if scale != _CELL_SCALE:
         raise UnsupportedError(f"state '{tensors.cell_state.name}' has scale {scale}; the kernel takes 2^-15")
-    inner = [_quantised(tensor) for tensor in operands.intermediates]
+    inner = [_quantized(tensor) for tensor in operands.intermediates]
     gates = {name: _gate(name, tensors, operands, inner) for name in _PLACES}
     so, zo = per_tensor(tensors.output_state)
     real = np.float32(float(per_tensor(tensors.projection)[0]) * 2.0**-15 / float(so))
@@ -186,13 +186,13 @@ def _product(operands: Operands, position: int, weights: Tensor, vectors: Tensor
 
 
 def _rebuilt(norm: Tensor) -> np.float32:
-    """Return multiplier * 2^(shift - 31) of the normalisation's scale, as float32."""
+    """Return multiplier * 2^(shift - 31) of the normalization's scale, as float32."""
     multiplier, shift = scalar_multiplier(per_tensor(norm)[0])
     rebuilt: np.float32 = np.float32(multiplier * 2.0 ** (shift - 31))
     return rebuilt
 
 
-def _quantised(tensor: Tensor | None) -> tuple[np.float32, int]:
+def _quantized(tensor: Tensor | None) -> tuple[np.float32, int]:
     if tensor is None:
         raise GraphError(f"one of {INTERMEDIATES} intermediate tensors is missing")
     require_sound_tensor(tensor)
@@ -233,7 +233,7 @@ def run_eight_bit(layer: EightBitLstm, arrays: Sequence[Array | None]) -> tuple[
 
 def _run_gate(gate: EightBitGate, x: Array, hidden: Array) -> Integers:
     total = saturate(_part(gate.from_input, x) + _part(gate.recurrent, hidden), 16).astype(np.float32)
-    weighted = _normalised(total) * gate.norm * gate.norm_scale + gate.bias * (np.float32(2.0**-10) * gate.norm_scale)
+    weighted = _normalized(total) * gate.norm * gate.norm_scale + gate.bias * (np.float32(2.0**-10) * gate.norm_scale)
     return saturate(float_to_int32(round_half_away(weighted * np.float32(1 << _GATE))), 16)
 
 
@@ -243,7 +243,7 @@ def _part(part: Part, x: Array) -> Integers:
     return multiply_by_quantized_multiplier(codes - part.zero_point, *part.scale)
 
 
-def _normalised(x: Singles) -> Singles:
+def _normalized(x: Singles) -> Singles:
     """Bring each row to mean 0 and deviation 1, sums in order; a row without variance is divided by 1e-4."""
     count = np.float32(x.shape[-1])
     mean: Singles = _in_order(x) / count

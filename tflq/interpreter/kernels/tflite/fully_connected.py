@@ -240,7 +240,7 @@ def lower(node: Node, operands: Operands) -> FullyConnected | FloatInput | Shuff
     """Decide the params of FULLY_CONNECTED; float inputs are those of hybrid_fully_connected.py.
 
     Raises:
-        UnsupportedError: types or quantisation that TFLite's kernel does not take.
+        UnsupportedError: types or quantization that TFLite's kernel does not take.
         GraphError: shapes that contradict each other.
     """
     if meets_integer_weights(operands):

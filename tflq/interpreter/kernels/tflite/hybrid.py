@@ -46,7 +46,7 @@ _VECTOR = 8
 
 
 @dataclass(frozen=True, eq=False)
-class QuantisedRows:
+class QuantizedRows:
     """Rows of integers with the scale and zero point of each: x ~ scale * (q - zero_point).
 
     Attributes:
@@ -60,13 +60,13 @@ class QuantisedRows:
     zero_point: Integers
 
 
-def quantize_rows(x: Singles, asymmetric: bool) -> QuantisedRows:
-    """Quantise each row of x: float32[..., K]."""
+def quantize_rows(x: Singles, asymmetric: bool) -> QuantizedRows:
+    """Quantize each row of x: float32[..., K]."""
     return quantize_asymmetric(x) if asymmetric else quantize_symmetric(x)
 
 
-def quantize_symmetric(x: Singles) -> QuantisedRows:
-    """Quantise each row to -127..127; a row of zeros has scale 1."""
+def quantize_symmetric(x: Singles) -> QuantizedRows:
+    """Quantize each row to -127..127; a row of zeros has scale 1."""
     with np.errstate(all="ignore"):
         nothing = np.float32(0)
         reach: Singles = np.maximum(x.max(axis=-1, initial=nothing), -x.min(axis=-1, initial=nothing))
@@ -79,11 +79,11 @@ def quantize_symmetric(x: Singles) -> QuantisedRows:
             vectors, rest = _rounded(x, inverse)
             wide = np.concatenate([_saturated(vectors), float_to_int32(rest)], axis=-1)
             codes = np.clip(wide, -127, 127).astype(np.int8)
-    return QuantisedRows(codes, scale, np.zeros(reach.shape, np.int64))
+    return QuantizedRows(codes, scale, np.zeros(reach.shape, np.int64))
 
 
-def quantize_asymmetric(x: Singles) -> QuantisedRows:
-    """Quantise each row to -128..127; a row of zeros has scale 1 and zero point 0."""
+def quantize_asymmetric(x: Singles) -> QuantizedRows:
+    """Quantize each row to -128..127; a row of zeros has scale 1 and zero point 0."""
     with np.errstate(all="ignore"):
         low: Singles = x.min(axis=-1, initial=np.float32(0))
         high: Singles = x.max(axis=-1, initial=np.float32(0))
@@ -96,7 +96,7 @@ def quantize_asymmetric(x: Singles) -> QuantisedRows:
         inverse: Singles = np.where(flat | (scale == 0), 0, 1.0 / scale.astype(np.float64)).astype(np.float32)
         vectors, rest = (_saturated(part) + zero_point[..., None] for part in _rounded(x, inverse))
         codes = np.clip(np.concatenate([wrap_int32(vectors), rest], axis=-1), -128, 127)
-    return QuantisedRows(codes.astype(np.int8), scale, zero_point)
+    return QuantizedRows(codes.astype(np.int8), scale, zero_point)
 
 
 def _rounded_within(x: Singles, inverse: Singles) -> NDArray[np.int8]:
@@ -167,7 +167,7 @@ def row_sums(weights: Array) -> Integers:
     return total
 
 
-def hybrid_product(product: HybridProduct, rows: QuantisedRows) -> Singles:
+def hybrid_product(product: HybridProduct, rows: QuantizedRows) -> Singles:
     """Return the sums, rounded to float32: quantized values int8[..., K] -> float32[..., O]."""
     total = accumulate_product(product.prepared, rows.codes)
     if product.lowest is not None:
@@ -181,7 +181,7 @@ def hybrid_product(product: HybridProduct, rows: QuantisedRows) -> Singles:
 
 @dataclass(frozen=True, eq=False)
 class HybridMatrix:
-    """Integer weights that meet quantised vectors.
+    """Integer weights that meet quantized vectors.
 
     Attributes:
         product: packed weights.
@@ -194,11 +194,11 @@ class HybridMatrix:
     asymmetric: bool
 
     def prepare(self, x: Singles) -> object:
-        """Quantise each vector."""
+        """Quantize each vector."""
         return quantize_rows(x, self.asymmetric)
 
     def times(self, prepared: object) -> Singles:
         """Return the product in float32: f32(total) * f32(scale of the weights * scale of the vector)."""
-        rows = cast(QuantisedRows, prepared)
+        rows = cast(QuantizedRows, prepared)
         result: Singles = hybrid_product(self.product, rows) * (self.scale * rows.scale)[..., None]
         return result

@@ -1,11 +1,11 @@
 """FULLY_CONNECTED with float32 activations and weights of int8, int4, int2 or uint8 (docs/tflite.md).
 
-int4 with a scale for each block of a row: each row of the input is quantised with a zero point (hybrid.py). In float32,
+int4 with a scale for each block of a row: each row of the input is quantized with a zero point (hybrid.py). In float32,
 block by block: total = total + f32(acc) * s, sums = sums + s * (sum of w); then y = (total - zero point * sums) * scale
-of the row + bias. TFLite's optimised kernel computes it, for constant weights of 4 rows and 32 columns or more; its
+of the row + bias. TFLite's optimized kernel computes it, for constant weights of 4 rows and 32 columns or more; its
 reference kernel takes 0 for the scale of such weights, so that the bias is left, and tflq does not follow it.
 
-Other weights: each row of the input is quantised (hybrid.py); y = activation(bias + f32(f32(total) * f32(sw * scale of
+Other weights: each row of the input is quantized (hybrid.py); y = activation(bias + f32(f32(total) * f32(sw * scale of
 row))). Weights of uint8 are read as if they were int8; zero points of weights are not looked at. Sparse weights, int8
 in blocks of 1 x 16, take the rows' zero point off in float32: y = activation((bias - f32(f32(sw scale) * zero point) *
 row sum) + f32(f32(acc) * f32(sw * scale))), with scales per channel sw multiplied last.
@@ -28,7 +28,7 @@ from tflq.interpreter.kernels.float.vector_functions import activate, require_ac
 from tflq.interpreter.kernels.tflite.hybrid import (
     LARGEST_CODE,
     HybridProduct,
-    QuantisedRows,
+    QuantizedRows,
     hybrid_product,
     prepare_hybrid,
     quantize_asymmetric,
@@ -60,8 +60,8 @@ class BlockwiseFullyConnected:
 
 
 def is_blockwise(operands: Operands) -> bool:
-    """Whether the weights are quantised in blocks."""
-    return isinstance(operands.input(1).quantisation, Blockwise)
+    """Whether the weights are quantized in blocks."""
+    return isinstance(operands.input(1).quantization, Blockwise)
 
 
 def lower_blockwise(node: Node, operands: Operands) -> BlockwiseFullyConnected:
@@ -177,21 +177,21 @@ def run_hybrid(layer: HybridFullyConnected, x: Array, weights: Array, bias: Arra
 
 
 def _multiply(layer: HybridFullyConnected, product: HybridProduct, rows: Singles, bias: Singles | None) -> Singles:
-    quantised = quantize_rows(rows, layer.asymmetric)
+    quantized = quantize_rows(rows, layer.asymmetric)
     with np.errstate(all="ignore"):
         start = np.float32(0) if bias is None else bias.reshape(bias.shape[0], 1, -1)
         shifted = start
         if layer.is_sparse and layer.asymmetric:
-            shifted = start - _offsets(layer, quantised) * product.row_sums.astype(np.float32)
-            quantised = replace(quantised, zero_point=np.zeros_like(quantised.zero_point))
-        total = hybrid_product(product, quantised) * (quantised.scale[..., None] * layer.scale)
+            shifted = start - _offsets(layer, quantized) * product.row_sums.astype(np.float32)
+            quantized = replace(quantized, zero_point=np.zeros_like(quantized.zero_point))
+        total = hybrid_product(product, quantized) * (quantized.scale[..., None] * layer.scale)
         result: Singles = shifted + total
         # TFLite skips the product where a whole input is zero: a bias of -0 stays
         result = np.where(rows.any(axis=(1, 2), keepdims=True), result, start)
         return activate(result, layer.activation)
 
 
-def _offsets(layer: HybridFullyConnected, rows: QuantisedRows) -> Singles:
+def _offsets(layer: HybridFullyConnected, rows: QuantizedRows) -> Singles:
     """Return what a row sum of the weights is multiplied by: float32[..., 1 or O]."""
     zero_point = rows.zero_point[..., None].astype(np.float32)
     scale = rows.scale[..., None]

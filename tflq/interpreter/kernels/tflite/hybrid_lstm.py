@@ -1,7 +1,7 @@
 """LSTM with float32 activations and states, and int8 or uint8 weights, over a sequence (docs/tflite.md).
 
-The sums of float/lstm_sequence.py, but each vector is quantised (hybrid.py) and each product is f32(f32(total) *
-f32(sw * scale of the vector)); peephole weights become f32(w * scale); a normalisation and a diagonal are float32.
+The sums of float/lstm_sequence.py, but each vector is quantized (hybrid.py) and each product is f32(f32(total) *
+f32(sw * scale of the vector)); peephole weights become f32(w * scale); a normalization and a diagonal are float32.
 
 Source: TFLite kernels/lstm_eval.cc (EvalHybrid, LstmStepHybrid).
 """

@@ -1,4 +1,4 @@
-"""RNN layers with float32 activations and integer weights; their vectors are quantised at run time (docs/tflite.md).
+"""RNN layers with float32 activations and integer weights; their vectors are quantized at run time (docs/tflite.md).
 
 Source: TFLite kernels/internal/kernel_utils.cc (RnnBatchStep with int8 weights).
 """

@@ -1,7 +1,7 @@
 """The params of an LSTM with int8 input, int8 weights and int16 cells (docs/tflite.md).
 
 Each gate: g = sat16(MBQ(W x + bias - zx * row sums)); g = sat16(g + MBQ(R h - zh * row sums)), with peephole
-g = sat16(g + MBQ(p * c)), with layer normalisation g = norm(g); then logistic, or tanh for the cell gate, of int16 with
+g = sat16(g + MBQ(p * c)), with layer normalization g = norm(g); then logistic, or tanh for the cell gate, of int16 with
 3 integer bits. All effective scales are products and quotients in float32.
 
 Source: TFLite kernels/unidirectional_sequence_lstm.cc (PopulateQuantizedLstmParams8x8_16,
@@ -57,7 +57,7 @@ class ScaledProduct:
 
 @dataclass(frozen=True, eq=False)
 class LayerNorm:
-    """Normalisation of a gate over its cells.
+    """Normalization of a gate over its cells.
 
     Attributes:
         weights: int64[C].
@@ -186,12 +186,12 @@ def _gate(tensors: LstmTensors, gate: GateTensors, operands: Operands) -> Intege
     if gate.peephole is not None:
         real = np.float32(2.0 ** _log2(tensors.cell_state) * float(per_tensor(gate.peephole)[0]) / float(divisor))
         held = operands.constant(peephole).astype(np.int64), scalar_multiplier(real)
-    normalised = None
+    normalized = None
     if gate.norm is not None:
         ratio = per_tensor(gate.norm)[0]
         least = max(1, int(np.float32(10000) * ratio))
-        normalised = LayerNorm(operands.constant(norm).astype(np.int64), own, scalar_multiplier(ratio), least)
-    return IntegerGate(from_input, back, held, normalised)
+        normalized = LayerNorm(operands.constant(norm).astype(np.int64), own, scalar_multiplier(ratio), least)
+    return IntegerGate(from_input, back, held, normalized)
 
 
 def _product(weights: Array, zero_point: int, bias: Array | None, real: np.float32) -> ScaledProduct:

@@ -96,7 +96,7 @@ def _gate(gate: IntegerGate, layer: IntegerLstm, from_input: Integers, hidden: A
     total = saturate(from_input + _scaled(gate.recurrent, hidden), 16)
     if gate.peephole is not None:
         total = _look_through(gate.peephole, layer, total, cell)
-    return total if gate.norm is None else _normalise(gate.norm, total)
+    return total if gate.norm is None else _normalize(gate.norm, total)
 
 
 def _look_through(
@@ -118,8 +118,8 @@ def _look_through(
     return saturate(rows + added, 16).reshape(total.shape)
 
 
-def _normalise(norm: LayerNorm, x: Integers) -> Integers:
-    """Normalise over the cells with 10 extra bits; sums int64, mean and 1/n cut toward zero, the product wraps."""
+def _normalize(norm: LayerNorm, x: Integers) -> Integers:
+    """Normalize over the cells with 10 extra bits; sums int64, mean and 1/n cut toward zero, the product wraps."""
     count = x.shape[-1]
     total, squares = x.sum(axis=-1, keepdims=True), (x * x).sum(axis=-1, keepdims=True)
     mean = wrap_int32(_truncated(total * 1024, count))

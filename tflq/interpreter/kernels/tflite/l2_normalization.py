@@ -36,7 +36,7 @@ def lower(node: Node, operands: Operands) -> L2Normalization:
     """Check the operands.
 
     Raises:
-        UnsupportedError: a type, an output quantisation or a fused activation that TFLite's kernel does not take.
+        UnsupportedError: a type, an output quantization or a fused activation that TFLite's kernel does not take.
         GraphError: a tensor without scale, or a scalar.
     """
     dtype = lower_unary(operands, EIGHT_BITS).dtype

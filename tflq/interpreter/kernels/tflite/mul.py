@@ -7,7 +7,7 @@ for powers of two and ignore them: y = z_o + clamp(RDBP(SRDHM16(x_1, x_2), 8)).
 DIV: a = x_1 - z_1, b = x_2 - z_2, both negated where b < 0; (r, k) = 1 / b (gemmlowp.py, 31 integer bits); h = number
 of sign bits of a minus 1; u = SRDHM(a << h, r); y = clamp(RDBP(SRDHM(u, m), k + h - e) + z_o) with (m, e) of f32(s_1 /
 f32(s_2 s_o)). The exponent reaches beyond 31, where C++ leaves RDBP undefined: this is what x86 does
-(undefined_shifts.py), and it saturates tiny quotients. int32 without quantisation: the quotient toward zero.
+(undefined_shifts.py), and it saturates tiny quotients. int32 without quantization: the quotient toward zero.
 
 A divisor of 0 is refused at run time, as in LiteRT (TensorFlow 2.21 refuses the code 0 instead).
 """
@@ -44,7 +44,7 @@ from tflq.interpreter.numerics.gemmlowp import bit_length, reciprocal
 from tflq.interpreter.numerics.lookup_tables import RescaledPair, is_used, look_up_pairs, make_pairs
 from tflq.interpreter.operands.checks import (
     EIGHT_BITS,
-    is_quantised,
+    is_quantized,
     per_tensor,
     require_broadcast,
     require_same_type,
@@ -58,7 +58,7 @@ PLAIN_TYPES = (DType.FLOAT16, DType.INT16, DType.INT32, DType.INT64, DType.UINT3
 
 
 @dataclass(frozen=True, eq=False)
-class QuantisedProduct(RescaledPair):
+class QuantizedProduct(RescaledPair):
     """The params of one MUL.
 
     Attributes:
@@ -68,7 +68,7 @@ class QuantisedProduct(RescaledPair):
     narrowing: bool = False
 
 
-def _lower_mul(node: Node, operands: Operands) -> QuantisedProduct | PlainBinary | ComplexProduct:
+def _lower_mul(node: Node, operands: Operands) -> QuantizedProduct | PlainBinary | ComplexProduct:
     """Decide the params of MUL.
 
     Raises:
@@ -79,7 +79,7 @@ def _lower_mul(node: Node, operands: Operands) -> QuantisedProduct | PlainBinary
     dtype = require_type(first, (*EIGHT_BITS, *PLAIN_TYPES, DType.COMPLEX64))
     if dtype is DType.COMPLEX64:
         return lower_complex(node, operands)
-    if dtype not in EIGHT_BITS and not (dtype is DType.INT16 and is_quantised(output)):
+    if dtype not in EIGHT_BITS and not (dtype is DType.INT16 and is_quantized(output)):
         return lower_plain("mul", node, operands, PLAIN_TYPES)
     require_same_type(first, second)
     require_broadcast(first, second)
@@ -87,19 +87,19 @@ def _lower_mul(node: Node, operands: Operands) -> QuantisedProduct | PlainBinary
     activation = node.attributes.text("fused_activation_function", "none")
     low, high = activation_range(activation, so, zo, output.dtype.minimum, output.dtype.maximum)
     if dtype is DType.INT16 and output.dtype in EIGHT_BITS:
-        return _narrowing(operands, QuantisedProduct((0, 0), zo, 0, 0, low, high, output.dtype, narrowing=True))
+        return _narrowing(operands, QuantizedProduct((0, 0), zo, 0, 0, low, high, output.dtype, narrowing=True))
     require_same_type(first, output)
     if dtype is DType.INT16:
         require_symmetric(first, second, output)
     (s1, z1), (s2, z2) = per_tensor(first), per_tensor(second)
     multiplier, shift = quantize_multiplier(float(s1 * s2 / so))
-    params = QuantisedProduct((z1, z2), zo, int(multiplier), int(shift), low, high, dtype)
+    params = QuantizedProduct((z1, z2), zo, int(multiplier), int(shift), low, high, dtype)
     if dtype not in EIGHT_BITS:
         return params
     return replace(params, pairs=make_pairs(lambda x, y: _compute(params, x, y), dtype, dtype, dtype))
 
 
-def _run_mul(params: QuantisedProduct | PlainBinary | ComplexProduct, first: Array, second: Array) -> tuple[Array, ...]:
+def _run_mul(params: QuantizedProduct | PlainBinary | ComplexProduct, first: Array, second: Array) -> tuple[Array, ...]:
     """Run MUL: T[S or 1, *shape] twice, shapes broadcast -> T[S, *shape]."""
     if isinstance(params, ComplexProduct):
         return run_complex(first, second)
@@ -116,7 +116,7 @@ def _run_mul(params: QuantisedProduct | PlainBinary | ComplexProduct, first: Arr
     return (result.astype(params.dtype.storage),)
 
 
-def _narrowing(operands: Operands, params: QuantisedProduct) -> QuantisedProduct:
+def _narrowing(operands: Operands, params: QuantizedProduct) -> QuantizedProduct:
     first, second = operands.input(0), operands.input(1)
     if first.shape != second.shape:
         raise UnsupportedError(
@@ -126,7 +126,7 @@ def _narrowing(operands: Operands, params: QuantisedProduct) -> QuantisedProduct
     return params
 
 
-def _compute(params: QuantisedProduct, x: Integers, y: Integers) -> Integers:
+def _compute(params: QuantizedProduct, x: Integers, y: Integers) -> Integers:
     z1, z2 = params.input_zero_points
     rescaled = mbq(wrap_int32((x - z1) * (y - z2)), params.multiplier, params.shift)
     return np.clip(wrap_int32(rescaled + params.output_zero_point), params.minimum, params.maximum)

@@ -17,7 +17,7 @@ from tflq.arrays import Integers
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.layers.pooling import MaxPool, average_pool_kernel, run_max_pool
 from tflq.interpreter.numerics.fixed_point import activation_range
-from tflq.interpreter.operands.checks import EIGHT_BITS, is_quantised, per_tensor, require_type
+from tflq.interpreter.operands.checks import EIGHT_BITS, is_quantized, per_tensor, require_type
 from tflq.interpreter.operands.sliding_windows import Window
 from tflq.interpreter.operands.windows import pool_window
 from tflq.interpreter.registry import Kernel
@@ -73,7 +73,7 @@ def _clamp(node: Node, operands: Operands) -> tuple[int, int, DType]:
     dtype = require_type(operands.input(0), (*EIGHT_BITS, DType.INT16))
     activation = node.attributes.text("fused_activation_function", "none")
     output = operands.output()
-    if activation == "none" and not is_quantised(output):
+    if activation == "none" and not is_quantized(output):
         return dtype.minimum, dtype.maximum, dtype
     scale, zero_point = per_tensor(output)
     return *activation_range(activation, scale, zero_point, dtype.minimum, dtype.maximum), dtype

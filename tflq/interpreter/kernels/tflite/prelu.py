@@ -22,7 +22,7 @@ from tflq.interpreter.numerics.lookup_tables import Table, is_used, look_up, loo
 from tflq.interpreter.operands.checks import (
     EIGHT_BITS,
     per_tensor,
-    quantised_ends,
+    quantized_ends,
     require_alpha_fits,
     require_same_type,
     require_type,
@@ -61,7 +61,7 @@ def _lower_leaky_relu(node: Node, operands: Operands) -> LeakyRelu:
         UnsupportedError: a type that TFLite's kernel does not take, or int16 with a zero point.
         GraphError: a tensor without scale.
     """
-    dtype, si, zi, so, zo = quantised_ends(operands, (*EIGHT_BITS, DType.INT16))
+    dtype, si, zi, so, zo = quantized_ends(operands, (*EIGHT_BITS, DType.INT16))
     alpha = np.float32(node.attributes.real("alpha", 0.0))
     alpha_multiplier, alpha_shift = scalar_multiplier(si * alpha / so)
     multiplier, shift = scalar_multiplier(si / so)

@@ -58,7 +58,7 @@ class FromFloat:
 
 
 @dataclass(frozen=True, eq=False)
-class Requantise:
+class Requantize:
     """Integers -> integers.
 
     Attributes:
@@ -78,7 +78,7 @@ class Requantise:
     table: Table | None = None
 
 
-def _lower_quantize(node: Node, operands: Operands) -> FromFloat | Requantise:  # noqa: ARG001
+def _lower_quantize(node: Node, operands: Operands) -> FromFloat | Requantize:  # noqa: ARG001
     """Decide the params.
 
     Raises:
@@ -93,20 +93,20 @@ def _lower_quantize(node: Node, operands: Operands) -> FromFloat | Requantise:  
         require_symmetric(source, output)
     (si, zi), (so, zo) = per_tensor(source), per_tensor(output)
     multiplier, shift = (int(part) for part in quantize_multiplier(float(si) / float(so)))
-    params = Requantise(zi, zo, multiplier, shift, output.dtype)
+    params = Requantize(zi, zo, multiplier, shift, output.dtype)
     if source.dtype is DType.INT32:
         return params
-    table = make_table(lambda code: _requantise(params, code), source.dtype, output.dtype)
-    return Requantise(zi, zo, multiplier, shift, output.dtype, table)
+    table = make_table(lambda code: _requantize(params, code), source.dtype, output.dtype)
+    return Requantize(zi, zo, multiplier, shift, output.dtype, table)
 
 
-def _run_quantize(params: FromFloat | Requantise, x: Array) -> tuple[Array, ...]:
+def _run_quantize(params: FromFloat | Requantize, x: Array) -> tuple[Array, ...]:
     """Run QUANTIZE: T[S, *shape] -> U[S, *shape]."""
     if isinstance(params, FromFloat):
         return (quantize_reals(x, params.scale, params.zero_point, params.dtype),)
     if is_used(params.table):
         return (look_up(params.table, x),)
-    return (_requantise(params, x.astype(np.int64)).astype(params.dtype.storage),)
+    return (_requantize(params, x.astype(np.int64)).astype(params.dtype.storage),)
 
 
 def quantize_reals(x: Array, scale: Singles, zero_point: Integers, dtype: DType) -> Array:
@@ -153,7 +153,7 @@ def _from_float(output: Tensor) -> FromFloat:
     return FromFloat(scales.astype(np.float32), zero_points.astype(np.int64), dtype)
 
 
-def _requantise(params: Requantise, code: Integers) -> Integers:
+def _requantize(params: Requantize, code: Integers) -> Integers:
     difference = wrap_int32(code - params.input_zero_point)
     rescaled = wrap_int32(mbq(difference, params.multiplier, params.shift) + params.output_zero_point)
     return np.clip(rescaled, params.dtype.minimum, params.dtype.maximum)
@@ -225,7 +225,7 @@ def _per_channel(source: Tensor) -> Dequantize:
 
 KERNELS = {
     "quantize": Kernel(_lower_quantize, _run_quantize,
-        "real numbers to integers, or integers of one quantisation to another (docs/tflite.md)",
+        "real numbers to integers, or integers of one quantization to another (docs/tflite.md)",
         "TFLite kernels/quantize.cc, internal/reference/quantize.h and requantize.h"),
     "dequantize": Kernel(_lower_dequantize, _run_dequantize,
         "integers to float32 (docs/tflite.md)",

@@ -2,15 +2,15 @@
 
 SUM of int8, uint8, int16: y = clamp(MBQ(sum - z_i n, of s_i / s_o in float64) + z_o); the sum is an int32 that wraps.
 TFLite's reference kernel reads int8 and int16 data as uint8, whatever they are; the rule here is the one it states and
-follows for uint8. int32, int64 without quantisation: the sum in the tensor's type, which wraps.
+follows for uint8. int32, int64 without quantization: the sum in the tensor's type, which wraps.
 
 MEAN of int8, uint8, int16: y = clamp(MBQ(sum - z_i n, m', s - k) + z_o) with (m, s) of s_i / s_o in float64, k =
 min(floor(log2 n), 32, 31 + s) and m' = trunc((m << k) / n): the division by n goes into the multiplier. The
-accumulator is an int32 that wraps. int32, int64 without quantisation: int64 sum, divided toward zero.
+accumulator is an int32 that wraps. int32, int64 without quantization: int64 sum, divided toward zero.
 
 REDUCE_PROD of int8, int16: p = x_0 - z_i; for each further element p = MBQ64(p (x - z_i)); y = clamp(MBQ64(p) + z_o),
 all with the multiplier of s_i / s_o^(1/n) in float64: each step rescales, so that p stays an int32 (cut, not clamped).
-Integers without quantisation: the product in the tensor's type, which wraps.
+Integers without quantization: the product in the tensor's type, which wraps.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multipli
 from tflq.interpreter.operands.checks import (
     EIGHT_BITS,
     Reduction,
-    is_quantised,
+    is_quantized,
     lower_reduction,
-    quantised_ends,
+    quantized_ends,
     require_same_type,
     require_type,
     shape_of_result,
@@ -46,7 +46,7 @@ LARGEST_SHIFT = 14
 
 
 @dataclass(frozen=True)
-class QuantisedReduction:
+class QuantizedReduction:
     """The params of one reduction.
 
     Attributes:
@@ -55,7 +55,7 @@ class QuantisedReduction:
         input_zero_point: of the input.
         output_zero_point: of the output.
         multiplier: int32: of the whole for SUM, with 1 / n in it for MEAN, of one step for REDUCE_PROD; 0 where the
-            tensors are not quantised.
+            tensors are not quantized.
         shift: positive is left.
     """
 
@@ -67,7 +67,7 @@ class QuantisedReduction:
     shift: int = 0
 
 
-def _lower_sum(node: Node, operands: Operands) -> QuantisedReduction | PlainReduction:
+def _lower_sum(node: Node, operands: Operands) -> QuantizedReduction | PlainReduction:
     """Decide the params of SUM.
 
     Raises:
@@ -77,12 +77,12 @@ def _lower_sum(node: Node, operands: Operands) -> QuantisedReduction | PlainRedu
     dtype = require_type(operands.input(0), (*EIGHT_BITS, DType.INT16, *PLAIN_TYPES))
     if dtype in PLAIN_TYPES:
         return lower_plain_reduction(node, operands, PLAIN_TYPES)
-    _, si, zi, so, zo = quantised_ends(operands, (dtype,))
+    _, si, zi, so, zo = quantized_ends(operands, (dtype,))
     multiplier, shift = scalar_multiplier(float(si) / float(so))
-    return QuantisedReduction(lower_reduction(node, operands), dtype, zi, zo, multiplier, shift)
+    return QuantizedReduction(lower_reduction(node, operands), dtype, zi, zo, multiplier, shift)
 
 
-def _run_sum(params: QuantisedReduction | PlainReduction, x: Array, *_axes: Array) -> tuple[Array, ...]:
+def _run_sum(params: QuantizedReduction | PlainReduction, x: Array, *_axes: Array) -> tuple[Array, ...]:
     """Run SUM: T[S, *shape] -> T[S, *shape without the axes, or with 1 there]."""
     if isinstance(params, PlainReduction):
         return run_fold(params, x, operation=np.add)
@@ -92,7 +92,7 @@ def _run_sum(params: QuantisedReduction | PlainReduction, x: Array, *_axes: Arra
     return (_rescaled(params, total).reshape(shape_of_result(params.reduction, x)),)
 
 
-def _lower_mean(node: Node, operands: Operands) -> QuantisedReduction:
+def _lower_mean(node: Node, operands: Operands) -> QuantizedReduction:
     """Decide the params of MEAN.
 
     Raises:
@@ -104,15 +104,15 @@ def _lower_mean(node: Node, operands: Operands) -> QuantisedReduction:
     require_same_type(source, operands.output())
     reduction = lower_reduction(node, operands)
     if dtype in PLAIN_TYPES:
-        return QuantisedReduction(reduction, dtype)
-    _, si, zi, so, zo = quantised_ends(operands, (dtype,))
+        return QuantizedReduction(reduction, dtype)
+    _, si, zi, so, zo = quantized_ends(operands, (dtype,))
     wide, exponent = scalar_multiplier(float(si) / float(so))
     count = max(1, reduction.count)
     k = min(count.bit_length() - 1, 32, 31 + exponent)
-    return QuantisedReduction(reduction, dtype, zi, zo, (wide << k) // count, exponent - k)
+    return QuantizedReduction(reduction, dtype, zi, zo, (wide << k) // count, exponent - k)
 
 
-def _run_mean(params: QuantisedReduction, x: Array, *_axes: Array) -> tuple[Array, ...]:
+def _run_mean(params: QuantizedReduction, x: Array, *_axes: Array) -> tuple[Array, ...]:
     """Run MEAN: T[S, *shape] -> T[S, *shape without the axes, or with 1 there]."""
     shape, count = shape_of_result(params.reduction, x), params.reduction.count
     if count == 0:
@@ -124,7 +124,7 @@ def _run_mean(params: QuantisedReduction, x: Array, *_axes: Array) -> tuple[Arra
     return (_rescaled(params, total).reshape(shape),)
 
 
-def _sum(params: QuantisedReduction, x: Array) -> Integers:
+def _sum(params: QuantizedReduction, x: Array) -> Integers:
     axes = tuple(axis + 1 for axis in params.reduction.axes)
     if not axes:
         return x.astype(np.int64)
@@ -134,22 +134,22 @@ def _sum(params: QuantisedReduction, x: Array) -> Integers:
     return np.asarray(x.sum(axes, dtype=np.int64))
 
 
-def _rescaled(params: QuantisedReduction, total: Integers) -> Array:
+def _rescaled(params: QuantizedReduction, total: Integers) -> Array:
     accumulator = wrap_int32(total - params.input_zero_point * params.reduction.count)
     rescaled = mbq(accumulator, params.multiplier, params.shift) + params.output_zero_point
     return np.clip(wrap_int32(rescaled), params.dtype.minimum, params.dtype.maximum).astype(params.dtype.storage)
 
 
-def _lower_product(node: Node, operands: Operands) -> QuantisedReduction | PlainReduction:
+def _lower_product(node: Node, operands: Operands) -> QuantizedReduction | PlainReduction:
     """Decide the params of REDUCE_PROD.
 
     Raises:
         UnsupportedError: a type that TFLite's kernel does not take, or scales beyond the shifts that C++ defines.
         GraphError: a tensor without scale; an axis out of range, or computed at run time.
     """
-    if not is_quantised(operands.input(0)):
+    if not is_quantized(operands.input(0)):
         return lower_plain_reduction(node, operands, (*PLAIN_TYPES, DType.UINT8, DType.INT8, DType.INT16))
-    dtype, si, zi, so, zo = quantised_ends(operands, (DType.INT8, DType.INT16))
+    dtype, si, zi, so, zo = quantized_ends(operands, (DType.INT8, DType.INT16))
     reduction = lower_reduction(node, operands)
     real = float(si) / math.pow(float(so), 1.0 / max(1, reduction.count))
     multiplier, shift = scalar_multiplier(real)
@@ -157,10 +157,10 @@ def _lower_product(node: Node, operands: Operands) -> QuantisedReduction | Plain
         raise UnsupportedError(
             f"scales {si} -> {so} of {reduction.count} factors give a multiplier of {real:.6g}; below 2^14 is defined"
         )
-    return QuantisedReduction(reduction, dtype, zi, zo, multiplier, shift)
+    return QuantizedReduction(reduction, dtype, zi, zo, multiplier, shift)
 
 
-def _run_product(params: QuantisedReduction | PlainReduction, x: Array, *_axes: Array) -> tuple[Array, ...]:
+def _run_product(params: QuantizedReduction | PlainReduction, x: Array, *_axes: Array) -> tuple[Array, ...]:
     """Run REDUCE_PROD: T[S, *shape] -> T[S, *shape without the axes, or with 1 there]."""
     if isinstance(params, PlainReduction):
         return run_fold(params, x, operation=np.multiply)
@@ -175,7 +175,7 @@ def _run_product(params: QuantisedReduction | PlainReduction, x: Array, *_axes: 
     return (np.clip(result, params.dtype.minimum, params.dtype.maximum).astype(x.dtype).reshape(shape),)
 
 
-def _rescale(params: QuantisedReduction, value: Array) -> Array:
+def _rescale(params: QuantizedReduction, value: Array) -> Array:
     return multiply_by_quantized_multiplier_64(value, params.multiplier, params.shift)
 
 

@@ -25,7 +25,7 @@ from tflq.interpreter.numerics.fixed_point import (
     round_half_away,
     wrap_int32,
 )
-from tflq.interpreter.numerics.requantise import StepMaps, fit_step_map, requantise
+from tflq.interpreter.numerics.requantize import StepMaps, fit_step_map, requantize
 from tflq.interpreter.numerics.thresholds import of_quantized_multiplier
 from tflq.interpreter.operands.checks import per_tensor
 
@@ -112,7 +112,7 @@ class Rescale:
 
     def apply(self, accumulators: Array) -> Array:
         """Return the quantized values of exact accumulators [..., O] in the output's storage type."""
-        return requantise(self.step_map, self.exact, accumulators, self.rule.dtype.storage)
+        return requantize(self.step_map, self.exact, accumulators, self.rule.dtype.storage)
 
 
 def make_rule(node: Node, output: Tensor, scale: Doubles, rounding: Rounding, accumulator_bits: int) -> Rule:
@@ -120,7 +120,7 @@ def make_rule(node: Node, output: Tensor, scale: Doubles, rounding: Rounding, ac
 
     Args:
         node: whose fused activation to take.
-        output: quantised per tensor.
+        output: quantized per tensor.
         scale: float64[O].
         rounding: of the operator.
         accumulator_bits: 32 or 64.
@@ -170,7 +170,7 @@ def require_bias_scale(x: Tensor, weights: Tensor, bias: Tensor, output: Tensor)
 
     Source: TFLite kernels/kernel_util.cc, GetQuantizedConvolutionMultipler.
     """
-    stated = float(bias.quantisation.scale[0]) if isinstance(bias.quantisation, Affine) else 0.0
+    stated = float(bias.quantization.scale[0]) if isinstance(bias.quantization, Affine) else 0.0
     product = float(per_tensor(x)[0]) * float(per_tensor(weights)[0])
     if abs(product - stated) / float(per_tensor(output)[0]) > TOLERANCE:
         raise UnsupportedError(

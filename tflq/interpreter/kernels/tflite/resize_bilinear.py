@@ -1,4 +1,4 @@
-"""RESIZE_BILINEAR of quantised integers; scale and zero point are not looked at.
+"""RESIZE_BILINEAR of quantized integers; scale and zero point are not looked at.
 
 int8 and int16: positions are integers of 1/1024. scale = (1024 * in + out / 2) / out, or the same of in - 1 and out - 1
 with align_corners; position = i * scale (+ scale / 2 - 512 with half_pixel_centers); low = max(position / 1024, 0),
@@ -69,6 +69,6 @@ def _toward_zero(position: NDArray[np.int64]) -> NDArray[np.int64]:
 
 KERNELS = {
     "resize_bilinear": Kernel(lower, run,
-        "RESIZE_BILINEAR of quantised integers; scale and zero point are not looked at",
+        "RESIZE_BILINEAR of quantized integers; scale and zero point are not looked at",
         "TFLite kernels/resize_bilinear.cc and internal/reference/resize_bilinear.h (ResizeBilinearInteger)"),
 }  # fmt: skip

@@ -6,8 +6,8 @@ The input comes to steps of 1 / (3 * 2^12): x' = (x * multiplier + half) >> left
 for TANH) multiplier is 3 << (exponent + 12) and there is no shift; else it is trunc(s_i * 12288 * 2^left_shift) with
 the least left_shift that makes it more than 16383.5.
 
-8 bits: a function of the dequantised value in float32 (`lut256`); exponentials and tanh are computed in float64 and
-rounded once. LOGISTIC is f32(1 / f32(1 + exp(f32(-t)))) and its output scale 1/256; TANH takes any output quantisation.
+8 bits: a function of the dequantized value in float32 (`lut256`); exponentials and tanh are computed in float64 and
+rounded once. LOGISTIC is f32(1 / f32(1 + exp(f32(-t)))) and its output scale 1/256; TANH takes any output quantization.
 
 int16: x' as for int16 above, output scale 1/32768. LOGISTIC interpolates the magnitude of x' with 9 fraction bits,
 from point 255 on 0x7FFF << 10; y = (r + 2^9) >> 10 for x' >= 0, else (2^25 - r + 2^9 - 1) >> 10. TANH is
@@ -98,7 +98,7 @@ def _lower_logistic(node: Node, operands: Operands) -> Sigmoid:  # noqa: ARG001
     """Decide the table.
 
     Raises:
-        UnsupportedError: a type that TFLite's kernel does not take, or an output quantisation that it refuses.
+        UnsupportedError: a type that TFLite's kernel does not take, or an output quantization that it refuses.
         GraphError: a tensor without scale.
     """
     source, output = _operands(operands)
@@ -115,7 +115,7 @@ def _lower_tanh(node: Node, operands: Operands) -> Sigmoid:  # noqa: ARG001
     """Decide the table.
 
     Raises:
-        UnsupportedError: a type that TFLite's kernel does not take, or an int16 quantisation that it refuses.
+        UnsupportedError: a type that TFLite's kernel does not take, or an int16 quantization that it refuses.
         GraphError: a tensor without scale.
     """
     _operands(operands)

@@ -91,7 +91,7 @@ def _lower_softmax(node: Node, operands: Operands) -> Softmax | SoftmaxInt16:
     """Decide multiplier and table.
 
     Raises:
-        UnsupportedError: a type that TFLite's kernel does not take, an output quantisation that it refuses, or a beta
+        UnsupportedError: a type that TFLite's kernel does not take, an output quantization that it refuses, or a beta
             at which it aborts the process (0, NaN, or so small that beta * scale * 2^26 <= 1).
         GraphError: a scalar input, or a tensor without scale.
     """
@@ -220,8 +220,8 @@ def _run_int16(params: SoftmaxInt16, x: Array) -> Array:
     total = e.sum(-1, keepdims=True)
     zeros = 32 - bit_length(total)
     shifted = ((total << (zeros - 1)) + (1 << 13)) >> 14
-    centred = np.clip(shifted - ((1 << 15) + (1 << 16)), -32768, 32767)
-    r = look_up_513(params.reciprocal_table, centred)
+    centered = np.clip(shifted - ((1 << 15) + (1 << 16)), -32768, 32767)
+    r = look_up_513(params.reciprocal_table, centered)
     right = 31 - zeros
     result = (e * r + (np.int64(1) << (right - 1))) >> right
     return np.asarray(np.clip(result, 0, 32767), np.int16)
@@ -251,7 +251,7 @@ def _lower_log_softmax(node: Node, operands: Operands) -> LogSoftmax:  # noqa: A
     """Decide multipliers and tables.
 
     Raises:
-        UnsupportedError: a type or an output quantisation that TFLite's kernel does not take, or an input scale at
+        UnsupportedError: a type or an output quantization that TFLite's kernel does not take, or an input scale at
             which it aborts the process (2^-26 or less).
         GraphError: a tensor without scale, or a scalar.
     """

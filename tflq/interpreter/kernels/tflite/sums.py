@@ -7,10 +7,10 @@ two, measured by its base-2 logarithm in float32. y = clamp(RDBP(x_1, e_1) ± RD
 0.
 
 int8, uint8: rescaled_sum.py. int16: rescaled_sum.py, or shifts where the options and scales ask for it.
-Integers without quantisation: plain/binary.py.
+Integers without quantization: plain/binary.py.
 
 SQUARED_DIFFERENCE: int8: v_k = MBQ((x_k - z_k) << 7, of s_k / t), t = f32(2 max(s_1, s_2)); y = clamp(MBQ((v_1 -
-v_2)^2, of t^2 / f32(2^14 s_o)) + z_o), quotients in float64; the square stays below 2^31. int32 without quantisation
+v_2)^2, of t^2 / f32(2^14 s_o)) + z_o), quotients in float64; the square stays below 2^31. int32 without quantization
 wraps.
 """
 
@@ -37,7 +37,7 @@ from tflq.interpreter.numerics.gemmlowp import rounding_divide_int16_by_pot
 from tflq.interpreter.numerics.lookup_tables import look_up_pairs, make_pairs
 from tflq.interpreter.operands.checks import (
     EIGHT_BITS,
-    is_quantised,
+    is_quantized,
     per_tensor,
     require_broadcast,
     require_same_type,
@@ -139,7 +139,7 @@ def _lower(node: Node, operands: Operands, sign: int, plain_types: Collection[DT
     """
     first, second, output = operands.input(0), operands.input(1), operands.output()
     dtype = require_type(first, (*EIGHT_BITS, DType.INT16, *plain_types))
-    has_scales = any(map(is_quantised, (first, second, output)))
+    has_scales = any(map(is_quantized, (first, second, output)))
     if dtype not in EIGHT_BITS and not (dtype is DType.INT16 and has_scales):
         return lower_plain("add" if sign == 1 else "sub", node, operands, plain_types)
     require_same_type(first, second, output)

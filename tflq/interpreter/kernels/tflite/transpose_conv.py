@@ -1,12 +1,12 @@
 """TRANSPOSE_CONV in TFLite's integer arithmetic, and of float32 activations with int8 weights (docs/tflite.md).
 
-Float32 activations with int8 weights: each image is quantised as one row with a zero point (hybrid.py). Every product
+Float32 activations with int8 weights: each image is quantized as one row with a zero point (hybrid.py). Every product
 goes to float32 by itself: total = f32(total + f32(f32(f32((q - z) w) sw[o]) * scale of the image)), in the order of
 accumulate/transposed.py; then the bias and the clamp. Source: TFLite kernels/transpose_conv.cc (EvalHybrid),
 internal/reference/transpose_conv.h.
 
 TRANSPOSE_CONV: total = sum of (w - zw) * (x - zi) over the taps that meet, + bias; then as CONV_2D
-(quantised_convolution.py): MBQ with the multiplier of each channel; int16 has int64 accumulators and MBQ64 unless
+(quantized_convolution.py): MBQ with the multiplier of each channel; int16 has int64 accumulators and MBQ64 unless
 quantized_bias_type is int32. zw counts for uint8 only.
 """
 
@@ -29,7 +29,7 @@ from tflq.interpreter.accumulate.transposed import (
 from tflq.interpreter.kernels.float.convolution import finish, float_bounds
 from tflq.interpreter.kernels.float.products import FloatTransposeConv, lower_transpose_conv, run_transpose_conv
 from tflq.interpreter.kernels.tflite.hybrid import quantize_asymmetric
-from tflq.interpreter.kernels.tflite.quantised_convolution import effective_scale
+from tflq.interpreter.kernels.tflite.quantized_convolution import effective_scale
 from tflq.interpreter.kernels.tflite.rescale import Rounding, make_rule, require_bias_scale
 from tflq.interpreter.kernels.tflite.weighted import LayerConstants, WeightedLayer, make_constants, with_constants
 from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_same_type, require_symmetric, require_type
@@ -131,7 +131,7 @@ def _lower_transpose_conv(node: Node, operands: Operands) -> TransposeConv | Hyb
     """Decide the params; float32 is left to its own kernel (the first input, a shape, does not tell).
 
     Raises:
-        UnsupportedError: types or quantisation that TFLite's kernel does not take.
+        UnsupportedError: types or quantization that TFLite's kernel does not take.
         GraphError: shapes that contradict each other, or an output shape computed at run time.
     """
     weights, x, bias, output = operands.input(1), operands.input(2), operands.optional(3), operands.output()

@@ -47,7 +47,7 @@ class WeightedLayer(Generic[Packed]):
 
     Attributes:
         input_zero_point: zi, also the padding value.
-        weights_zero_point: zw; 0 but for uint8, and where weights are quantised per channel.
+        weights_zero_point: zw; 0 but for uint8, and where weights are quantized per channel.
         rule: how totals become quantized values.
         constants: None where weights or bias are computed at run time.
     """

@@ -187,7 +187,7 @@ def lower_comparison(node: Node, operands: Operands, compare: np.ufunc) -> RawPa
     if is_scalar(operands):
         return lower_compared_number(operands, compare)
     first, second = operands.input(0), operands.input(1)
-    if first.quantisation != second.quantisation and node.operator != "logical_and":
+    if first.quantization != second.quantization and node.operator != "logical_and":
         raise UnsupportedError(f"'{first.name}' and '{second.name}' have different scales; raw values are compared")
     return RawParams(_table(compare, operands))
 

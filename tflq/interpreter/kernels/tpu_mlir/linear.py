@@ -28,7 +28,7 @@ from tflq.interpreter.accumulate.transposed import (
 from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multiplier, saturate, search_of, shift_half_up
 from tflq.interpreter.layers.linear import Scheme, linear_kernels
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN
-from tflq.interpreter.numerics.requantise import StepMaps, fit_step_map
+from tflq.interpreter.numerics.requantize import StepMaps, fit_step_map
 from tflq.interpreter.numerics.thresholds import LARGEST_SHIFT, of_rounded_shift
 from tflq.interpreter.operands.checks import EIGHT_BITS, require_same_type, require_type
 from tflq.interpreter.operands.products import Adjoints, require_product

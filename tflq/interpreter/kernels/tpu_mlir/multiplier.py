@@ -1,4 +1,4 @@
-"""Real scales as multiplier * 2^-shift: the search of TPU-MLIR, and the normalised form of its manual.
+"""Real scales as multiplier * 2^-shift: the search of TPU-MLIR, and the normalized form of its manual.
 
 The roundings of BM1684X: of products by shifting, half up or half away from zero (docs/tpu_mlir.md, 2).
 """
@@ -62,7 +62,7 @@ class Multiplier:
     """scale ~ multiplier * 2^-shift.
 
     Attributes:
-        multiplier: int64[1] or int64[C], not normalised: 0.5 is 1 >> 1.
+        multiplier: int64[1] or int64[C], not normalized: 0.5 is 1 >> 1.
         shift: int64[1] or int64[C]; negative ones shift to the left.
         scale: float64[1] or float64[C], what they stand for.
     """
@@ -97,7 +97,7 @@ def find_multiplier(scale: ArrayLike, bits: int, lowest_shift: int = LOWEST_SHIF
     return _sound(Multiplier(pairs[:, 0], pairs[:, 1], scales), bits)
 
 
-def find_normalised_multiplier(scale: ArrayLike, bits: int) -> Multiplier:
+def find_normalized_multiplier(scale: ArrayLike, bits: int) -> Multiplier:
     """Find the multiplier as the manual describes it: scale = 2^-n * M0 with M0 in [0.5, 1), m = M0 * 2^(bits-1).
 
     So 0.1234 with 32 bits is 2119995857 >> 34. Rounded half away from zero in float64; where m rounds up to 2^(bits-1),
@@ -116,7 +116,7 @@ def find_normalised_multiplier(scale: ArrayLike, bits: int) -> Multiplier:
 
 def search_of(node: Node) -> Search:
     """Return the search that a node asks for: TPU-MLIR's, or the manual's."""
-    return find_normalised_multiplier if is_manual(node) else find_multiplier
+    return find_normalized_multiplier if is_manual(node) else find_multiplier
 
 
 def is_manual(node: Node) -> bool:

@@ -26,7 +26,7 @@ from tflq.interpreter.registry import Kernel
 
 @dataclass(frozen=True, eq=False)
 class NormalizationParams:
-    """The params of one normalisation.
+    """The params of one normalization.
 
     Attributes:
         gamma: float32[C].
@@ -49,9 +49,9 @@ def _lower_layer_normalization(node: Node, operands: Operands) -> NormalizationP
 def _run_layer_normalization(params: NormalizationParams, x: Array, _gamma: Array, _beta: Array) -> tuple[Array, ...]:
     """Run it: reals [S, ..., C] -> float32 [S, ..., C]."""
     real = x.astype(np.float32)
-    centred = real - _mean(real)
-    inverse = np.float32(1) / np.sqrt(_mean(centred * centred) + params.epsilon)
-    return (centred * inverse * params.gamma + params.beta,)
+    centered = real - _mean(real)
+    inverse = np.float32(1) / np.sqrt(_mean(centered * centered) + params.epsilon)
+    return (centered * inverse * params.gamma + params.beta,)
 
 
 def _mean(rows: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -1,6 +1,6 @@
 """Arithmetic `aipu_float`: Compass's layers on real numbers, as a float IR states them (docs/aipu.md, 6).
 
-Nodes of a float IR name it: it is what runs them in float, calibrates them, and what their quantised run is compared
+Nodes of a float IR name it: it is what runs them in float, calibrates them, and what their quantized run is compared
 with. Layers that only move or choose values are those of arithmetic `aipu`. Sums of products run in the order of
 TFLite's float kernels; the Optimizer's forward adds in its library's, so results differ in their last bits.
 """

@@ -1,4 +1,4 @@
-"""GRUv1, GRUv3 and BasicLSTM, step by step, and what they quantise within themselves."""
+"""GRUv1, GRUv3 and BasicLSTM, step by step, and what they quantize within themselves."""
 
 from __future__ import annotations
 

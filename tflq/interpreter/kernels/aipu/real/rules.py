@@ -42,7 +42,7 @@ class RealParams:
     within: Compute | None = None
 
     def intermediate_values(self, *inputs: Array | None) -> tuple[Array, ...]:
-        """Return what the layer computes within itself and quantises: real[S, ...] of each intermediate."""
+        """Return what the layer computes within itself and quantizes: real[S, ...] of each intermediate."""
         found = () if self.within is None else self.within(*inputs[: self.count])
         return found if isinstance(found, tuple) else (found,)
 

@@ -14,7 +14,7 @@ from tflq.interpreter.kernels.aipu.norms import (
     WITHIN,
     group_of,
     grouped,
-    normalised_axes,
+    normalized_axes,
     weight_shape,
     window_sums_of,
 )
@@ -107,7 +107,7 @@ def _normalization(node: Node, operands: Operands) -> Compute:
 
 def _norm(node: Node, operands: Operands) -> Compute:
     """(x - mean) / sqrt(variance + epsilon) * w + b."""
-    x, axes = operands.input(0), tuple(a + 1 for a in normalised_axes(node, operands.input(0)))
+    x, axes = operands.input(0), tuple(a + 1 for a in normalized_axes(node, operands.input(0)))
     if len(operands.outputs) > 1:
         raise UnsupportedError(f"{len(operands.outputs)} outputs; allowed is one")
     shape = weight_shape(node, x, required_constant(operands, "weights"))
@@ -118,8 +118,8 @@ def _norm(node: Node, operands: Operands) -> Compute:
         parts, own_axes = grouped(v.astype(np.float64), group_of(node), axes)
         mean = parts.mean(axis=own_axes, keepdims=True)
         spread = np.sqrt(parts.var(axis=own_axes, keepdims=True) + epsilon)
-        normalised: Doubles = ((parts - mean) / spread).reshape(v.shape)
-        return np.add(normalised * weights, biases)
+        normalized: Doubles = ((parts - mean) / spread).reshape(v.shape)
+        return np.add(normalized * weights, biases)
 
     return compute
 

@@ -1,6 +1,6 @@
 """The whitepaper's formulas where they differ from the Optimizer's, by its sections (docs/aipu.md, 10).
 
-    4.8   BiasAdd      y = clamp(RNE((x + B) * M * 2^-N) - zp_y), B = RNE(s_x * b) + zp_x, r = s_y / s_x. The quantiser
+    4.8   BiasAdd      y = clamp(RNE((x + B) * M * 2^-N) - zp_y), B = RNE(s_x * b) + zp_x, r = s_y / s_x. The quantizer
                        makes B; what runs is the Optimizer's own sum, which is right on this scale
     4.10  Cast         t[q] = clamp(trunc((q + zp_x) / s_x)), the cast of each quantized value's real number
     4.11  CLIP         y = clamp(RNE((x + zp_x) * M * 2^-N) - zp_y, cmin_q, cmax_q), limits as quantized values of the
@@ -294,7 +294,7 @@ def run_moments(params: MomentsParams, x: Array) -> tuple[Array, ...]:
     variance = (values * squares - np.square(total)) // (values * params.divisor)
     mean = np.rint(total / values).astype(params.mean)
     first, second = params.shapes
-    return mean.reshape(-1, *first), params.variance.requantise(variance, params.rescale).reshape(-1, *second)
+    return mean.reshape(-1, *first), params.variance.requantize(variance, params.rescale).reshape(-1, *second)
 
 
 @dataclass(frozen=True, eq=False)

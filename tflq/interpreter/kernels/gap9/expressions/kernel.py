@@ -55,7 +55,7 @@ def lower(node: Node, operands: Operands) -> ExpressionParams:
     With numerics "nntool" they are NNTool's, flaws included; else what is right, which differs there only.
 
     Raises:
-        UnsupportedError: what NNTool cannot quantise.
+        UnsupportedError: what NNTool cannot quantize.
     """
     tree = Tree.of(node.attributes)
     inputs = [operands.input(i) for i in range(len(operands.inputs))]

@@ -18,7 +18,7 @@ class Symbol:
         name: of the node that it comes from.
         operands: positions of its operands in the expression.
         number: of an input, its position among the node's; of a constant, its value.
-        range: real range of the result, where the quantiser knows one.
+        range: real range of the result, where the quantizer knows one.
     """
 
     operator: str

@@ -1,1 +1,0 @@
-"""Compares the artefacts that two checkouts emit: `conversions.py` lists the conversions, `worker.py` runs them."""

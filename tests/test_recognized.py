@@ -1,0 +1,94 @@
+"""A file of another kind is named by what it is, whatever its name says."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.command import tflq
+from tests.support.faults import DIGITS
+from tflq.files import recognized
+
+
+def saved(array: object, save: object = np.save) -> bytes:
+    file = io.BytesIO()
+    save(file, array)  # type: ignore[operator]
+    return file.getvalue()
+
+
+def archive(*names: str) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as packed:
+        for name in names:
+            packed.writestr(name, b"0")
+    return file.getvalue()
+
+
+CONTENTS = {
+    "a .npy file of numpy": saved(np.arange(3)),
+    "an .npz file of numpy": saved(np.arange(3), np.savez),
+    "a PyTorch file": archive("net/data.pkl", "net/version"),
+    "a .keras file": archive("metadata.json", "config.json"),
+    "a zip archive; unpack it": archive("a.txt"),
+    "text": b"1.0 2.0 3.0\n",
+    "JSON": b' {"a": 1}',
+    "XML": b"<?xml version='1.0'?><a/>",
+    "a page of HTML, as a server sends in place of a file; download the file itself": b"\n<!DOCTYPE html><html>",
+    "a pointer of Git LFS; fetch the file itself with `git lfs pull`": b"version https://git-lfs.github.com/spec/v1\n",
+    "a .tflite model": DIGITS.read_bytes(),
+    "": bytes(range(200, 256)),
+}
+
+
+@pytest.mark.parametrize("kind", CONTENTS)
+def test_a_content_is_recognized(kind: str) -> None:
+    assert recognized(CONTENTS[kind]) == kind
+
+
+def test_onnx_is_recognized() -> None:
+    onnx = pytest.importorskip("onnx", reason="onnx is not installed: it comes with tflq[onnx]")
+    helper, kinds = onnx.helper, onnx.TensorProto
+    values = [helper.make_tensor_value_info(name, kinds.FLOAT, [1]) for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", values[:1], values[1:])
+    for producer in ("", "pytorch"):
+        model = helper.make_model(graph, producer_name=producer)
+        assert recognized(model.SerializeToString()) == "an ONNX model"
+
+
+def test_bytes_without_a_sign_are_nothing() -> None:
+    draw = np.random.default_rng(0)
+    assert {recognized(b"\x80" + draw.bytes(300)) for _ in range(200)} == {""}
+
+
+ARGUMENTS = {
+    "text named .npy": (("run", DIGITS, "-i", "t.npy", "-o", "o.npz"), "t.npy: is text, no .npy file; numpy.save"),
+    "text named .npz": (("run", DIGITS, "-i", "t.npz", "-o", "o.npz"), "t.npz: is text, no .npz file; numpy.savez"),
+    "an archive as a model": (("inspect", "a.tflite"), "a.tflite: is a PyTorch file; what is read is .tflite"),
+    "a text as a model": (("verify", "t.npy"), "t.npy: "),
+    "a folder as a model": (("inspect", "."), "cannot be read: Is a directory; name a file in it"),
+    "a SavedModel": (("inspect", "saved"), "it is TensorFlow's SavedModel, which tf.lite.TFLiteConverter makes"),
+    "a missing folder": (
+        ("run", DIGITS, "-i", "no/x.npy", "-o", "o.npz"),
+        "no/x.npy: no such file; the folder no ",
+    ),
+    "a missing output": (("run", DIGITS, "-n", "1", "-o", "no/o.npz"), "No such file or directory; the folder no "),
+    "no labels": (
+        ("bench", "-m", DIGITS, "-d", "saved"),
+        "saved: holds no y_labels.csv, which names each file",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ARGUMENTS)
+def test_commands_say_what_a_file_is(case: str, tmp_path: Path) -> None:
+    for name in ("t.npy", "t.npz"):
+        (tmp_path / name).write_text("1 2 3\n")
+    (tmp_path / "a.tflite").write_bytes(archive("net/data.pkl"))
+    (tmp_path / "saved").mkdir()
+    (tmp_path / "saved" / "saved_model.pb").write_bytes(b"\x08\x01")
+    arguments, words = ARGUMENTS[case]
+    assert words in tflq(*arguments, cwd=tmp_path).refused()

@@ -1,0 +1,147 @@
+"""From TFLite's graph to BM1684X's: the passes in their order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tflq.converters.onnx import translate
+from tflq.converters.onnx.options import OnnxOptions
+from tflq.converters.passes.requirements import float_network as with_ranges
+from tflq.converters.passes.requirements import refuse
+from tflq.converters.passes.take_in import fuse_activations, with_padding
+from tflq.converters.settings import Options, Settings, read_options
+from tflq.converters.tpu_mlir.adapt import for_the_tool
+from tflq.converters.tpu_mlir.check import FUSING, RECTIFIERS, problems_of, rectified_by
+from tflq.converters.tpu_mlir.options import Deployment, LayerOptions
+from tflq.converters.tpu_mlir.passes.assemble import assemble
+from tflq.converters.tpu_mlir.passes.assembly import Ranges
+from tflq.converters.tpu_mlir.passes.expand import expand
+from tflq.converters.tpu_mlir.passes.fusions import (
+    fold_bias,
+    fold_constants,
+    fold_crops,
+    fold_factors,
+    fuse_silu,
+    fuse_softsign,
+    merge_pointwise,
+)
+from tflq.converters.tpu_mlir.passes.moves import SeenNetwork, see_network
+from tflq.converters.tpu_mlir.passes.types import lines_of, lines_of_table, read_table, refuse_products, types_of
+from tflq.converters.tpu_mlir.passes.unify import spans_of
+from tflq.converters.tpu_mlir.tables import CalibrationTable
+from tflq.errors import OptionError
+from tflq.graph import Graph, validate
+from tflq.graph.rewriting import Pass, graph_pass, rewrite_graph
+
+_SOURCE = "docs/tpu_mlir.md, 4"
+_PASSES = (
+    Pass("fuse_silu", fuse_silu, "x * logistic(x) is one table", _SOURCE),
+    Pass("fuse_softsign", fuse_softsign, "x / (1 + |x|) is one table", _SOURCE),
+    Pass("merge_pointwise", merge_pointwise, "two convolutions of 1x1 in a row are one", _SOURCE),
+    Pass("fold_constants", fold_constants, "one number a channel goes into a convolution, or is one of 1x1", _SOURCE),
+    graph_pass(
+        "fuse_activations",
+        lambda graph: fuse_activations(graph, FUSING, RECTIFIERS),
+        "the clamp of a rectifier is the saturation of an unsigned output",
+        _SOURCE,
+    ),
+    Pass(
+        "fold_bias", fold_bias, "a sum behind a reshaped product is its bias, if its reader reshapes it back", _SOURCE
+    ),
+    Pass("fold_crops", fold_crops, "the padding of a convolution that a slice cuts off is not computed", _SOURCE),
+    graph_pass(
+        "fold_padding",
+        lambda graph: with_padding(graph, ("max_pool_2d",)),
+        "zeros in front of a pool of maxima are its padding",
+        _SOURCE,
+    ),
+    Pass(
+        "fold_factors",
+        fold_factors,
+        "a positive number goes through the rectifier of a convolution into its weights",
+        _SOURCE,
+    ),
+)
+"""What TPU-MLIR rewrites before it reads the calibration table (docs/tpu_mlir.md, 4)."""
+
+
+@dataclass(frozen=True)
+class TableOrigin:
+    """What a quantized graph keeps for the files beside it.
+
+    Attributes:
+        table: each tensor's own range, before unification.
+        deployment: what the build script says beside the integers.
+    """
+
+    table: CalibrationTable
+    deployment: Deployment
+
+
+def float_network(graph: Graph) -> SeenNetwork:
+    """Return the float network as TPU-MLIR sees it, with the ranges that a quantization states.
+
+    Raises:
+        UnsupportedError: operators that ONNX or the target cannot take, all at once.
+    """
+    network = expand(with_ranges(graph))
+    refuse(problems_of(network))
+    return see_network(network, for_the_tool(translate(network, OnnxOptions(opset=opset_of(network)))))
+
+
+def opset_of(network: Graph) -> int:
+    """Return the opset to write: 13, or the first one that has all operators."""
+    return 17 if any(node.operator == "layer_normalization" for node in network.nodes) else 13
+
+
+def quantize_graph(graph: Graph, settings: Settings) -> Graph:
+    """Return the graph that TPU-MLIR makes of a network and its ranges.
+
+    Raises:
+        UnsupportedError: operators without a mapping, all at once; tensors without a range; values without quantized
+            values.
+        OptionError: settings that do not fit the graph.
+        InputError, FormatError: a calibration table that cannot be read.
+    """
+    options = read_options(LayerOptions, graph, settings)
+    network, path = float_network(graph), options.whole.calibration_table
+    return quantize_network(network, read_table(path, network.names) if path else None, options)
+
+
+def quantize_network(network: SeenNetwork, table: CalibrationTable | None, options: Options[LayerOptions]) -> Graph:
+    """Return the quantized graph of a float network.
+
+    Args:
+        network: float32, with ranges where there is no table.
+        table: the ranges; None for those of the network.
+        options: of the target.
+
+    Raises:
+        UnsupportedError, OptionError: as `quantize_graph`.
+    """
+    _refuse_modes_of_fused(network.graph, options)
+    fused = rewrite_graph(network.graph, _PASSES, owner="tpu-mlir")
+    names, cores = network.names, network.cores
+    own = lines_of(fused, names) if table is None else lines_of_table(fused, names, cores, table)
+    spans = spans_of(fused, own, options.whole.asymmetric, network.moves)
+    refuse_products(fused, spans, options)
+    types = types_of(fused, spans, options.whole)
+    result = assemble(fused, Ranges(network, spans, types), options)
+    validate(result, "tpu-mlir graph")
+    inside = (replace(own[t], name=name) for t, name in cores.items() if t in own)
+    lines = {line.name: line for line in (*own.values(), *inside)}
+    return replace(result, extra=TableOrigin(CalibrationTable(tuple(lines.values())), options.whole.deployment()))
+
+
+def _refuse_modes_of_fused(network: Graph, options: Options[LayerOptions]) -> None:
+    """A fused rectifier has no mode of its own: it must be that of its layer."""
+    for index, node in enumerate(network.nodes):
+        reader = rectified_by(network, index)
+        if reader is None:
+            continue
+        modes = [options.of(n.name).mode for n in (node, network.nodes[reader])]
+        if modes[0] != modes[1]:
+            raise OptionError(
+                f"{network.where(reader)}: mode={modes[1]}, but it is fused into {node.name}, which has "
+                f"mode={modes[0]}; set the same for both"
+            )
