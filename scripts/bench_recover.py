@@ -21,7 +21,7 @@ from tflq.converters.targets import find_target
 from tflq.diagnosis.compare.tally import sqnr_db
 from tflq.parallel.executions import Execution, for_target, in_float, real_values
 from tflq.precision.recover import RealSamples, RecoverySettings, prepare, recover_network, results_of
-from tflq.samples import GivenSamples
+from tflq.sampling import GivenSamples
 
 HALF, ASIDE = 500, 10
 

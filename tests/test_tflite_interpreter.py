@@ -21,7 +21,7 @@ from tflq.converters.tflite import model_to_bytes, read_model
 from tflq.errors import FormatError, InputError, OptionError, TflqError, UnsupportedError
 from tflq.graph import Blockwise, DType, Graph, GraphBuilder, Model, Signature, Tensor
 from tflq.oracle import Oracle
-from tflq.samples import RandomSamples
+from tflq.sampling import RandomSamples
 
 FILES = [path for folder in ("models", "corpus", "golden") for path in data_files(folder)]
 ANSWERS = ("get_input_details", "get_output_details", "get_tensor_details", "get_signature_list")

@@ -33,7 +33,7 @@ from tflq.graph import ABSENT, Model
 
 try:
     from tflq.parallel.executions import Execution, for_target
-    from tflq.samples import RandomSamples
+    from tflq.sampling import RandomSamples
 except ImportError:  # a checkout before 0.2
     from tflq.analysis.executions import Execution, for_target  # type: ignore[import-not-found, no-redef]
     from tflq.analysis.inputs import RandomSamples  # type: ignore[import-not-found, no-redef]
@@ -49,7 +49,7 @@ SPELLINGS = {
     b"rtefact": b"rtifact",
     b"ecognis": b"ecogniz",
 }
-"""British stem -> American one: checkouts before 0.2 wrote British, and only the spelling of their texts may differ."""
+"""British stem -> American stem, for the texts of checkouts before 0.2."""
 
 
 class Result(TypedDict, total=False):

@@ -34,7 +34,7 @@ from tflq.errors import TflqError, UnsupportedError
 from tflq.graph import Affine, Array, DType, Graph, GraphBuilder
 from tflq.graph.attributes import Attribute
 from tflq.parallel.executions import Execution, for_target
-from tflq.samples import RandomSamples
+from tflq.sampling import RandomSamples
 
 _GUARD, _AROUND = 0xA5, 4096
 _RTL_BYTES, _GVSOC_BYTES = 16 << 20, 128 << 10

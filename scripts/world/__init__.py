@@ -1,1 +1,1 @@
-"""Judgements over folders of .tflite files: equality with TFLite, and coverage of the targets."""
+"""Checks of folders of .tflite files: equality with TFLite, and coverage of the targets."""

@@ -17,7 +17,7 @@ from tflq.errors import OracleError, TflqError
 from tflq.graph import Array, Model
 from tflq.interpreter import Engine
 from tflq.oracle import Oracle, OracleAborted, OracleRun
-from tflq.samples import RandomSamples
+from tflq.sampling import RandomSamples
 
 
 class Outcome(Enum):

@@ -16,7 +16,7 @@ from tflq.converters.tflite import model_from_bytes
 from tflq.errors import TflqError
 from tflq.graph import Affine, Graph, Model
 from tflq.parallel.executions import for_target
-from tflq.samples import RandomSamples, Samples, given_inputs
+from tflq.sampling import RandomSamples, Samples, given_inputs
 
 _OPERATOR = re.compile(r"operator \d+ \((?P<operator>\w+) '.*?'\): (?P<reason>.*)", re.DOTALL)
 _SHAPE_WORDS = re.compile(r"\b(shapes?|ranks?|axes|axis|dimensions?|elements)\b")

@@ -17,7 +17,7 @@ from tflq.converters.tflite_quantizer import TFLITE
 from tflq.graph import DType
 from tflq.interpreter import Engine
 from tflq.oracle import Oracle
-from tflq.samples import RandomSamples
+from tflq.sampling import RandomSamples
 
 DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
 

@@ -28,7 +28,7 @@ from tflq.graph import Affine, DType, Model, Tensor
 from tflq.interpreter import Engine, lower
 from tflq.interpreter.kernels.tflite.quantized_convolution import QuantizedConvolution
 from tflq.parallel.executions import Execution, as_is, for_target, in_float
-from tflq.samples import GivenSamples
+from tflq.sampling import GivenSamples
 
 IMAGES = np.load(ROOT / "tflq" / "data" / "digits_test.npz")["images"][:40].reshape(40, 1, 8, 8, 1)
 SAMPLES = GivenSamples([IMAGES])

@@ -12,7 +12,7 @@ from tflq.diagnosis.compare import Running, dump_of
 from tflq.diagnosis.dumps.wanted import Archive, Stored
 from tflq.diagnosis.hypotheses.diagnose import diagnose
 from tflq.parallel.executions import for_target
-from tflq.samples import GivenSamples
+from tflq.sampling import GivenSamples
 
 IMAGES = np.load(DIGITS.parent / "digits_test.npz")["images"][:4].reshape(4, 1, 8, 8, 1)
 

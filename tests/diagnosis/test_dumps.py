@@ -21,7 +21,7 @@ from tflq.diagnosis.dumps.wanted import Archive, DumpOptions, Stored
 from tflq.errors import InputError, OptionError, UsageError
 from tflq.graph import Affine, Array
 from tflq.parallel.executions import as_is
-from tflq.samples import GivenSamples
+from tflq.sampling import GivenSamples
 
 IMAGES = np.load(DIGITS.parent / "digits_test.npz")["images"][:3].reshape(3, 1, 8, 8, 1)
 SIDE = Running(as_is(digits()), GivenSamples([IMAGES]), "digits")

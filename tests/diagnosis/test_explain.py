@@ -25,7 +25,7 @@ from tflq.interpreter.numerics.fixed_point import rounding_divide_by_pot
 from tflq.interpreter.recording.primitive import primitive
 from tflq.interpreter.registry import Arithmetic, Kernel, register_arithmetic
 from tflq.parallel.executions import Execution, as_is, for_target
-from tflq.samples import RandomSamples
+from tflq.sampling import RandomSamples
 
 ELEMENTS = 200
 """Random elements of each tensor."""

@@ -32,7 +32,7 @@ from tflq.diagnosis.verify import TensorVerdict, Verdict, verify
 from tflq.graph import Array, DType, Graph, GraphBuilder, Model, Node
 from tflq.interpreter import Engine
 from tflq.oracle import Oracle, OracleIdentity
-from tflq.samples import GivenSamples
+from tflq.sampling import GivenSamples
 from tflq.schemas.tflite.flexbuffer import encode_flexbuffer
 
 IDENTITY = OracleIdentity("ai-edge-litert", "2", "BUILTIN_REF")

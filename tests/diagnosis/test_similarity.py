@@ -16,7 +16,7 @@ from tflq.converters.tflite import read_model
 from tflq.diagnosis.similarity import Similarities, similarities
 from tflq.graph import DType, GraphBuilder, Model, Range
 from tflq.parallel.executions import Execution, for_target
-from tflq.samples import GivenSamples
+from tflq.sampling import GivenSamples
 
 MODES = {"sym_pt": (), "asym_pc": ("activations=asymmetric", "weights=per_channel")}
 LOGGED_CLIP = 100

@@ -14,7 +14,7 @@ from tflq.diagnosis.difference import Difference
 from tflq.diagnosis.verify import TensorVerdict, Verdict, verify
 from tflq.graph import DType, GraphBuilder, Model
 from tflq.oracle import Oracle, OracleIdentity
-from tflq.samples import GivenSamples, RandomSamples
+from tflq.sampling import GivenSamples, RandomSamples
 
 DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
 

@@ -15,7 +15,7 @@ from tflq.emit.written import compare_emitted, recode, steps_between
 from tflq.graph import Affine, DType, Tensor
 from tflq.oracle import Oracle
 from tflq.parallel.executions import as_is, for_target
-from tflq.samples import RandomSamples
+from tflq.sampling import RandomSamples
 
 DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
 ALL_INT8 = np.arange(-128, 128, dtype=np.int8)[None]

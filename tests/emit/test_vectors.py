@@ -25,7 +25,7 @@ from tflq.errors import OptionError, UnsupportedError
 from tflq.graph import Array
 from tflq.interpreter import Engine
 from tflq.parallel.executions import Execution, as_is, for_target
-from tflq.samples import RandomSamples
+from tflq.sampling import RandomSamples
 
 DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
 SAMPLES = 3

@@ -20,7 +20,7 @@ from tflq.diagnosis.dumps.wanted import Archive, Stored
 from tflq.diagnosis.hypotheses.diagnose import diagnose
 from tflq.errors import TflqError
 from tflq.parallel.executions import Execution, as_is, for_target
-from tflq.samples import GivenSamples, RandomSamples
+from tflq.sampling import GivenSamples, RandomSamples
 
 FAULTS = {**planted.FAULTS, **loops.FAULTS}
 NETWORKS = (

@@ -13,7 +13,7 @@ from tflq.errors import OptionError, UnsupportedError
 from tflq.graph import DType, Graph, GraphBuilder, cut, find_tensor
 from tflq.interpreter import Engine
 from tflq.oracle import Oracle
-from tflq.samples import RandomSamples
+from tflq.sampling import RandomSamples
 
 DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
 FLOAT = DType.FLOAT32

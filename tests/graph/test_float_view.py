@@ -28,7 +28,7 @@ from tflq.graph import (
 )
 from tflq.interpreter import Engine
 from tflq.oracle import Oracle
-from tflq.samples import RandomSamples
+from tflq.sampling import RandomSamples
 
 MODELS = data_files("models")
 every_model = pytest.mark.parametrize("path", MODELS or [None], ids=[path.stem for path in MODELS] or ["no data"])

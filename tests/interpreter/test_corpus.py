@@ -21,7 +21,7 @@ from tflq.diagnosis.known_differences import Place, known_elements, rows_of_node
 from tflq.graph import ABSENT, Array, Graph, Model, Node
 from tflq.interpreter import Engine
 from tflq.oracle import Oracle, OracleRefused, OracleRun
-from tflq.samples import RandomSamples
+from tflq.sampling import RandomSamples
 
 FILES = [*data_files("corpus"), *data_files("models")]
 SAMPLES = 2

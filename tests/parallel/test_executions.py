@@ -15,7 +15,7 @@ from tflq.errors import OutputError, UnsupportedError
 from tflq.graph import Affine, DType, Model, Tensor
 from tflq.oracle import Oracle
 from tflq.parallel.executions import as_is, in_float, real_values
-from tflq.samples import RandomSamples
+from tflq.sampling import RandomSamples
 
 
 @pytest.fixture

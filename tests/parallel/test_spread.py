@@ -21,7 +21,7 @@ from tflq.diagnosis.compare import comparison
 from tflq.errors import OptionError, UsageError
 from tflq.graph import DType, Graph, GraphBuilder, Model
 from tflq.parallel.executions import spread
-from tflq.samples import RandomSamples
+from tflq.sampling import RandomSamples
 
 COUNT = 600
 

@@ -12,7 +12,7 @@ import pytest
 import tflq
 from tests.support.digits_problem import model
 from tflq.errors import OptionError
-from tflq.samples import RandomSamples
+from tflq.sampling import RandomSamples
 
 KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
 

@@ -12,7 +12,7 @@ from tflq.precision.problem import Problem
 from tflq.precision.search import beside_others, is_required_accuracy_within, search
 from tflq.precision.trial import Bits, Requirement, Result, Trial
 from tflq.report.precision import noise_texts, verdict_text
-from tflq.samples import GivenSamples
+from tflq.sampling import GivenSamples
 
 
 def answers(of: Problem, bits: Bits) -> set[int]:

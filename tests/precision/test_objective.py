@@ -21,7 +21,7 @@ from tflq.precision.objective import OBJECTIVES, objective_of
 from tflq.precision.problem import Problem, make_problem
 from tflq.precision.search import search
 from tflq.precision.trial import Bits, Requirement, Trial
-from tflq.samples import GivenSamples
+from tflq.sampling import GivenSamples
 
 
 @cache

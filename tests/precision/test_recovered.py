@@ -17,7 +17,7 @@ from tflq.converters.settled import dequantized
 from tflq.converters.targets import find_target
 from tflq.precision.recover import RealSamples, RecoverySettings, prepare, recover_network
 from tflq.precision.recovered import Recovering
-from tflq.samples import GivenSamples
+from tflq.sampling import GivenSamples
 
 DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
 TARGET = find_target("gap9-ne16")

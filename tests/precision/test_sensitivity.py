@@ -18,7 +18,7 @@ from tflq.precision.evaluate import evaluate
 from tflq.precision.problem import Problem
 from tflq.precision.sensitivity import sensitivity
 from tflq.precision.trial import Floating, Trial
-from tflq.samples import GivenSamples
+from tflq.sampling import GivenSamples
 
 
 def benched(of: Problem, *layers: str) -> int:

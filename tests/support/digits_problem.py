@@ -15,7 +15,7 @@ from tflq.precision.evaluate import Evaluator, evaluate
 from tflq.precision.problem import Problem, make_problem
 from tflq.precision.results_file import ResultsFile
 from tflq.precision.trial import Result, Trial
-from tflq.samples import GivenSamples
+from tflq.sampling import GivenSamples
 
 Evaluate = Callable[[Sequence[Trial]], Iterable[Result]]
 

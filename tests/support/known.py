@@ -8,7 +8,7 @@ from tflq.converters.tflite import model_from_bytes, model_to_bytes
 from tflq.diagnosis.verify import verify
 from tflq.graph import Array, Graph
 from tflq.oracle import Oracle
-from tflq.samples import GivenSamples
+from tflq.sampling import GivenSamples
 
 
 def check_known(oracle: Oracle, graph: Graph, inputs: Sequence[Array]) -> None:

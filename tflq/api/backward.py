@@ -28,7 +28,7 @@ from tflq.parallel.executions import Execution, all_outputs, for_target, in_floa
 from tflq.precision.backward import Backward, BackwardSearch, Rules
 from tflq.precision.strategy import follow
 from tflq.quoting import Json
-from tflq.samples import Samples
+from tflq.sampling import Samples
 
 DEFAULT_SAMPLES = 32
 

@@ -14,7 +14,7 @@ from tflq.converters.template import read_template, with_template_ranges
 from tflq.errors import InputError, SampleError, UsageError
 from tflq.files import read_bytes
 from tflq.graph import Graph, Model
-from tflq.samples.files import file_of_sample
+from tflq.sampling.files import file_of_sample
 
 KEPT_SAMPLES = 100
 """Samples that targets may write out beside the model."""

@@ -37,7 +37,7 @@ from tflq.precision.recover import RealSamples
 from tflq.quoting import Json
 from tflq.report import Page
 from tflq.report.conversion import all_targets_page, conversion_page
-from tflq.samples import GivenSamples, Samples
+from tflq.sampling import GivenSamples, Samples
 
 DEFAULT_SAMPLES = 32
 

@@ -24,8 +24,8 @@ from tflq.errors import MissingExtraError
 from tflq.graph import Graph, Model
 from tflq.parallel.executions import Execution, as_is, for_target, in_float
 from tflq.quoting import Json
-from tflq.samples import GivenSamples
-from tflq.samples.files import read_npz
+from tflq.sampling import GivenSamples
+from tflq.sampling.files import read_npz
 
 DIGITS = 10
 

@@ -22,7 +22,7 @@ from tflq.interpreter.execution.engine import State
 from tflq.interpreter.execution.values import concatenate
 from tflq.parallel.executions import Execution
 from tflq.quoting import Json, json_text
-from tflq.samples import Samples
+from tflq.sampling import Samples
 
 
 @dataclass(frozen=True)

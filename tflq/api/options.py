@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from tflq.graph import Array
-    from tflq.samples import Samples
+    from tflq.sampling import Samples
 
 Inputs: TypeAlias = "str | Sequence[str] | Array | Mapping[str, Array]"
 """Samples for a model's inputs: files as --input names them, or arrays [S, *shape], by name where there are several."""

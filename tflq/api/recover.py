@@ -37,7 +37,7 @@ from tflq.precision.recover.records import Cost, objective_of
 from tflq.precision.recover.reference import split, split_numbers, taken
 from tflq.precision.results_file import digest_of
 from tflq.quoting import Json
-from tflq.samples import GivenSamples, Samples
+from tflq.sampling import GivenSamples, Samples
 
 _RANDOM_SAMPLES = 200
 

@@ -18,7 +18,7 @@ from tflq.interpreter.execution.engine import State
 from tflq.interpreter.execution.values import concatenate
 from tflq.parallel.executions import Execution, spread
 from tflq.quoting import Json
-from tflq.samples import Samples
+from tflq.sampling import Samples
 
 
 @dataclass(frozen=True)

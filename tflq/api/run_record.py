@@ -25,7 +25,7 @@ from tflq.interpreter.kernel_files import loaded_kernel_files
 from tflq.limits import Limits, current
 from tflq.precision.results_file import digest_of
 from tflq.report.what_was_run import FileRead, Setting, WhatWasRun
-from tflq.samples.described import read_description
+from tflq.sampling.described import read_description
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

@@ -15,7 +15,7 @@ from tflq.benchmarks.tasks import TASKS
 from tflq.errors import InputError, TflqWarning, UsageError
 from tflq.graph import Graph, Model
 from tflq.graph.arena import macs
-from tflq.samples import GivenSamples, RandomSamples, Samples, given_arrays, given_inputs
+from tflq.sampling import GivenSamples, RandomSamples, Samples, given_arrays, given_inputs
 
 UNREQUESTED_MACS = 10**10
 """Largest number of multiply-accumulates, over all samples, of a comparison on samples that the user did not name."""

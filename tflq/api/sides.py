@@ -17,7 +17,7 @@ from tflq.diagnosis.dumps.wanted import Archive, DumpOptions
 from tflq.errors import UsageError
 from tflq.graph import Model
 from tflq.parallel.executions import as_is, for_target, in_float
-from tflq.samples import GivenSamples, Samples
+from tflq.sampling import GivenSamples, Samples
 
 _ARITHMETICS = ("tflite", "float")
 

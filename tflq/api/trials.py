@@ -25,7 +25,7 @@ from tflq.precision.recover import RealSamples, RecoverySettings
 from tflq.precision.recover.reference import split
 from tflq.precision.recovered import Recovering
 from tflq.precision.results_file import ResultsFile
-from tflq.samples import GivenSamples, Samples
+from tflq.sampling import GivenSamples, Samples
 
 DEFAULT_SAMPLES = 64
 

@@ -15,9 +15,9 @@ from tflq.benchmarks.tasks import Quality, Task
 from tflq.errors import InputError
 from tflq.graph import Array, Graph
 from tflq.parallel.executions import Execution, real_values
-from tflq.samples import FileSamples, Samples, legal_values
-from tflq.samples.encoding import fit
-from tflq.samples.files import read_exact, require_files, require_samples
+from tflq.sampling import FileSamples, Samples, legal_values
+from tflq.sampling.encoding import fit
+from tflq.sampling.files import read_exact, require_files, require_samples
 
 
 def area_under_roc(scores: Array, positive: NDArray[np.bool_]) -> float | None:

@@ -17,7 +17,7 @@ from tflq.diagnosis.compare.sides import Running
 from tflq.errors import InputError, TflqError
 from tflq.graph import Graph, Model
 from tflq.parallel.executions import Execution, for_target
-from tflq.samples import RandomSamples, Samples
+from tflq.sampling import RandomSamples, Samples
 
 COMPARED_SAMPLES = 64
 """Samples over which layers are compared: a ratio in dB needs no more, and every target runs them all."""

@@ -18,7 +18,7 @@ from tflq.errors import InputError
 from tflq.files import read_bytes
 from tflq.graph import Array, Graph
 from tflq.parallel.executions import Execution
-from tflq.samples.files import require_files
+from tflq.sampling.files import require_files
 
 ANOMALY = 1
 

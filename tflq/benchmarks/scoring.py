@@ -17,8 +17,8 @@ from tflq.benchmarks.wake_words import LabeledStreams, WakeWords, holds_streams,
 from tflq.errors import InputError
 from tflq.graph import Array, Graph
 from tflq.parallel.executions import Execution, all_outputs
-from tflq.samples import GivenSamples
-from tflq.samples.described import Description, described_array, read_description
+from tflq.sampling import GivenSamples
+from tflq.sampling.described import Description, described_array, read_description
 
 SUFFIX = ".json"
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tflq.errors import InputError, OptionError
 from tflq.graph import Array, DType, Graph, Tensor
-from tflq.samples.encoding import quantize_real
+from tflq.sampling.encoding import quantize_real
 
 Metric = Literal["top-1", "auc", "wake words"]
 

@@ -14,9 +14,9 @@ from tflq.benchmarks.metrics.truth import Part
 from tflq.errors import InputError
 from tflq.files import read_bytes
 from tflq.graph import Graph
-from tflq.samples import GivenSamples, Samples
-from tflq.samples.described import Description, Images, described_array, nearest, taken_part
-from tflq.samples.described.description import Truth as StatedTruth
+from tflq.sampling import GivenSamples, Samples
+from tflq.sampling.described import Description, Images, described_array, nearest, taken_part
+from tflq.sampling.described.description import Truth as StatedTruth
 
 DETECTION = "TFLite_Detection_PostProcess"
 

@@ -20,8 +20,8 @@ from tflq.benchmarks.tasks import Quality, Task
 from tflq.errors import InputError
 from tflq.files import read_bytes
 from tflq.graph import Affine, Array, DType, Graph, Tensor
-from tflq.samples.described.audio import lfbe, read_wave
-from tflq.samples.described.description import Features
+from tflq.sampling.described.audio import lfbe, read_wave
+from tflq.sampling.described.description import Features
 
 RATE = 16_000
 STRIDE = 512

@@ -17,7 +17,7 @@ from tflq.files import read_bytes
 from tflq.graph import Array
 from tflq.parallel.executions import Execution
 from tflq.quoting import json_text
-from tflq.samples import Samples
+from tflq.sampling import Samples
 
 FORMAT = 1
 """Version of the file's layout."""

@@ -26,7 +26,7 @@ from tflq.diagnosis.compare.tally import Tally, TensorFigures
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Affine, Array, Model, Node, Tensor
 from tflq.parallel.executions import Execution, in_float, real_values
-from tflq.samples import Samples
+from tflq.sampling import Samples
 
 CHUNK_BYTES = 32 << 20
 """Bytes of tensors that are held at a time."""

@@ -21,7 +21,7 @@ from tflq.interpreter.execution.engine import State
 from tflq.oracle import Oracle, OracleIdentity, OracleRun
 from tflq.oracle.package import Kernels, Package
 from tflq.parallel.workers import in_order, open_workers
-from tflq.samples import GivenSamples, Portion, Samples
+from tflq.sampling import GivenSamples, Portion, Samples
 
 _MOST_SAMPLES_AT_A_TIME = 256
 

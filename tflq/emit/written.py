@@ -13,7 +13,7 @@ from tflq.errors import MissingExtraError, OracleError, UnsupportedError
 from tflq.graph import Affine, Array, Graph, Tensor
 from tflq.oracle import Oracle, OracleIdentity, OracleRefused
 from tflq.parallel.executions import Execution, real_values
-from tflq.samples import Samples
+from tflq.sampling import Samples
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from tflq.interpreter import Engine
 from tflq.interpreter.execution.engine import State
 from tflq.interpreter.execution.values import concatenate
 from tflq.parallel.workers import Run, in_order, open_workers
-from tflq.samples import Portion, Samples
+from tflq.sampling import Portion, Samples
 
 AS_IS = "as is"
 """Name of a model's execution in TFLite's arithmetic."""

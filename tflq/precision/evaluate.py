@@ -28,7 +28,7 @@ from tflq.parallel.workers import Run
 from tflq.precision.problem import Problem
 from tflq.precision.results_file import ResultsFile
 from tflq.precision.trial import Floating, Result, Trial
-from tflq.samples import GivenSamples, Samples
+from tflq.sampling import GivenSamples, Samples
 
 
 @dataclass(frozen=True)

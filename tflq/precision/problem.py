@@ -21,7 +21,7 @@ from tflq.parallel.executions import all_outputs, as_is, in_float
 from tflq.precision.recovered import Recovering
 from tflq.precision.results_file import digest_of
 from tflq.precision.trial import Bits, Trial
-from tflq.samples import GivenSamples, Samples
+from tflq.sampling import GivenSamples, Samples
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from tflq.parallel.executions import Execution
 from tflq.precision.recover import Prepared, RecoverySettings, prepare, recover_network
 from tflq.precision.recover.proposals import Recovered
 from tflq.precision.results_file import digest_of
-from tflq.samples import GivenSamples
+from tflq.sampling import GivenSamples
 
 _Key = tuple[int, tuple[int, ...], str]
 

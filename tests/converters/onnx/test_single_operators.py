@@ -20,7 +20,7 @@ from tflq.converters.tflite import read_model
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, Blockwise, DType, Graph, GraphBuilder, Model, Tensor
 from tflq.interpreter import Engine
-from tflq.samples import RandomSamples
+from tflq.sampling import RandomSamples
 
 PLAIN = ("float32", "int32", "bool")
 REFUSED = {

@@ -19,7 +19,7 @@ from tflq.converters.settled import settled_model
 from tflq.converters.tflite import read_model
 from tflq.graph import Array, DType, Graph, GraphBuilder, Model
 from tflq.interpreter import Engine
-from tflq.samples import RandomSamples
+from tflq.sampling import RandomSamples
 
 REFUSED = {
     **dict.fromkeys(("add", "sub"), "the model takes float32|input 'x1' is float32"),

@@ -13,7 +13,7 @@ from tflq.diagnosis.difference import compare
 from tflq.errors import OracleError
 from tflq.graph import Array, Model
 from tflq.oracle import Oracle, OracleRun
-from tflq.samples import RandomSamples
+from tflq.sampling import RandomSamples
 
 FILES = [path for folder in ("models", "corpus", "golden") for path in data_files(folder)]
 LARGEST_GROWTH_BYTES = 300

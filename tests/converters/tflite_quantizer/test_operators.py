@@ -14,7 +14,7 @@ from tflq.converters.tflite_quantizer import TFLITE
 from tflq.errors import UnsupportedError
 from tflq.oracle import Oracle, OracleRefused
 from tflq.parallel.executions import for_target
-from tflq.samples import RandomSamples
+from tflq.sampling import RandomSamples
 
 FILES = data_files("corpus", "single_op_float")
 KINDS = ("int8", "int16x8")

@@ -14,7 +14,7 @@ from tflq.graph import ABSENT, DType, Graph, GraphBuilder
 from tflq.interpreter import Engine
 from tflq.interpreter.execution.settle import resize
 from tflq.oracle import Oracle
-from tflq.samples import RandomSamples
+from tflq.sampling import RandomSamples
 
 INT8 = DType.INT8
 MODELS = [path for path in data_files("models") if "large" not in path.stem]

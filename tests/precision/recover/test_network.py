@@ -28,7 +28,7 @@ from tflq.precision.recover import (
 )
 from tflq.precision.recover.journal import JournalFile
 from tflq.precision.recover.network import Journal
-from tflq.samples import GivenSamples
+from tflq.sampling import GivenSamples
 
 FITTED, ASIDE, OTHERS = slice(0, 150), slice(150, 180), slice(180, 360)
 FEW = slice(0, 40)

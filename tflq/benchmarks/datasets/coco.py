@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.benchmarks.datasets.archive import Originals
-from tflq.samples.described.audio import load_scipy
-from tflq.samples.described.images import open_image
+from tflq.sampling.described.audio import load_scipy
+from tflq.sampling.described.images import open_image
 
 _SIDE = 96
 

@@ -11,8 +11,8 @@ from tflq.errors import InputError
 from tflq.graph import Array, Graph, Tensor
 from tflq.graph.model import source_tensors
 from tflq.parallel.executions import Execution, real_values
-from tflq.samples import Samples
-from tflq.samples.encoding import quantize_real
+from tflq.sampling import Samples
+from tflq.sampling.encoding import quantize_real
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from tflq.diagnosis.dumps.wanted import TYPES, Archive, Stored
 from tflq.errors import InputError
 from tflq.files import read_bytes
 from tflq.graph import Array
-from tflq.samples.files import read_npy, read_npz
+from tflq.sampling.files import read_npy, read_npz
 
 _NUMBER = r"[+-]?(?:0[xX][0-9a-fA-F]+|\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|nan|inf)"
 _ROW = re.compile(rf"^[\s,;{{}}\[\]()]*(?:{_NUMBER}[uUlLfF]*[\s,;{{}}\[\]()]*)+$")

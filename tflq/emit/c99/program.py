@@ -33,7 +33,7 @@ from tflq.graph import ABSENT, DType, Graph, Node
 from tflq.graph.arena import arena_of
 from tflq.interpreter import Engine
 from tflq.quoting import c_comment, c_string, markdown_code
-from tflq.samples.samples import RandomSamples
+from tflq.sampling.samples import RandomSamples
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from tflq.graph import ABSENT, Affine, Array, Graph, Node
 from tflq.interpreter.execution.values import concatenate
 from tflq.parallel.executions import Execution
 from tflq.quoting import c_identifiers
-from tflq.samples import Samples
+from tflq.sampling import Samples
 from tflq.schemas import Json
 
 REGISTERS, BEFORE, OUTPUTS, AFTER = "ne16_registers", "ne16_before", "ne16_outputs", "ne16_after"

@@ -24,7 +24,7 @@ from tflq.precision.recover.judge import DECIMALS, Judge
 from tflq.precision.recover.proposals import Recovered, Step, recover_layer, with_constants
 from tflq.precision.recover.records import BIAS, NOTHING, LayerRecovery, Recovery, RecoverySettings
 from tflq.precision.recover.reference import RealSamples, Reference, before_softmax
-from tflq.samples import Samples
+from tflq.sampling import Samples
 
 LEAST_GAIN_DB = 1.0
 """What new biases of wide layers alone must gain at the outputs: less than that moves more answers than it corrects."""

@@ -25,7 +25,7 @@ from tflq.precision.recover.areas import Areas, areas_of, draw
 from tflq.precision.recover.filters import Filter
 from tflq.precision.recover.moments import exact_product
 from tflq.precision.recover.records import Cost, RecoverySettings, cost_of
-from tflq.samples import GivenSamples, Samples
+from tflq.sampling import GivenSamples, Samples
 
 _CHUNK_BYTES = 128 << 20
 """Of the tensors that are read, counted as float64, that a run holds at a time."""

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tflq.errors import InputError, SampleError
 from tflq.graph import Affine, Array, DType, Tensor
-from tflq.samples.legal import Legal
+from tflq.sampling.legal import Legal
 
 
 def fit(array: Array, tensor: Tensor, legal: Legal, where: str) -> Array:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tflq.samples.given import given_arrays, given_inputs
-from tflq.samples.legal import Legal, legal_values
-from tflq.samples.samples import FileSamples, GivenSamples, Portion, RandomSamples, Samples
+from tflq.sampling.given import given_arrays, given_inputs
+from tflq.sampling.legal import Legal, legal_values
+from tflq.sampling.samples import FileSamples, GivenSamples, Portion, RandomSamples, Samples
 
 __all__ = [
     "FileSamples",

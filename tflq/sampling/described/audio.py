@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from tflq.arrays import Doubles, Singles
 from tflq.errors import InputError, MissingExtraError
-from tflq.samples.described.description import Audio, Features
+from tflq.sampling.described.description import Audio, Features
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -13,8 +13,8 @@ from tflq.converters.tflite import read_model
 from tflq.errors import InputError
 from tflq.graph import Model
 from tflq.parallel.executions import Execution, as_is
-from tflq.samples import FileSamples, GivenSamples, Samples, given_inputs
-from tflq.samples.files import read_exact, require_samples
+from tflq.sampling import FileSamples, GivenSamples, Samples, given_inputs
+from tflq.sampling.files import read_exact, require_samples
 
 INT8 = np.dtype(np.int8)
 SHAPE = (1, 8, 8, 1)

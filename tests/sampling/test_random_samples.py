@@ -7,7 +7,7 @@ import pytest
 
 from tflq.errors import InputError, OptionError
 from tflq.graph import Affine, DType, Graph, GraphBuilder
-from tflq.samples import RandomSamples, legal_values
+from tflq.sampling import RandomSamples, legal_values
 
 SCALE = Affine.per_tensor(np.float32(0.5))
 

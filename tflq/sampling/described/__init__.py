@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tflq.samples.described.description import Audio, Description, Images, read_description
-from tflq.samples.described.images import nearest, taken_part
-from tflq.samples.described.samples import described_array
+from tflq.sampling.described.description import Audio, Description, Images, read_description
+from tflq.sampling.described.images import nearest, taken_part
+from tflq.sampling.described.samples import described_array
 
 __all__ = ["Audio", "Description", "Images", "described_array", "nearest", "read_description", "taken_part"]

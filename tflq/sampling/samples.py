@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tflq.errors import InputError, OptionError
 from tflq.graph import Array, DType, Graph, Tensor
-from tflq.samples.legal import Legal, legal_values
+from tflq.sampling.legal import Legal, legal_values
 
 
 class Samples(Protocol):

@@ -9,8 +9,8 @@ import numpy as np
 
 from tflq.arrays import Integers, Singles
 from tflq.errors import InputError, MissingExtraError
-from tflq.samples.described.description import Images
-from tflq.samples.files import read_npy
+from tflq.sampling.described.description import Images
+from tflq.sampling.files import read_npy
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from tflq.errors import InputError, SampleError
 from tflq.graph import Array, Graph, Tensor
-from tflq.samples.described import described_array, read_description
-from tflq.samples.encoding import fit, quantize_real
-from tflq.samples.files import KINDS, file_of_sample, read_npy, read_npz, read_raw
-from tflq.samples.legal import legal_values
-from tflq.samples.samples import GivenSamples
+from tflq.sampling.described import described_array, read_description
+from tflq.sampling.encoding import fit, quantize_real
+from tflq.sampling.files import KINDS, file_of_sample, read_npy, read_npz, read_raw
+from tflq.sampling.legal import legal_values
+from tflq.sampling.samples import GivenSamples
 
 
 @dataclass(frozen=True)

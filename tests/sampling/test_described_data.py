@@ -11,8 +11,8 @@ import pytest
 
 from tflq.errors import InputError, TflqError
 from tflq.graph import Affine, Array, DType, Graph, GraphBuilder, Tensor
-from tflq.samples import given_inputs
-from tflq.samples.described import described_array, read_description
+from tflq.sampling import given_inputs
+from tflq.sampling.described import described_array, read_description
 
 RATE = 16000
 KWS = {"kind": "audio", "files": "clips", "normalize": "peak", "features": {"kind": "mfcc"}}

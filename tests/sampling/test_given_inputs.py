@@ -9,7 +9,7 @@ import pytest
 
 from tflq.errors import InputError
 from tflq.graph import Affine, DType, Graph, GraphBuilder
-from tflq.samples import given_inputs
+from tflq.sampling import given_inputs
 
 SHAPE = (1, 2, 3)
 X = np.arange(24, dtype=np.int8).reshape(4, 1, 2, 3)

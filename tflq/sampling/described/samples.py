@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from tflq.errors import InputError
 from tflq.graph import Array, Tensor
-from tflq.samples.described.audio import load_clip
-from tflq.samples.described.description import Audio, Description, Images
-from tflq.samples.described.images import load_image
-from tflq.samples.encoding import quantize_real
+from tflq.sampling.described.audio import load_clip
+from tflq.sampling.described.description import Audio, Description, Images
+from tflq.sampling.described.images import load_image
+from tflq.sampling.encoding import quantize_real
 
 
 def described_array(description: Description, tensor: Tensor) -> tuple[Array, int]:
