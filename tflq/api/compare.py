@@ -293,15 +293,28 @@ def _with_dump(
 
 def _diagnosis(found: Diagnosis, line: str) -> dict[str, Json]:
     facts = picked(found, "tensor", "node", "operator", "status", "words", "advice", "differing", "elements")
-    figures = ("hypothesis", "words", "remaining", "elements", "share", "layers", "alike", "advice", "anchor")
+    figures = ("hypothesis", "words", "place", "remaining", "elements", "share", "gain", "is_certain", "layers", "alike")
+    figures += ("advice", "anchor")
     return {
         **facts,
+        "place": _place(found),
+        "form": picked(found.form, "names", "sentences", "correlation"),
         "first": {"sample": found.sample, "index": found.index, "dump": found.got, "expected": found.wanted},
         "explain": line,
-        **picked(found, "first_sample", "samples", "inputs_seen", "tried", "without_effect", "untried", "correlation"),
+        **picked(found, "first_sample", "samples", "inputs_seen", "tried", "without_effect", "untried", "failed"),
+        **picked(found, "is_linear", "segment"),
         "found": [picked(f, *figures) for f in found.found],
         "later": found.later,
+        "others": [_diagnosis(other, "") for other in found.others],
     }
+
+
+def _place(found: Diagnosis) -> dict[str, Json]:
+    parts = [
+        {"axis": part.name, "size": part.size, "indices": part.indices.tolist(), "inside": part.inside}
+        for part in found.place.parts
+    ]
+    return {"words": found.place.words, "parts": parts, **picked(found.place, "whole", "scattered", "first", "last")}
 
 
 def _ranked(tensor: ComparedTensor) -> dict[str, Json]:

@@ -98,10 +98,15 @@ def _print(result: CompareResult, top: int) -> None:
         output.line(f"not seen, the dump lacks it: input {', '.join(map(output.short, found.unseen))}")
     wrong = result.diagnosis
     if wrong is not None:
+        output.line(f"where and how: {wrong.description}")
         output.line(
             f"{wrong.differing} of {wrong.elements} elements, first at sample {wrong.sample} {list(wrong.index)}: "
             f"{wrong.got:g}, expected {wrong.wanted:g}; next: {result.explain_line}"
         )
+        for other in wrong.others:
+            output.line(f"wrong by itself, too: {other.node or other.tensor}: {other.description}; {other.words}")
+        if wrong.failed:
+            output.line(f"failed, a defect of tflq, please report: hypothesis {', '.join(wrong.failed)}")
     ranked = found.ranking[:top]
     if ranked:
         output.line()

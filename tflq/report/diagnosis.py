@@ -23,6 +23,7 @@ def diagnosis_section(found: Diagnosis, explain: str) -> Section:
     """
     place = f"sample {found.sample} {list(found.index)}: {found.got:g}, expected {found.wanted:g}"
     lines = [
+        f"{found.description}.",
         f"{found.node or found.tensor} ({found.operator}): {found.words}.",
         f"{found.differing} of {found.elements} elements differ from what the layer makes of the dump's own inputs, "
         f"first at {place}.",

@@ -1,4 +1,4 @@
-"""What a diagnosis finds: hypotheses with their figures, and the sentence that says the cause."""
+"""The result of a diagnosis: the description of the difference, then the causes with their evidence."""
 
 from __future__ import annotations
 
@@ -7,26 +7,33 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-VERSION = 0.6
-"""A hypothesis that explains more of the difference is named before another version of the weights."""
+from tflq.diagnosis.form import Form
+from tflq.diagnosis.hypotheses.evidence import CERTAIN
+from tflq.diagnosis.place import Place
+
 _MOST_NAMED = 4
+_ALIKE, _UNRELATED = 0.9, 0.2
+"""Correlations on the differing elements from which on results are alike, and below which they are unrelated."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A hypothesis and how well it holds.
+    """A cause and its evidence.
 
     Attributes:
-        hypothesis: its name.
-        words: the cause.
-        remaining: elements that differ if it is true.
-        elements: elements that it was held against.
-        share: of the differing elements that it explains, those that it spoils taken off.
-        advice: what to do.
-        anchor: section of docs/diagnosis.md.
-        layers: further wrong layers that it explains as well.
-        alike: variants of the hypothesis that give the same on these samples.
-        is_local: whether it holds in some channels or samples alone.
+        hypothesis: Name of the hypothesis.
+        words: The cause.
+        remaining: Elements that still differ if it is true.
+        elements: Elements that it was compared on.
+        share: Share of the differing elements that it explains, minus those that it spoils.
+        advice: Sentence that says how to check the cause.
+        anchor: Section of docs/diagnosis.md.
+        gain: Bits that the cause saves compared with a list of the differences (evidence.py).
+        bits: Bits of its place and numbers.
+        place: Words of the part of the tensor in which it acts; empty if everywhere.
+        is_confirmed: Whether two samples support each of its fitted numbers.
+        layers: Further wrong layers that it explains.
+        alike: Variants of the hypothesis with the same results on these samples.
     """
 
     hypothesis: str
@@ -36,43 +43,55 @@ class Finding:
     share: float
     advice: str
     anchor: str
+    gain: float
+    bits: float = 0.0
+    place: str = ""
+    is_confirmed: bool = True
     layers: int = 0
     alike: tuple[str, ...] = ()
 
-    is_local: bool = False
-
     @property
     def is_exact(self) -> bool:
-        """Whether nothing differs if it is true."""
+        """Whether no element differs if it is true."""
         return self.remaining == 0
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether it leaves no element and chance is excluded (gain of 20 bits)."""
+        return self.is_exact and self.gain >= CERTAIN and self.is_confirmed
 
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """What is known of the first layer that is wrong by itself.
+    """A layer that is wrong by itself: where and how, then why.
 
     Attributes:
-        number: of the tensor in the graph that ran.
-        tensor: its name.
-        node: that writes it; empty for an input.
-        operator: of the node.
-        first_sample: number of the first sample that was looked at.
-        samples: how many were.
-        differing: elements that differ from what the layer makes of the dump's own inputs.
-        elements: of the tensor, in these samples.
-        sample: of the first that differs.
-        index: its place.
-        got: the dump's value there.
-        wanted: the layer's.
-        inputs_seen: whether the dump holds all that the layer reads.
-        found: hypotheses, those that hold exactly first.
-        tried: variants that were computed.
-        without_effect: hypotheses that change nothing on these samples: they can be neither named nor excluded.
-        untried: hypotheses that were not reached in time.
-        correlation: of the dump's and the layer's values; NaN where one is constant.
-        has_weights: whether the layer has some.
-        later: names of further tensors that are wrong by themselves.
-        wrong: which elements differ, bool[samples, *shape]: for pictures.
+        number: Number of its tensor in the graph that ran.
+        tensor: Name of the tensor.
+        node: Name of the node that writes it; empty for an input.
+        operator: Operator of the node.
+        first_sample: Number of the first sample that was examined.
+        samples: Number of examined samples.
+        differing: Elements that differ from the layer's result on the dump's own inputs.
+        elements: Elements of the tensor in these samples.
+        sample: Sample of the first difference.
+        index: Index of the first difference.
+        got: Value of the dump there.
+        wanted: Value of the layer there.
+        inputs_seen: Whether the dump contains every input of the layer.
+        found: Causes, exact ones first.
+        tried: Number of computed variants.
+        without_effect: Hypotheses that change nothing on these samples: neither named nor excluded.
+        untried: Hypotheses beyond the limit of work, or refused by the kernel.
+        failed: Hypotheses that raised an exception: defects of tflq.
+        place: Where the elements differ.
+        form: How their values differ.
+        is_linear: Whether some weights and bias explain the dump (regression.py); None if unknown.
+        version: Number of layers with weights that are wrong by themselves, and of those in the dump.
+        segment: Names of the nodes between the dumped tensors, in order; the cause may lie in each.
+        later: Names of further tensors that are wrong by themselves.
+        others: Diagnoses of later layers that the cause does not explain.
+        wrong: Differing elements, bool[samples, *shape]: for pictures.
     """
 
     number: int
@@ -92,78 +111,145 @@ class Diagnosis:
     tried: int
     without_effect: tuple[str, ...]
     untried: tuple[str, ...]
-    correlation: float
-    has_weights: bool
+    failed: tuple[str, ...]
+    place: Place
+    form: Form
+    is_linear: bool | None
+    version: tuple[int, int]
+    segment: tuple[str, ...]
     later: tuple[str, ...]
+    others: tuple[Diagnosis, ...]
     wrong: NDArray[np.bool_] = field(repr=False)
 
     @property
     def exact(self) -> tuple[Finding, ...]:
-        """Hypotheses with which nothing differs."""
+        """Causes with which no element differs."""
         return tuple(f for f in self.found if f.is_exact)
 
     @property
+    def certain(self) -> tuple[Finding, ...]:
+        """Exact causes that chance cannot explain."""
+        return tuple(f for f in self.exact if f.is_certain)
+
+    @property
+    def correlation(self) -> float:
+        """Correlation of both results on the differing elements; NaN where one is constant."""
+        return self.form.correlation
+
+    @property
     def status(self) -> str:
-        """One of "found", "several" that explain it equally, "partly", "not told"."""
-        if len(self.exact) == 1:
-            return "found"
-        return "several" if self.exact else "partly" if self.found else "not told"
+        """One of "found", "several", "consistent", "rounding", "version", "partly" and "not told"."""
+        if self.certain:
+            return "found" if len(self.exact) == 1 else "several"
+        if self.exact:
+            return "consistent"
+        if "rounding" in self.form.names:
+            return "rounding"
+        if self.is_version:
+            return "version"
+        return "partly" if self.found else "not told"
+
+    @property
+    def description(self) -> str:
+        """Where and how, in one sentence that holds whatever the cause."""
+        return f"{self.place.words}; {self.form.words}"
 
     @property
     def words(self) -> str:
         """The cause in one sentence, with its numbers."""
-        exact = self.exact
-        if len(exact) == 1:
-            f = exact[0]
-            more = f"; the same in {f.layers} further layer{'s' * (f.layers > 1)}" if f.layers else ""
-            alike = f"; these samples do not tell it from: {', '.join(f.alike[:3])}" if f.alike else ""
-            return f"{_subject(f.words)}: with that, 0 of {f.elements} elements differ{more}{alike}"
-        if exact:
-            every = list(dict.fromkeys(w for f in exact for w in (f.words, *f.alike[:1])))
-            named = "; or ".join(_subject(w) for w in every[:_MOST_NAMED])
-            more = f"; or {len(every) - _MOST_NAMED} more" if len(every) > _MOST_NAMED else ""
-            return f"{named}{more}: with each of these, 0 of {exact[0].elements} elements differ"
-        if self.found and (self.found[0].share > VERSION or not self._is_version):
+        status = self.status
+        if status == "found":
+            return self._certain_words(self.exact[0])
+        if status in ("several", "consistent"):
+            return self._several_words(status)
+        if status == "rounding":
+            return "a rounding of an unknown rule, at most 1: no bias and no weight is off"
+        if status == "version":
+            wrong, dumped = self.version
+            return f"{wrong} of {dumped} layers with weights differ by themselves: perhaps weights of another version"
+        if status == "partly":
             f = self.found[0]
-            return (
-                f"perhaps {_subject(f.words)}: with that, {f.remaining} of {f.elements} elements still differ "
-                f"({f.share:.0%} of the difference explained)"
-            )
-        if self._is_version:
-            return (
-                f"perhaps weights of another version: {self.tried} hypotheses do not tell it, the correlation with the "
-                f"sound result is {self.correlation:.3f}"
-            )
-        return f"not told by {self.tried} hypotheses{self._likeness()}"
+            head = f"partly {_subject(f.words)}: with that, {f.remaining} of {f.elements} elements still differ"
+            return f"{head} ({f.share:.0%} of the difference explained)"
+        return f"no cause found by {self.tried} hypotheses{self._hint()}"
 
     @property
     def advice(self) -> str:
-        """What to do."""
-        return (
-            self.found[0].advice
-            if self.found
-            else "explain the first element that differs; dump more tensors or samples"
-        )
+        """Next step."""
+        if self.found and self.status != "version":
+            return self.found[0].advice
+        if self.status == "rounding":
+            return "run the same file with the other runtimes (docs/runtimes.md)"
+        return "explain the first element that differs; dump more tensors or samples"
 
     @property
-    def _is_version(self) -> bool:
-        """Whether it looks like other weights: a layer that has some, like the sound one in most of its channels."""
-        many = self.wrong_channels > self.wrong.shape[-1] / 2
-        return self.has_weights and many and bool(np.isfinite(self.correlation)) and self.correlation > 0.5
+    def is_version(self) -> bool:
+        """Whether it looks like another version of the weights.
+
+        All of these hold: the difference is spread and has no form; every layer with weights, at least two, is wrong by
+        itself; some weights explain this layer; the results are alike on the differing elements.
+        """
+        wrong, dumped = self.version
+        has_form = set(self.form.names) - {"one sign"}
+        is_alike = np.isfinite(self.correlation) and self.correlation > _ALIKE
+        return bool(
+            wrong == dumped >= 2 and not self.place.parts and not has_form and self.is_linear is not False and is_alike
+        )
 
     @property
     def wrong_channels(self) -> int:
         """Number of channels that differ."""
         return int(np.count_nonzero(self.wrong.reshape(-1, self.wrong.shape[-1]).any(axis=0)))
 
-    def _likeness(self) -> str:
-        if not np.isfinite(self.correlation):
-            return ""
-        unrelated = ": unrelated, a wrong address?" if abs(self.correlation) < 0.2 else ""
-        return f"; correlation {self.correlation:.2f} with the sound result{unrelated}"
+    def _certain_words(self, f: Finding) -> str:
+        more = f"; the same in {f.layers} further layer{'s' * (f.layers > 1)}" if f.layers else ""
+        alike = f"; these samples do not distinguish it from: {', '.join(f.alike[:3])}" if f.alike else ""
+        return f"{_subject(f.words)}: with that, 0 of {f.elements} elements differ{more}{alike}"
+
+    def _several_words(self, status: str) -> str:
+        exact = self.exact
+        every = list(dict.fromkeys(w for f in exact for w in (f.words, *f.alike[:1])))
+        named = "; or ".join(_subject(w) for w in every[:_MOST_NAMED])
+        more = f"; or {len(every) - _MOST_NAMED} more" if len(every) > _MOST_NAMED else ""
+        each = "each of these" if len(every) > 1 else "that"
+        text = f"{named}{more}: with {each}, 0 of {exact[0].elements} elements differ"
+        if status == "several":
+            return text
+        why = (
+            "one sample cannot confirm a fitted number"
+            if not exact[0].is_confirmed
+            else f"{self.differing} elements are few"
+        )
+        return f"consistent with: {text}; not certain, {why}"
+
+    def _hint(self) -> str:
+        if self.is_linear is False:
+            return "; no weights and no bias explain it"
+        if self.is_linear:
+            return "; other weights or another bias would explain it"
+        if np.isfinite(self.correlation) and abs(self.correlation) < _UNRELATED:
+            return "; the values are unrelated to the sound result, perhaps a wrong address"
+        return ""
 
 
 def _subject(words: str) -> str:
-    """Put the article in front of what is said of the tensor, but of channels and numbers."""
-    plain = ("channel", "all ", "weights", "values", "results", "scales", "axes", "rows ", "columns ", "elements ")
-    return words if words.startswith((*plain, "inputs", "ReLU", "nothing", "16-", "32-", "64-")) else f"the {words}"
+    """Put the article in front of the cause, except before channels and numbers."""
+    plain = (
+        "channel",
+        "all ",
+        "weights",
+        "values",
+        "results",
+        "scales",
+        "axes",
+        "row",
+        "column",
+        "position",
+        "elements ",
+        "samples ",
+    )
+    return (
+        words
+        if words.startswith((*plain, "inputs", "input ", "bytes ", "ReLU", "nothing", "16-", "32-", "64-"))
+        else f"the {words}"
+    )

@@ -104,7 +104,7 @@ def one_weight(s: Suspect) -> Iterator[Prediction]:
     if flat is None or flat.linear.steps is None or len(flat.channels) > _MOST_CHANNELS or s.weights is None:
         return
     zero = s.zero_point(node.inputs[0])
-    taps = _taps(s, flat.linear)
+    taps = taps_of(s, flat.linear)
     if taps is None:
         return
     slope = np.broadcast_to(
@@ -169,7 +169,7 @@ def _weight_words(linear: Linear, c: int, t: int, d: int) -> str:
     return f"weight {list(place)} of channel {c} is {right + d}, not {right}{bit}"
 
 
-def _taps(s: Suspect, linear: Linear) -> Callable[[int], Array] | None:
+def taps_of(s: Suspect, linear: Linear) -> Callable[[int], Array] | None:
     """Return a function channel -> stored inputs of each tap, [positions, taps]; None where there is none."""
     params: Any = s.graph.nodes[s.main].params
     x = linear.x

@@ -9,6 +9,7 @@ import numpy as np
 
 from tflq.arrays import Doubles
 from tflq.diagnosis.hypotheses.arithmetic import fitted_zero_points
+from tflq.diagnosis.hypotheses.evidence import NUMBER
 from tflq.diagnosis.hypotheses.hypothesis import Prediction
 from tflq.diagnosis.hypotheses.suspect import Suspect
 from tflq.graph import Affine, Array, Tensor
@@ -26,6 +27,45 @@ def given(s: Suspect) -> Iterator[Prediction]:
     for words, array in chain(variants(np.asarray(x), s.graph.tensors[t]), _offsets(s, t, np.asarray(x))):
         made = np.ascontiguousarray(array).reshape(x.shape)
         yield Prediction(f"input {words}", s.run({t: made}) if s.nodes else made)
+    for f in _scale_factors(s, np.asarray(x)):
+        for words, array in _multiplied(np.asarray(x), s.zero_point(t), f):
+            yield Prediction(f"input {words}", s.run({t: array}) if s.nodes else array, bits=NUMBER)
+
+
+def _scale_factors(s: Suspect, x: Array) -> tuple[float, ...]:
+    """Return the factor of the input that most results ask for, and its neighbors of two digits: slope of g over r."""
+    if not s.nodes:
+        got, sound = s.got.astype(np.float64) - s.zero_point(s.tensor), x.astype(np.float64) - s.zero_point(s.tensor)
+    else:
+        bare = (
+            s.run({s.outer_input: np.full_like(x, s.zero_point(s.outer_input))}) if s.outer_input is not None else None
+        )
+        if bare is None:
+            return ()
+        zero = bare.astype(np.float64)
+        got, sound = s.got.astype(np.float64) - zero, s.sound.astype(np.float64) - zero
+    axes = tuple(range(got.ndim - 1))
+    got, sound = got - got.mean(axis=axes), sound - sound.mean(axis=axes)
+    inner = (s.got != s.got.max()) & (s.got != s.got.min()) & (s.sound != s.sound.max()) & (s.sound != s.sound.min())
+    if not inner.any() or not np.square(sound[inner]).sum():
+        return ()
+    f = round(float((got[inner] * sound[inner]).sum() / np.square(sound[inner]).sum()), 2)
+    return tuple(
+        v
+        for v in dict.fromkeys((round(f, 1), f, round(f + 0.01, 2), round(f - 0.01, 2)))
+        if 0 < v < 16 and v not in (1, 2, 0.5)
+    )
+
+
+def _multiplied(x: Array, zero: int, f: float) -> Iterator[tuple[str, Array]]:
+    """Yield the input multiplied by a factor: its codes, or the real numbers that they stand for."""
+    if x.dtype.kind == "f":
+        yield f"is multiplied by {f:g}", (x * x.dtype.type(f)).astype(x.dtype)
+        return
+    if x.dtype.kind in "iu":
+        yield f"has its codes multiplied by {f:g}", _rounded(x.astype(np.float64) * f, x)
+        if zero:
+            yield f"is multiplied by {f:g}", _rounded((x.astype(np.float64) - zero) * f + zero, x)
 
 
 def _offsets(s: Suspect, t: int, x: Array) -> Iterator[tuple[str, Array]]:
@@ -82,6 +122,15 @@ def _orders(x: Array) -> Iterator[tuple[str, Array]]:
     yield "is upside down", core[:, ::-1]
     yield "is mirrored", core[:, :, ::-1]
     yield "is turned by 180 degrees", core[:, ::-1, ::-1]
+    for axis, forward, back in ((1, "down", "up"), (2, "to the right", "to the left")):
+        name = "row" if axis == 1 else "column"
+        for k in (1, -1, 2, -2):
+            if abs(k) < core.shape[axis]:
+                way = forward if k > 0 else back
+                yield f"is moved by {abs(k)} {name}{'s' * (abs(k) > 1)} {way}", np.roll(core, k, axis)
+    if min(height, width) > 1:
+        coarse = core[:, ::2, ::2].repeat(2, 1).repeat(2, 2)[:, :height, :width]
+        yield "has half the resolution, each pixel repeated", coarse
 
 
 def _bytes(x: Array) -> Iterator[tuple[str, Array]]:

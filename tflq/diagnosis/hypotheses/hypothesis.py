@@ -1,4 +1,4 @@
-"""A hypothesis: what it assumes, and what the dump would hold if it were true."""
+"""A hypothesis: a cause with the tensor that it predicts."""
 
 from __future__ import annotations
 
@@ -12,23 +12,31 @@ from tflq.diagnosis.hypotheses.suspect import Suspect
 from tflq.graph import Array
 
 
+class NotApplicableError(Exception):
+    """The hypothesis has no meaning for this layer."""
+
+
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """What one variant of a hypothesis predicts.
+    """The prediction of one variant of a hypothesis.
 
     Attributes:
-        words: the cause, in words that finish "the layer's ...".
-        array: the whole tensor, dtype[S, *shape]; None where the variant cannot be computed.
-        samples: those that it says something of; all but the ones that a shift wraps around.
-        fitted: how many numbers were fitted to the dump.
-        unknown: elements that it says nothing of and takes from the dump, bool[*shape] of a sample; None where none.
+        words: The cause, in words that finish "the layer's ...".
+        array: The whole tensor, dtype[S, *shape]; None if the variant cannot be computed.
+        samples: Samples that it predicts; samples into which a shift wraps around are left out.
+        fitted: Number of biases, weights and factors that were fitted to the dump.
+        bits: Bits of what else was taken from the dump: places and codes.
+        unknown: Elements that it does not predict and copies from the dump, bool[*shape] of a sample; None if none.
+        is_confirmed: Whether each fitted number is supported by two samples.
     """
 
     words: str
     array: Array | None
     samples: slice = field(default_factory=lambda: slice(None))
     fitted: int = 0
+    bits: float = 0.0
     unknown: NDArray[np.bool_] | None = None
+    is_confirmed: bool = True
 
 
 @dataclass(frozen=True)
@@ -36,17 +44,16 @@ class Hypothesis:
     """One row of the table.
 
     Attributes:
-        name: short, unique: what `--json` gives.
-        assumes: what must be so for it to hold, in words.
-        predict: its variants for a layer; pure.
-        advice: what to do about it.
-        anchor: section of docs/diagnosis.md.
-        stage: 1 for causes that are computed from the model alone, 2 for sets of elements that the dump itself names,
-            3 for numbers that are fitted to the dump. A stage is tried where the one before found nothing.
+        name: Short and unique: the key in `--json`.
+        predict: Function from a layer to its predictions; pure.
+        advice: Sentence that says how to check the cause.
+        anchor: Section of docs/diagnosis.md.
+        stage: 1 for causes computed from the model alone, 2 for sets of elements that the dump itself names, 3 for
+        numbers
+            fitted to the dump. A stage is tried if the stages before it gave no exact cause.
     """
 
     name: str
-    assumes: str
     predict: Callable[[Suspect], Iterator[Prediction]]
     advice: str
     anchor: str

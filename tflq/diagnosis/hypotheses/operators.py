@@ -118,6 +118,31 @@ def softmax(s: Suspect) -> Iterator[Prediction]:
             yield Prediction("softmax is left out: its input stands there", np.broadcast_to(x, s.got.shape))
 
 
+def joined(s: Suspect) -> Iterator[Prediction]:
+    """A concatenation copies its operands one after another in memory, or takes them in another order."""
+    if s.operator not in ("concatenation", "concat") or len(s.nodes) != 1 or len(s.inputs) < 2:
+        return
+    parts = [s.sound.take(range(low, high), _joined_axis(s)) for low, high in _joined_ranges(s)]
+    if parts and sum(a[0].size for a in parts) == s.got[0].size:
+        flat = np.concatenate([a.reshape(len(s.got), -1) for a in parts], axis=1)
+        words = "operands are copied one after another in memory, not interleaved"
+        yield Prediction(words, flat.reshape(s.got.shape))
+
+
+def _joined_axis(s: Suspect) -> int:
+    shapes = [s.graph.tensors[t].shape for t in s.inputs]
+    differing = [i for i in range(len(shapes[0])) if s.graph.tensors[s.tensor].shape[i] != shapes[0][i]]
+    return (differing[0] if differing else len(shapes[0]) - 1) + 1
+
+
+def _joined_ranges(s: Suspect) -> list[tuple[int, int]]:
+    axis, ranges, low = _joined_axis(s) - 1, [], 0
+    for t in s.graph.nodes[s.main].inputs:
+        if t in s.inputs and len(s.graph.tensors[t].shape) > axis:
+            ranges.append((low, low := low + s.graph.tensors[t].shape[axis]))
+    return ranges
+
+
 def operands(s: Suspect) -> Iterator[Prediction]:
     """The operator reads another tensor, another sample, its inputs in another order, or one alone."""
     node = s.graph.nodes[s.main]
@@ -186,7 +211,7 @@ def saturation(s: Suspect) -> Iterator[Prediction]:
     """An operator without weights wraps where it should saturate: its own rule with wider limits, cut to the type."""
     node = s.graph.nodes[s.main]
     tensor = s.graph.tensors[node.outputs[0]]
-    if s.operator in LINEAR or not tensor.dtype.is_integer or not is_dataclass(node.params):
+    if s.operator in LINEAR or not tensor.dtype.is_integer or not _has_limits(node.params):
         return
     for words, kept in (("", ()), (" above", ("minimum",))):
         params = _widened(node.params, kept)
@@ -195,6 +220,12 @@ def saturation(s: Suspect) -> Iterator[Prediction]:
         except NOT_COMPUTED:
             return
         yield Prediction(f"result wraps{words} where it should saturate", s.after_main(made))
+
+
+def _has_limits(params: object) -> bool:
+    """Whether params or a part of them hold limits of the result; those of a table alone hold none."""
+    values = {f.name: getattr(params, f.name) for f in fields(params)} if is_dataclass(params) else {}
+    return any(isinstance(values.get(k), int) for k in ("minimum", "maximum")) or any(map(_has_limits, values.values()))
 
 
 def _widened(params: object, kept: tuple[str, ...]) -> object:

@@ -11,11 +11,15 @@ from numpy.typing import NDArray
 
 from tflq.diagnosis.compare.dumps import Dump
 from tflq.diagnosis.compare.isolated import constants_of, run_node
-from tflq.diagnosis.compare.matching import segment
+from tflq.diagnosis.compare.matching import Segment, segment
 from tflq.diagnosis.compare.sides import Running
+from tflq.diagnosis.form import Form, describe_form
+from tflq.diagnosis.hypotheses.evidence import Evidence
 from tflq.diagnosis.hypotheses.linear import Linear, linear_of
+from tflq.diagnosis.place import Place, describe_place
 from tflq.errors import TflqError
 from tflq.graph import ABSENT, Affine, Array, Graph, Tensor
+from tflq.graph.arena import macs
 from tflq.graph.attributes import Attribute, Attributes
 from tflq.interpreter.registry import kernel, kernel_name
 
@@ -31,10 +35,8 @@ LINEAR = frozenset(
     )
 )
 """Operators whose weights are an operand."""
-NOT_COMPUTED = (
-    *(TflqError, ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, TypeError, ValueError),
-)
-"""What a kernel may raise for a layer changed in a way that no model has: the hypothesis is not computed."""
+NOT_COMPUTED = (TflqError, ArithmeticError)
+"""Exceptions of a kernel that refuses a changed layer. Every other exception is a defect of the hypothesis."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +78,31 @@ class Suspect:
     def wrong(self) -> NDArray[np.bool_]:
         """Elements that differ, bool[S, *shape]."""
         return unequal(self.got, self.sound)
+
+    @cached_property
+    def place(self) -> Place:
+        """Where the elements differ."""
+        able = (self.sound != self.sound.min()) & (self.sound != self.sound.max()) if self.sound.size else None
+        return describe_place(self.wrong, self.got.dtype.itemsize, able)
+
+    @cached_property
+    def form(self) -> Form:
+        """How their values differ."""
+        return describe_form(self.got, self.sound, self.wrong)
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """The size of a list of the differences."""
+        return Evidence(int(self.wrong.sum()), self.wrong.size, self.form.values)
+
+    @cached_property
+    def work(self) -> int:
+        """Multiply-accumulates and results of one run of the layer over its samples."""
+        macs_of_sample = sum(
+            macs(self.graph, n) + sum(self.graph.tensors[t].size for t in self.graph.nodes[n].outputs)
+            for n in self.nodes
+        )
+        return max(1, macs_of_sample) * len(self.got)
 
     @cached_property
     def wrong_channels(self) -> list[int]:
@@ -266,12 +293,20 @@ class Run:
                 if t in self._seen and unequal(self._seen[t], made).any():
                     yield self._suspect(t, dict(values), np.ascontiguousarray(made))
 
+    def count_weighted(self) -> int:
+        """Return the number of dumped tensors that a layer with weights writes."""
+        return sum(self._segment(t).main.operator in LINEAR for t in self._seen if t not in self.graph.inputs)
+
     def made_within(self, s: Suspect) -> set[int]:
         """Return the tensors that nodes of a layer write."""
         return {t for n in s.nodes for t in self.graph.nodes[n].outputs}
 
+    def _segment(self, t: int) -> Segment:
+        """Return the nodes between the dumped tensors and tensor `t`."""
+        return segment(self.graph, t, dict.fromkeys(self._seen, 0) | {t: 0}, None, {})
+
     def _suspect(self, t: int, values: dict[int, Array], made: Array) -> Suspect:
-        part = segment(self.graph, t, dict.fromkeys(self._seen, 0) | {t: 0}, None, {})
+        part = self._segment(t)
         nodes = part.nodes
         main = next(n for n in nodes if self.graph.nodes[n] is part.main)
         read = {i for n in nodes for i in self.graph.nodes[n].inputs if i in values}

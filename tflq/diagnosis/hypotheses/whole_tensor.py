@@ -6,13 +6,16 @@ What the set of differing elements says by itself: channels permuted, doubled, d
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import log2
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq.diagnosis.difference import distance
+from tflq.diagnosis.hypotheses.evidence import CODE
 from tflq.diagnosis.hypotheses.hypothesis import Prediction
 from tflq.diagnosis.hypotheses.suspect import Suspect, like, unequal
+from tflq.diagnosis.place import log2_choose
 from tflq.units import listed, short
 
 Mask = NDArray[np.bool_]
@@ -73,7 +76,18 @@ def other_sample(s: Suspect) -> Iterator[Prediction]:
 def constant(s: Suspect) -> Iterator[Prediction]:
     """G = one value everywhere: never written."""
     first = s.got.reshape(-1)[0]
-    yield Prediction(f"result is {first} everywhere: it was never written", np.full_like(s.got, first))
+    yield Prediction(f"result is {first} everywhere: it was never written", np.full_like(s.got, first), bits=CODE)
+
+
+def limits(s: Suspect) -> Iterator[Prediction]:
+    """G = clip(r, low + z, high + z): the result is clamped to its type before the zero point z is added."""
+    z = s.zero_point(s.tensor)
+    if s.sound.dtype.kind not in "iu" or not z:
+        return
+    kind = np.iinfo(s.sound.dtype.name)
+    low, high = max(kind.min, kind.min + z), min(kind.max, kind.max + z)
+    words = f"result is clamped to its type before the zero point {z} is added: nothing lies outside of {low}..{high}"
+    yield Prediction(words, np.clip(s.sound, low, high).astype(s.sound.dtype))
 
 
 def cut_short(s: Suspect) -> Iterator[Prediction]:
@@ -90,7 +104,8 @@ def cut_short(s: Suspect) -> Iterator[Prediction]:
     made = flat.copy()
     if (g[:, first:] == last).all():
         made[:, first:] = last
-        yield Prediction(f"result stops at element {begin} of {flat.shape[1]}: behind it stands {last}", like(made, s))
+        words = f"result stops at element {begin} of {flat.shape[1]}: behind it stands {last}"
+        yield Prediction(words, like(made, s), bits=log2(flat.shape[1]) + CODE)
     elif len(g) > 1 and first > flat.shape[1] // _LEAST_PART and (g[:, first:] == g[:1, first:]).all():
         made[:, first:] = g[0, first:]
         words = f"result stops at element {first} of {flat.shape[1]}: behind it every sample holds the same"
@@ -175,7 +190,7 @@ def permuted(s: Suspect) -> Iterator[Prediction]:
         words = f"channels are permuted: {pairs}{more}"
     else:
         words = f"channels hold copies of others: {pairs}{more}"
-    yield Prediction(words, made)
+    yield Prediction(words, made, bits=2 * len(found) * log2(s.got.shape[-1]))
 
 
 def dead(s: Suspect) -> Iterator[Prediction]:
@@ -191,7 +206,9 @@ def dead(s: Suspect) -> Iterator[Prediction]:
     if found:
         values = sorted({g[0, c].item() for c in found})
         value = f"constant {values[0]}" if len(values) == 1 else "constant, each with its own value"
-        yield Prediction(f"{_are(found)} {value}", made)
+        yield Prediction(
+            f"{_are(found)} {value}", made, bits=len(values) * CODE + log2_choose(s.got.shape[-1], len(found))
+        )
 
 
 def offset(s: Suspect) -> Iterator[Prediction]:
@@ -210,7 +227,8 @@ def offset(s: Suspect) -> Iterator[Prediction]:
     if len(amounts) == 1:
         side = "high" if amounts[0] > 0 else "low"
         where = "all channels are" if len(found) == s.got.shape[-1] else _are(list(found))
-        yield Prediction(f"{where} {abs(amounts[0])} too {side}", made.astype(s.got.dtype))
+        bits = CODE + log2_choose(s.got.shape[-1], len(found))
+        yield Prediction(f"{where} {abs(amounts[0])} too {side}", made.astype(s.got.dtype), bits=bits)
 
 
 def _are(channels: list[int]) -> str:
