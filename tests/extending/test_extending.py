@@ -19,6 +19,7 @@ from tests.support.digits_problem import write_labeled
 from tests.support.tracked import ROOT
 from tflq.api.demo import demo_model_path
 from tflq.converters import tflite
+from tflq.converters.targets import target_names
 from tflq.graph import DType, GraphBuilder, Model
 
 HERE = Path(__file__).parent
@@ -192,9 +193,51 @@ def test_a_custom_operator_reaches_target_nnie(tflq, tmp_path: Path) -> None:
     assert "scale: 1.4142135381698608" in text
 
 
-def test_a_target_without_a_rule_refuses_a_custom_operator(tflq, tmp_path: Path) -> None:
-    refusal = tflq("convert", with_custom(tmp_path, "Square2x"), "--target", "aipu", "-n", 1, "-o", "out").refused()
-    assert "custom operator 'Square2x' has no mapping" in refusal
+def write_products(folder: Path) -> Path:
+    """Write the model of (x * x) * 2 with the layers that Square2x becomes."""
+    b = GraphBuilder()
+    x = b.input("x", (1, 4), DType.FLOAT32)
+    square = b.add("mul", [x, x], (1, 4), DType.FLOAT32)
+    graph = b.build([b.add("mul", [square, b.constant("two", np.array(2, np.float32))], (1, 4), DType.FLOAT32)])
+    path = folder / "products.tflite"
+    tflite.write_model(Model([graph]), path)
+    return path
+
+
+@pytest.mark.parametrize("target", ["aipu", "gap9-ne16", "gap9-sq8", "onnx", "tpu-mlir"])
+def test_a_custom_operator_equals_its_operators_on_a_target(tflq, tmp_path: Path, target: str) -> None:
+    """The same integers as of a model with these operators; x^2 has half the range of 2 x^2."""
+    arguments = ("--target", target, "--calibrate", "x.npy")
+    model, products = with_custom(tmp_path, "Square2x"), write_products(tmp_path)
+    y = run_on(tflq, model, *arguments)
+    assert y.tolist() == run_on(tflq, products, *arguments).tolist()
+    done = tflq("convert", model, *arguments, "-o", "out")
+    assert done.status == 0, done.err
+    assert any((tmp_path / "out").iterdir())
+
+
+def test_a_custom_operator_reaches_target_openvino(tflq, tmp_path: Path) -> None:
+    """It runs in float between layers of quantized values, as each operator without levels."""
+    arguments = ("--target", "openvino", "--calibrate", "x.npy")
+    model = with_custom(tmp_path, "Square2x")
+    assert run_on(tflq, model, *arguments).tolist() == (2 * SQUARE_INPUT**2).tolist()
+    assert tflq("convert", model, *arguments, "-o", "out").status == 0
+    assert (tmp_path / "out" / "Square2x.xml").read_text().count('type="Multiply"') == 2
+
+
+def test_the_trace_has_the_expansion_of_a_custom_operator(tflq, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", SQUARE_INPUT)
+    arguments = ("--calibrate", "x.npy", "-o", "out", "--trace-passes", "--pass", "expand_operators", "--json")
+    (change,) = tflq("convert", with_custom(tmp_path, "Square2x"), "--target", "tpu-mlir", *arguments).json["passes"]
+    assert ["custom" in line for line in change["before"]] == [True]
+    assert [" = mul(" in line for line in change["after"]] == [False, True, True]
+
+
+@pytest.mark.parametrize("target", [name for name in target_names() if name != "tflite"])
+def test_a_target_without_a_rule_refuses_a_custom_operator(tflq, tmp_path: Path, target: str) -> None:
+    mish = (with_custom(tmp_path, "Mish"), "--kernels", PACKAGE / "mish.py")
+    refusal = tflq("convert", *mish, "--target", target, "-n", 1, "-o", "out").refused()
+    assert "custom operator 'Mish' has no mapping: the target needs a rule of the entry-point group tflq.op" in refusal
 
 
 def test_a_file_that_fails_is_refused_in_a_line(tflq, tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ from tflq.converters.aipu.operators import (
     rows,
     windows,
 )
+from tflq.converters.mappings import find_rule
+from tflq.graph import Node
 
 LAYERS: Mapping[str, Layer] = {
     **boxes.LAYERS,
@@ -49,6 +51,12 @@ SOURCES: Mapping[str, Source] = {
     **windows.SOURCES,
 }
 """Operator of TFLite -> how it becomes layers."""
+
+
+def source_of(node: Node) -> Source | None:
+    """Return how an operator becomes layers, by a rule of tflq or of another package; None without."""
+    return SOURCES.get(node.operator) or find_rule("aipu", node, Source)
+
 
 DOCS: tuple[Row, ...] = (
     *boxes.DOCS,
