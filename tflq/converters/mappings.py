@@ -40,15 +40,15 @@ def expand_operators(target: str, graph: Graph) -> Graph:
     Raises:
         TflqError: An entry point that cannot be loaded.
     """
-    codes = dict.fromkeys(kernel_name(node) for node in graph.nodes if node.operator == "custom")
+    codes = dict.fromkeys(node.custom_code for node in graph.nodes if node.custom_code)
     rules = {code: rule for code in codes if isinstance(rule := _load_rules(code).get(target), Expansion)}
     if not rules:
         return graph
 
     def expand(editor: GraphEditor) -> None:
         for node in editor.nodes:
-            if node.operator == "custom" and (rule := rules.get(kernel_name(node))):
-                rule.build(editor, node)
+            if node.custom_code in rules:
+                rules[node.custom_code].build(editor, node)
 
     return rewrite_graph(graph, [Pass("expand_operators", expand, "the target has no layer for them")], target)
 
