@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -238,6 +239,69 @@ def test_a_target_without_a_rule_refuses_a_custom_operator(tflq, tmp_path: Path,
     mish = (with_custom(tmp_path, "Mish"), "--kernels", PACKAGE / "mish.py")
     refusal = tflq("convert", *mish, "--target", target, "-n", 1, "-o", "out").refused()
     assert "custom operator 'Mish' has no mapping: the target needs a rule of the entry-point group tflq.op" in refusal
+
+
+def write_negations(folder: Path) -> Path:
+    """Write the model of |-(-x)|."""
+    b = GraphBuilder()
+    t = b.input("x", (1, 4), DType.FLOAT32)
+    for operator in ("neg", "neg", "abs"):
+        t = b.add(operator, [t], (1, 4), DType.FLOAT32)
+    path = folder / "negations.tflite"
+    tflite.write_model(Model([b.build([t])]), path)
+    return path
+
+
+def test_a_pass_from_outside_changes_the_graph_of_a_target(tflq, tmp_path: Path) -> None:
+    model = write_negations(tmp_path)
+    y = run_on(tflq, model, "--target", "tpu-mlir", "--calibrate", "x.npy")
+    assert np.allclose(y, np.abs(SQUARE_INPUT), atol=3 / 127)
+    arguments = ("--target", "tpu-mlir", "--calibrate", "x.npy", "-o", "out", "--trace-passes", "--json")
+    report = tflq("convert", model, *arguments).json
+    (change,) = (change for change in report["passes"] if change["name"] == "remove_double_negation")
+    assert [line.count("= neg(") for line in change["before"]] == [1, 1, 0]
+    assert [line.count("= abs(%x)") for line in change["after"]] == [1]
+
+
+def test_a_pass_from_outside_is_for_its_owner_only(tflq, tmp_path: Path) -> None:
+    model = write_negations(tmp_path)
+    np.save(tmp_path / "x.npy", SQUARE_INPUT)
+    arguments = ("--target", "openvino", "--calibrate", "x.npy", "-o", "out", "--trace-passes", "--json")
+    names = [change["name"] for change in tflq("convert", model, *arguments).json["passes"]]
+    assert "remove_double_negation" not in names
+
+
+def run_tests_of(folder: Path, *paths: Path) -> None:
+    """Run the tests in a folder with the packages of some paths."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))}
+    command = [sys.executable, "-m", "pytest", "-q", "--import-mode=importlib", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [*command, "-c", os.devnull, str(folder)], env=environment, cwd=paths[0], capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stdout.decode()
+
+
+def test_the_packages_own_tests_pass(installed: Path) -> None:
+    run_tests_of(PACKAGE / "tests", ROOT, installed)
+
+
+def test_an_elementwise_operator_is_a_row_and_its_kernel(tmp_path: Path) -> None:
+    """Both are added to a copy of tflq, in which nothing else changes."""
+    shutil.copytree(ROOT / "tflq", tmp_path / "tflq", ignore=shutil.ignore_patterns("__pycache__"))
+    for name, module, before in (
+        ("row.txt", "graph/operators.py", '    Operator("abs"'),
+        ("kernel.txt", "interpreter/kernels/plain/unary.py", '    "abs"'),
+    ):
+        path = tmp_path / "tflq" / module
+        text = path.read_text()
+        assert text.count(before) == 1
+        path.write_text(text.replace(before, (PACKAGE / "elementwise" / name).read_text() + before))
+    run_tests_of(shutil.copytree(PACKAGE / "elementwise", tmp_path / "elementwise"), tmp_path)
+
+
+def test_an_elementwise_operator_needs_its_row_and_its_kernel() -> None:
+    with pytest.raises(AssertionError, match="4 failed, 1 passed"):
+        run_tests_of(PACKAGE / "elementwise", ROOT)
 
 
 def test_a_file_that_fails_is_refused_in_a_line(tflq, tmp_path: Path) -> None:

@@ -50,7 +50,9 @@ def expand_operators(target: str, graph: Graph) -> Graph:
             if node.custom_code in rules:
                 rules[node.custom_code].build(editor, node)
 
-    return rewrite_graph(graph, [Pass("expand_operators", expand, "the target has no layer for them")], target)
+    return rewrite_graph(
+        graph, [Pass("expand_operators", expand, "the target has no layer for them")], ENTRY_POINT_GROUP
+    )
 
 
 def find_rule(target: str, node: Node, rule_type: type[RuleType]) -> RuleType | None:

@@ -125,13 +125,13 @@ def find_target(name: str) -> Target:
             f"unknown target '{name}'; there are {', '.join(target_names())} (docs/extending.md: how to add one)"
         )
     module, _, attribute = place.partition(":")
-    found: object = getattr(import_module(module), attribute)
-    if not isinstance(found, Target):
+    target: object = getattr(import_module(module), attribute)
+    if not isinstance(target, Target):
         needed = [f.name for f in fields(Target) if f.default is MISSING]
-        if not all(hasattr(found, key) for key in needed):
+        if not all(hasattr(target, key) for key in needed):
             raise TflqError(f"target '{name}' of {place} lacks one of: {', '.join(needed)}")
-        found = Target(**{f.name: getattr(found, f.name) for f in fields(Target) if hasattr(found, f.name)})
-    return _expand_first(found)
+        target = Target(**{f.name: getattr(target, f.name) for f in fields(Target) if hasattr(target, f.name)})
+    return _expand_first(target)
 
 
 def _expand_first(target: Target) -> Target:

@@ -77,7 +77,7 @@ def _filter(
     data: int = 0,
     optional: bool = False,
 ) -> Operator:
-    """Return the row of an operator with weights at position 1 and its bias behind weights and data."""
+    """Return the row of an operator with weights at position 1 and a bias after weights and data."""
     traits |= Trait.WEIGHTS | Trait.FUSES
     return Operator(name, traits, inputs, outputs, data, 1, max(data, 1) + 1, channel_axis, optional)
 

@@ -14,9 +14,9 @@ def check_counts(node: Node, where: str) -> None:
         GraphError: another number than TFLite's kernel takes, or an absent input that it needs.
     """
     row = row_of(node)
-    for what, found, allowed in (("inputs", node.inputs, row.inputs), ("outputs", node.outputs, row.outputs)):
-        if allowed is not None and (len(found) not in allowed if allowed else not found):
+    for what, tensors, allowed in (("inputs", node.inputs, row.inputs), ("outputs", node.outputs, row.outputs)):
+        if allowed is not None and (len(tensors) not in allowed if allowed else not tensors):
             names = " or ".join(map(str, allowed)) or "one or more"
-            raise GraphError(f"{where}: found {len(found)} {what}; {node.operator} has {names}")
+            raise GraphError(f"{where}: found {len(tensors)} {what}; {node.operator} has {names}")
     if ABSENT in node.inputs and row.inputs is not None and not row.optional:
         raise GraphError(f"{where}: input {node.inputs.index(ABSENT)} is absent; {node.operator} needs it")
