@@ -6,7 +6,7 @@ import numpy as np
 
 from tflq.converters.aipu.descriptor import Source
 from tflq.converters.aipu.faults import LIMITS
-from tflq.converters.aipu.operators import SOURCES, source_of
+from tflq.converters.aipu.operators.sources import SOURCES, source_of
 from tflq.converters.aipu.translate import folded
 from tflq.converters.passes.requirements import no_mapping
 from tflq.graph import ABSENT, DType, Graph, Node

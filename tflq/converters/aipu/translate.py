@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.converters.aipu.faults import with_faults, without_unreached_limits
-from tflq.converters.aipu.operators import source_of
+from tflq.converters.aipu.operators.sources import source_of
 from tflq.converters.aipu.origin import Origin
 from tflq.converters.aipu.passes import PARSER
 from tflq.converters.aipu.translation import Translation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tflq.converters.aipu.descriptor import Layer, Row, Source
+from tflq.converters.aipu.descriptor import Layer, Row
 from tflq.converters.aipu.operators import (
     boxes,
     functions,
@@ -18,8 +18,6 @@ from tflq.converters.aipu.operators import (
     rows,
     windows,
 )
-from tflq.converters.mappings import find_rule
-from tflq.graph import Node
 
 LAYERS: Mapping[str, Layer] = {
     **boxes.LAYERS,
@@ -38,25 +36,6 @@ LAYERS: Mapping[str, Layer] = {
 
 OPERATORS: Mapping[str, str] = {layer.type: operator for operator, layer in LAYERS.items()}
 """Type in the IR -> operator."""
-
-SOURCES: Mapping[str, Source] = {
-    **linear.SOURCES,
-    **pairs.SOURCES,
-    **boxes.SOURCES,
-    **functions.SOURCES,
-    **indices.SOURCES,
-    **moves.SOURCES,
-    **reductions.SOURCES,
-    **rows.SOURCES,
-    **windows.SOURCES,
-}
-"""Operator of TFLite -> how it becomes layers."""
-
-
-def source_of(node: Node) -> Source | None:
-    """Return how an operator becomes layers, by a rule of tflq or of another package; None without."""
-    return SOURCES.get(node.operator) or find_rule("aipu", node, Source)
-
 
 DOCS: tuple[Row, ...] = (
     *boxes.DOCS,
