@@ -12,6 +12,8 @@ class Trait(Flag):
         UNARY: A function of each element of one operand: y[i] = f(x[i]).
         PAIR: A function of the elements of two operands that broadcast: y[i] = f(a[i], b[i]).
         ARITHMETIC: ADD, SUB, MUL, DIV.
+        AFFINE: ADD, SUB, MUL: an affine function of one operand if the other operand is constant.
+        EXTREME: MAXIMUM, MINIMUM.
         SCALED: A pair with a kernel for quantized operands of different scales.
         COMMUTATIVE: The order of the operands does not change the result.
         COMPARISON: A pair with a bool result.
@@ -55,6 +57,8 @@ class Trait(Flag):
     PAIR = auto()
     ARITHMETIC = auto()
     SCALED = auto()
+    AFFINE = auto()
+    EXTREME = auto()
     COMMUTATIVE = auto()
     COMPARISON = auto()
     LOGICAL = auto()

@@ -220,7 +220,7 @@ def _bias(graph: Graph, node: Node, outputs: int) -> Array:
 
 
 def refuse_filter(graph: Graph, node: Node) -> str:
-    """Return why CONV_2D, CONV_3D, DEPTHWISE_CONV_2D, FULLY_CONNECTED, TRANSPOSE_CONV cannot be mapped; empty if it can."""
+    """Return why a layer with weights cannot be mapped; empty if it can."""
     computed = 2 if node.operator == "transpose_conv" else 0
     others = [t for i, t in enumerate(node.inputs) if i != computed and t != ABSENT]
     if not all(graph.tensors[t].is_constant for t in others):
