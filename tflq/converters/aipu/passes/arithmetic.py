@@ -16,14 +16,13 @@ X = Value("x")
 
 def recognize_squares(layers: Layers) -> None:
     """X * x and x^2 are one; x^0.5 is a root."""
-    for node in layers.nodes:
-        if node.operator == "mul" and node.inputs[0] == node.inputs[1]:
+    for node in layers.nodes_of("mul"):
+        if node.inputs[0] == node.inputs[1]:
             layers.become(node, "square", node.inputs[:1])
-        elif node.operator == "pow" and (power := layers.constant(node.inputs[1])) is not None:
-            if is_near(power, 2.0):
-                layers.become(node, "square", node.inputs[:1])
-            elif is_near(power, 0.5):
-                layers.become(node, "sqrt", node.inputs[:1])
+    for place in find_matches(layers, op("pow", X, Constant("power", single=False))):
+        for power, operator in ((2.0, "square"), (0.5, "sqrt")):
+            if is_near(place.constants["power"], power):
+                layers.become(place.root, operator, place.root.inputs[:1])
     layers.remove_dead()
 
 
