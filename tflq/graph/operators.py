@@ -62,6 +62,7 @@ _MOVE = Trait.MOVEMENT | Trait.KEEPS_SCALE
 _POOL = Trait.WINDOW | Trait.POOL | Trait.FUSES
 _CELL = Trait.RECURRENT | Trait.STATEFUL | Trait.FUSES
 _STATE = Trait.STATEFUL
+_VOLUME = Trait.WINDOW | Trait.VOLUME
 
 
 def _pair(name: str, traits: Trait = _NONE) -> Operator:
@@ -87,8 +88,15 @@ _BUILTIN = (
     _filter("depthwise_conv_2d", Trait.WINDOW | Trait.CONVOLUTION | Trait.LINEAR, channel_axis=3, inputs=(2, 3)),
     _filter("fully_connected", Trait.LINEAR, channel_axis=0, inputs=(2, 3), outputs=(1, 2), optional=True),
     _filter("transpose_conv", Trait.WINDOW | Trait.TRANSPOSED, channel_axis=0, inputs=(3, 4), data=2, optional=True),
-    _filter("conv_3d", Trait.WINDOW, channel_axis=4, inputs=(2, 3), optional=True),
-    _filter("conv_3d_transpose", Trait.WINDOW | Trait.TRANSPOSED, channel_axis=3, inputs=(3, 4), data=2, optional=True),
+    _filter("conv_3d", _VOLUME, channel_axis=4, inputs=(2, 3), optional=True),
+    _filter(
+        "conv_3d_transpose",
+        Trait.VOLUME | Trait.WINDOW | Trait.TRANSPOSED,
+        channel_axis=3,
+        inputs=(3, 4),
+        data=2,
+        optional=True,
+    ),
     Operator("batch_matmul", _NONE, inputs=(2,)),
     Operator("average_pool_2d", _POOL | Trait.KEEPS_SCALE),
     Operator("max_pool_2d", _POOL | Trait.KEEPS_SCALE),
@@ -129,8 +137,8 @@ _BUILTIN = (
     Operator("elu", _CURVE),
     Operator("gelu", _CURVE),
     Operator("hard_swish", _CURVE),
-    Operator("logistic", _CURVE | Trait.TWO_SIDED),
-    Operator("tanh", _CURVE | Trait.TWO_SIDED),
+    Operator("logistic", Trait.FIXED_SCALE | _CURVE | Trait.TWO_SIDED),
+    Operator("tanh", Trait.FIXED_SCALE | _CURVE | Trait.TWO_SIDED),
     Operator("abs", _FUNCTION),
     Operator("ceil", _FUNCTION),
     Operator("cos", _FUNCTION),
@@ -144,9 +152,9 @@ _BUILTIN = (
     Operator("sin", _FUNCTION),
     Operator("sqrt", _FUNCTION),
     Operator("square", _FUNCTION),
-    Operator("softmax", Trait.SOFTMAX | Trait.SAME_SHAPE),
-    Operator("log_softmax", Trait.SOFTMAX | Trait.SAME_SHAPE),
-    Operator("l2_normalization", Trait.FUSES | Trait.SAME_SHAPE),
+    Operator("softmax", Trait.FIXED_SCALE | Trait.SOFTMAX | Trait.SAME_SHAPE),
+    Operator("log_softmax", Trait.FIXED_SCALE | Trait.SOFTMAX | Trait.SAME_SHAPE),
+    Operator("l2_normalization", Trait.FIXED_SCALE | Trait.FUSES | Trait.SAME_SHAPE),
     Operator("local_response_normalization", _NONE),
     Operator("mean", Trait.REDUCTION, inputs=(2,)),
     Operator("sum", Trait.REDUCTION, inputs=(2,)),
@@ -170,8 +178,8 @@ _BUILTIN = (
     Operator("slice", _MOVE | Trait.CROP, inputs=(3,)),
     Operator("strided_slice", _MOVE | Trait.CROP, inputs=(4,)),
     Operator("dynamic_update_slice", _MOVE, inputs=(3,)),
-    Operator("pad", _MOVE | Trait.PAD, inputs=(2, 3), optional=True),
-    Operator("padv2", _MOVE | Trait.PAD, inputs=(2, 3), optional=True),
+    Operator("pad", Trait.CONSTANT_PAD | _MOVE | Trait.PAD, inputs=(2, 3), optional=True),
+    Operator("padv2", Trait.CONSTANT_PAD | _MOVE | Trait.PAD, inputs=(2, 3), optional=True),
     Operator("mirror_pad", _MOVE | Trait.PAD, inputs=(2,)),
     Operator("dilate", _MOVE, inputs=(3,)),
     Operator("tile", _MOVE | Trait.REPEAT, inputs=(2,)),
@@ -275,6 +283,11 @@ def _stablehlo(name: str, relative: Operator) -> Operator:
     return Operator(f"stablehlo_{name}", relative.traits & ~Trait.FUSES, inputs, outputs, relative.data)
 
 
+def _layer(name: str, traits: Trait) -> Operator:
+    """Return the row of a layer of Compass with weights; its bias has a scale."""
+    return Operator(name, Trait.WEIGHTS | traits, (3,), weights=1, channel_axis=0)
+
+
 _OWN = (
     Operator("activation", _CURVE),
     Operator("bnll", _FUNCTION),
@@ -286,6 +299,10 @@ _OWN = (
     Operator("hard_sigmoid", _CURVE),
     Operator("silu", _CURVE),
     Operator("softsign", _CURVE),
+    _layer("convolution", Trait.WINDOW),
+    _layer("convolution_3d", _VOLUME),
+    _layer("conv_transpose", Trait.WINDOW | Trait.TRANSPOSED),
+    _layer("depthwise_conv", Trait.WINDOW),
     Operator("eltwise", Trait.PAIR | Trait.SCALED, inputs=(2,)),
 )
 """Operators of targets: layers of Compass, and what passes recognize. No .tflite has them."""

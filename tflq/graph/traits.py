@@ -31,6 +31,7 @@ class Trait(Flag):
         CROP: A movement that selects a rectangular part: SLICE, STRIDED_SLICE.
         PAD: A movement that surrounds the data with constants.
         LOOKUP: A movement by indices that are data: GATHER, GATHER_ND, EMBEDDING_LOOKUP.
+        CONSTANT_PAD: PAD and PADV2.
         BLOCKS: A movement between pixels and channels or batches.
         REPEAT: A movement that repeats the data: TILE, BROADCAST_TO.
         WINDOW: The result depends on a window of each position: convolutions and pools.
@@ -39,10 +40,12 @@ class Trait(Flag):
         CONVOLUTION: CONV_2D and DEPTHWISE_CONV_2D.
         LINEAR: CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED: weights, bias and data in the usual order.
         TRANSPOSED: A convolution with the roles of input and output exchanged.
+        VOLUME: A convolution along three axes.
         RECURRENT: A layer with state along a sequence.
         RESIZE: An interpolation of images.
         CONVERSION: A change of type of the same numbers: QUANTIZE, DEQUANTIZE, FAKE_QUANT.
         KEEPS_SCALE: TFLite requires or a converter writes the same quantization for data and result.
+        FIXED_SCALE: A constant scale of the quantized result is part of the operator.
         FUSES: The options have a field `fused_activation_function`.
         CHOICE: Elements of several operands chosen by a condition: SELECT, WHERE's relatives.
         SOFTMAX: SOFTMAX and LOG_SOFTMAX.
@@ -75,6 +78,7 @@ class Trait(Flag):
     CROP = auto()
     PAD = auto()
     LOOKUP = auto()
+    CONSTANT_PAD = auto()
     BLOCKS = auto()
     REPEAT = auto()
     WINDOW = auto()
@@ -83,10 +87,12 @@ class Trait(Flag):
     CONVOLUTION = auto()
     LINEAR = auto()
     TRANSPOSED = auto()
+    VOLUME = auto()
     RECURRENT = auto()
     RESIZE = auto()
     CONVERSION = auto()
     KEEPS_SCALE = auto()
+    FIXED_SCALE = auto()
     FUSES = auto()
     CHOICE = auto()
     SOFTMAX = auto()

@@ -17,19 +17,10 @@ from tflq.diagnosis.hypotheses.linear import Linear, linear_of
 from tflq.errors import TflqError
 from tflq.graph import ABSENT, Affine, Array, Graph, Tensor
 from tflq.graph.attributes import Attribute, Attributes
+from tflq.graph.operators import Trait, with_traits
 from tflq.interpreter.registry import kernel, kernel_name
 
-LINEAR = frozenset(
-    (
-        "conv_2d",
-        "depthwise_conv_2d",
-        "fully_connected",
-        "convolution",
-        "depthwise_conv",
-        "transpose_conv",
-        "conv_transpose",
-    )
-)
+LINEAR = with_traits(Trait.WEIGHTS) - with_traits(Trait.VOLUME)
 """Operators whose weights are an operand."""
 NOT_COMPUTED = (
     *(TflqError, ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, TypeError, ValueError),

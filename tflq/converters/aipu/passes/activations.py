@@ -58,7 +58,6 @@ def _hard_sigmoid(place: Match) -> dict[str, Attribute] | None:
 def _forms() -> Sequence[tuple[Op, Keys]]:
     """Return the written-out forms and the keys of the Activation that each becomes, in the Parser's order."""
     limited = op("activation", op("add", X, Constant("offset")), name="clip", shared=True)
-    raised = op("add", op("exp", X, shared=True), Constant("one", (1.0,)), shared=True)
     return (
         (op("mul", X, _act(X, "SIGMOID")), _always(method="SILU")),
         (op("mul", X, _act(op("mul", X, Constant("alpha")), "SIGMOID")), _swish),
