@@ -14,6 +14,7 @@ from tflq.converters.passes.patterns import TO_FIRST, TO_LAST, axis_first, shape
 from tflq.converters.passes.requirements import no_mapping
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import ABSENT, Array, Graph, Node, Operands, Tensor
+from tflq.graph.operators import RECTIFIER_BOUNDS
 from tflq.graph.rewriting import fused_activation
 
 Kind = np.dtype[np.generic]
@@ -23,12 +24,7 @@ INT32: Kind = np.dtype(np.int32)
 FLOAT32: Kind = np.dtype(np.float32)
 BOOL: Kind = np.dtype(np.bool_)
 Writing = TypeVar("Writing", bound="Emitter")
-CLAMPS: dict[str, tuple[float, float | None]] = {
-    "relu": (0, None),
-    "relu6": (0, 6),
-    "relu_n1_to_1": (-1, 1),
-    "relu_0_to_1": (0, 1),
-}
+CLAMPS = RECTIFIER_BOUNDS
 """Activations that clamp: what they clamp to."""
 
 
