@@ -54,7 +54,12 @@ def test_an_object_with_the_attributes_becomes_a_record(monkeypatch: pytest.Monk
     _install(monkeypatch, "plain", f"{__name__}:Plain")
     found = find_target("plain")
     assert isinstance(found, Target)
-    assert (found.name, found.check(None, None), found.precision_plan, found.promotions) == ("plain", (), None, ())
+    assert (
+        found.name,
+        found.check(Graph([], [], (), ()), parse_settings(())),
+        found.precision_plan,
+        found.promotions,
+    ) == ("plain", (), None, ())
 
 
 def test_a_name_exists_once(monkeypatch: pytest.MonkeyPatch) -> None:

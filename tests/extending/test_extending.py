@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -19,6 +20,7 @@ from tests.support.digits_problem import write_labeled
 from tests.support.tracked import ROOT
 from tflq.api.demo import demo_model_path
 from tflq.converters import tflite
+from tflq.converters.targets import target_names
 from tflq.graph import DType, GraphBuilder, Model
 
 HERE = Path(__file__).parent
@@ -192,9 +194,114 @@ def test_a_custom_operator_reaches_target_nnie(tflq, tmp_path: Path) -> None:
     assert "scale: 1.4142135381698608" in text
 
 
-def test_a_target_without_a_rule_refuses_a_custom_operator(tflq, tmp_path: Path) -> None:
-    refusal = tflq("convert", with_custom(tmp_path, "Square2x"), "--target", "aipu", "-n", 1, "-o", "out").refused()
-    assert "custom operator 'Square2x' has no mapping" in refusal
+def write_products(folder: Path) -> Path:
+    """Write the model of (x * x) * 2 with the layers that Square2x becomes."""
+    b = GraphBuilder()
+    x = b.input("x", (1, 4), DType.FLOAT32)
+    square = b.add("mul", [x, x], (1, 4), DType.FLOAT32)
+    graph = b.build([b.add("mul", [square, b.constant("two", np.array(2, np.float32))], (1, 4), DType.FLOAT32)])
+    path = folder / "products.tflite"
+    tflite.write_model(Model([graph]), path)
+    return path
+
+
+@pytest.mark.parametrize("target", ["aipu", "gap9-ne16", "gap9-sq8", "onnx", "tpu-mlir"])
+def test_a_custom_operator_equals_its_operators_on_a_target(tflq, tmp_path: Path, target: str) -> None:
+    """The same integers as of a model with these operators; x^2 has half the range of 2 x^2."""
+    arguments = ("--target", target, "--calibrate", "x.npy")
+    model, products = with_custom(tmp_path, "Square2x"), write_products(tmp_path)
+    y = run_on(tflq, model, *arguments)
+    assert y.tolist() == run_on(tflq, products, *arguments).tolist()
+    done = tflq("convert", model, *arguments, "-o", "out")
+    assert done.status == 0, done.err
+    assert any((tmp_path / "out").iterdir())
+
+
+def test_a_custom_operator_reaches_target_openvino(tflq, tmp_path: Path) -> None:
+    """It runs in float between layers of quantized values, as each operator without levels."""
+    arguments = ("--target", "openvino", "--calibrate", "x.npy")
+    model = with_custom(tmp_path, "Square2x")
+    assert run_on(tflq, model, *arguments).tolist() == (2 * SQUARE_INPUT**2).tolist()
+    assert tflq("convert", model, *arguments, "-o", "out").status == 0
+    assert (tmp_path / "out" / "Square2x.xml").read_text().count('type="Multiply"') == 2
+
+
+def test_the_trace_has_the_expansion_of_a_custom_operator(tflq, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", SQUARE_INPUT)
+    arguments = ("--calibrate", "x.npy", "-o", "out", "--trace-passes", "--pass", "expand_operators", "--json")
+    (change,) = tflq("convert", with_custom(tmp_path, "Square2x"), "--target", "tpu-mlir", *arguments).json["passes"]
+    assert ["custom" in line for line in change["before"]] == [True]
+    assert [" = mul(" in line for line in change["after"]] == [False, True, True]
+
+
+@pytest.mark.parametrize("target", [name for name in target_names() if name != "tflite"])
+def test_a_target_without_a_rule_refuses_a_custom_operator(tflq, tmp_path: Path, target: str) -> None:
+    mish = (with_custom(tmp_path, "Mish"), "--kernels", PACKAGE / "mish.py")
+    refusal = tflq("convert", *mish, "--target", target, "-n", 1, "-o", "out").refused()
+    assert "custom operator 'Mish' has no mapping: the target needs a rule of the entry-point group tflq.op" in refusal
+
+
+def write_negations(folder: Path) -> Path:
+    """Write the model of |-(-x)|."""
+    b = GraphBuilder()
+    t = b.input("x", (1, 4), DType.FLOAT32)
+    for operator in ("neg", "neg", "abs"):
+        t = b.add(operator, [t], (1, 4), DType.FLOAT32)
+    path = folder / "negations.tflite"
+    tflite.write_model(Model([b.build([t])]), path)
+    return path
+
+
+def test_a_pass_from_outside_changes_the_graph_of_a_target(tflq, tmp_path: Path) -> None:
+    model = write_negations(tmp_path)
+    y = run_on(tflq, model, "--target", "tpu-mlir", "--calibrate", "x.npy")
+    assert np.allclose(y, np.abs(SQUARE_INPUT), atol=3 / 127)
+    arguments = ("--target", "tpu-mlir", "--calibrate", "x.npy", "-o", "out", "--trace-passes", "--json")
+    report = tflq("convert", model, *arguments).json
+    (change,) = (change for change in report["passes"] if change["name"] == "remove_double_negation")
+    assert [line.count("= neg(") for line in change["before"]] == [1, 1, 0]
+    assert [line.count("= abs(%x)") for line in change["after"]] == [1]
+
+
+def test_a_pass_from_outside_is_for_its_owner_only(tflq, tmp_path: Path) -> None:
+    model = write_negations(tmp_path)
+    np.save(tmp_path / "x.npy", SQUARE_INPUT)
+    arguments = ("--target", "openvino", "--calibrate", "x.npy", "-o", "out", "--trace-passes", "--json")
+    names = [change["name"] for change in tflq("convert", model, *arguments).json["passes"]]
+    assert "remove_double_negation" not in names
+
+
+def run_tests_of(folder: Path, *paths: Path) -> None:
+    """Run the tests in a folder with the packages of some paths."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))}
+    command = [sys.executable, "-m", "pytest", "-q", "--import-mode=importlib", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [*command, "-c", os.devnull, str(folder)], env=environment, cwd=paths[0], capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stdout.decode()
+
+
+def test_the_packages_own_tests_pass(installed: Path) -> None:
+    run_tests_of(PACKAGE / "tests", ROOT, installed)
+
+
+def test_an_elementwise_operator_is_a_row_and_its_kernel(tmp_path: Path) -> None:
+    """Both are added to a copy of tflq, in which nothing else changes."""
+    shutil.copytree(ROOT / "tflq", tmp_path / "tflq", ignore=shutil.ignore_patterns("__pycache__"))
+    for name, module, before in (
+        ("row.txt", "graph/operators.py", '    Operator("abs"'),
+        ("kernel.txt", "interpreter/kernels/plain/unary.py", '    "abs"'),
+    ):
+        path = tmp_path / "tflq" / module
+        text = path.read_text()
+        assert text.count(before) == 1
+        path.write_text(text.replace(before, (PACKAGE / "elementwise" / name).read_text() + before))
+    run_tests_of(shutil.copytree(PACKAGE / "elementwise", tmp_path / "elementwise"), tmp_path)
+
+
+def test_an_elementwise_operator_needs_its_row_and_its_kernel() -> None:
+    with pytest.raises(AssertionError, match="4 failed, 1 passed"):
+        run_tests_of(PACKAGE / "elementwise", ROOT)
 
 
 def test_a_file_that_fails_is_refused_in_a_line(tflq, tmp_path: Path) -> None:

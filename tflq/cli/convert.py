@@ -111,13 +111,18 @@ def command(
         if settings_path is not None:
             found.write_settings(settings_path)
     output.show(
-        found, as_json, lambda: _print(found) if isinstance(found, ConvertResult) else _print_all(found), report
+        found,
+        as_json,
+        lambda: _print(found, trace_passes) if isinstance(found, ConvertResult) else _print_all(found),
+        report,
     )
     return 1 if isinstance(found, ConvertAllResult) and not found.is_complete else 0
 
 
 def _print_changes(changes: Sequence[Change]) -> None:
     """Print name and reason of each pass, and the lines before (-) and after (+)."""
+    if not changes:
+        output.line("no pass changed the graph")
     for change in changes:
         source = f" ({change.source})" if change.source else ""
         output.line(f"pass {change.name} of {change.owner}: {change.why}{source}")
@@ -134,9 +139,10 @@ def _refuse_for_all(target: TargetOptions, calibration: CalibrationOptions, temp
         raise click.UsageError("--write-template and --write-settings are for one target")
 
 
-def _print(found: ConvertResult) -> None:
+def _print(found: ConvertResult, has_trace: bool) -> None:
     """Print the table of layers, the files, and how close they are to TFLite and to floating point."""
-    _print_changes(found.changes)
+    if has_trace:
+        _print_changes(found.changes)
     nodes = found.graph.nodes
     output.line(f"{found.target.name}: {len(nodes)} operators")
     rows = [_layer(found, str(number), node) for number, node in enumerate(nodes)]

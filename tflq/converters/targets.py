@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from importlib import import_module
 from pathlib import PurePath
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from tflq.converters.mappings import expand_operators
 from tflq.converters.settings import Setting, Settings, SettingsFile
 from tflq.errors import GraphError, OptionError, TflqError, UnsupportedError
 from tflq.graph import ABSENT, Affine, Array, Graph, Model, Tensor
+from tflq.graph.rewriting import pause_trace
 from tflq.interpreter.operands.checks import require_sound_tensor
 from tflq.plugins import find_entry_points
 from tflq.quoting import file_name
@@ -123,13 +125,40 @@ def find_target(name: str) -> Target:
             f"unknown target '{name}'; there are {', '.join(target_names())} (docs/extending.md: how to add one)"
         )
     module, _, attribute = place.partition(":")
-    found: object = getattr(import_module(module), attribute)
-    if isinstance(found, Target):
-        return found
-    needed = [f.name for f in fields(Target) if f.default is MISSING]
-    if not all(hasattr(found, key) for key in needed):
-        raise TflqError(f"target '{name}' of {place} lacks one of: {', '.join(needed)}")
-    return Target(**{f.name: getattr(found, f.name) for f in fields(Target) if hasattr(found, f.name)})
+    target: object = getattr(import_module(module), attribute)
+    if not isinstance(target, Target):
+        needed = [f.name for f in fields(Target) if f.default is MISSING]
+        if not all(hasattr(target, key) for key in needed):
+            raise TflqError(f"target '{name}' of {place} lacks one of: {', '.join(needed)}")
+        target = Target(**{f.name: getattr(target, f.name) for f in fields(Target) if hasattr(target, f.name)})
+    return _expand_first(target)
+
+
+def _expand_first(target: Target) -> Target:
+    """Return a target that reads graphs with custom operators replaced by their expansions.
+
+    Only `quantize` is part of a trace of passes: the others run the same passes again.
+    """
+    plan = target.precision_plan
+
+    def check(graph: Graph, settings: Settings) -> tuple[str, ...]:
+        with pause_trace():
+            return target.check(expand_operators(target.name, graph), settings)
+
+    def quantize(graph: Graph, settings: Settings) -> Graph:
+        return target.quantize(expand_operators(target.name, graph), settings)
+
+    def emit(graph: Graph, source: Model) -> Artifacts:
+        with pause_trace():
+            main = expand_operators(target.name, source.main)
+            return target.emit(graph, replace(source, graphs=[main, *source.graphs[1:]]))
+
+    def find_plan(graph: Graph, settings: Settings) -> PrecisionPlan:
+        assert plan is not None
+        with pause_trace():
+            return plan(expand_operators(target.name, graph), settings)
+
+    return replace(target, check=check, quantize=quantize, emit=emit, precision_plan=find_plan if plan else None)
 
 
 def problems_of(target: Target, graph: Graph, settings: Settings) -> tuple[str, ...]:

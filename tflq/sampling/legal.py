@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tflq.errors import GraphError
 from tflq.graph import ABSENT, Affine, Array, Graph, Node, Operands, Tensor
+from tflq.graph.operators import Trait, with_traits
 
 Bound = int | NDArray[np.int64]
 
@@ -30,7 +31,10 @@ _VALUE_PRESERVING = {
 }
 # Operators that choose between values: what is legal behind them is a good draw in front of them, and not all that is
 # legal there (Keras counts negative tokens from the end of a table: SELECT_V2 of x and x + rows).
-_VALUE_CHOOSING = {"select": (1, 2), "select_v2": (1, 2), "maximum": (0, 1), "minimum": (0, 1)}
+_VALUE_CHOOSING = {
+    **dict.fromkeys(with_traits(Trait.CHOICE), (1, 2)),
+    **dict.fromkeys(with_traits(Trait.EXTREME), (0, 1)),
+}
 
 
 @dataclass(frozen=True)

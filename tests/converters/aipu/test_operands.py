@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tflq.converters.aipu import AIPU
-from tflq.converters.aipu.operators import SOURCES
+from tflq.converters.aipu.operators.sources import SOURCES
 from tflq.converters.settings import parse_settings
 from tflq.graph import ABSENT, DType, Graph, GraphBuilder, Range
 

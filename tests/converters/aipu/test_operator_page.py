@@ -13,7 +13,7 @@ from tests.converters.aipu.test_golden import LAYERS, OPS
 from tests.support.tracked import ROOT
 from tflq.converters.aipu.descriptor import Row
 from tflq.converters.aipu.operators import DOCS, OPERATORS
-from tflq.converters.aipu.operators import SOURCES as TRANSLATED
+from tflq.converters.aipu.operators.sources import SOURCES as TRANSLATED
 from tflq.interpreter.kernels.aipu import activation
 from tflq.interpreter.kernels.aipu.operators import ARITHMETIC
 

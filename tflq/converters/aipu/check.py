@@ -6,7 +6,7 @@ import numpy as np
 
 from tflq.converters.aipu.descriptor import Source
 from tflq.converters.aipu.faults import LIMITS
-from tflq.converters.aipu.operators import SOURCES
+from tflq.converters.aipu.operators.sources import SOURCES, source_of
 from tflq.converters.aipu.translate import folded
 from tflq.converters.passes.requirements import no_mapping
 from tflq.graph import ABSENT, DType, Graph, Node
@@ -21,9 +21,9 @@ def problems_of(graph: Graph) -> tuple[str, ...]:
 
 
 def _reason(graph: Graph, node: Node) -> str:
-    if node.custom_code or node.operator not in SOURCES:
+    source = source_of(node)
+    if source is None:
         return no_mapping(node, "no mapping to Zhouyi")
-    source = SOURCES[node.operator]
     fused = node.attributes.text("fused_activation_function", "none")
     if fused not in ("none", *SOURCES):
         return f"fused activation {fused} has no mapping to Zhouyi; make it an operator that has one"

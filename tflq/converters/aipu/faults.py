@@ -23,6 +23,7 @@ from tflq.converters.aipu.origin import Origin
 from tflq.converters.aipu.passes.activations import RECTIFIERS, loses_rectifier
 from tflq.converters.aipu.passes.layers import Layers
 from tflq.graph import DType, Graph
+from tflq.graph.operators import Trait, with_traits
 from tflq.interpreter.kernels.aipu.eltwise import EltwiseParams, forgets_scale
 from tflq.interpreter.kernels.aipu.scales import scale_of
 
@@ -32,7 +33,7 @@ PARSER_FAULTS = "parser_faults"
 _FOLDED = {"sub": ("", 0.0), "squared_difference": ("_pow", 0.0), "div": ("", 1.0)}
 """Operator -> what the Constant's name ends in, and its value."""
 
-LIMITS = ("minimum", "maximum")
+LIMITS = with_traits(Trait.EXTREME)
 _LEFT_OUT = (
     "left out, because no value reaches its limit; the Optimizer, whose 32 bits do not hold the limit, computes 0: "
     f"{PARSER_FAULTS}=true gives its files"
@@ -60,8 +61,8 @@ def with_faults(source: Graph) -> tuple[Graph, dict[int, tuple[str, float]]]:
 def without_unreached_limits(layers: Layers) -> tuple[str, ...]:
     """Take away minima and maxima by constants beyond 32 bits, and return the names of those that something read."""
     gone: list[str] = []
-    for node in layers.nodes:
-        sides = [layers.constant(t) for t in node.inputs] if node.operator in LIMITS else []
+    for node in layers.nodes_of(*LIMITS):
+        sides = [layers.constant(t) for t in node.inputs]
         for place, side in enumerate(sides):
             other = node.inputs[1 - place]
             if side is None or layers.shape(other) != layers.shape(node.outputs[0]):

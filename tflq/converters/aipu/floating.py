@@ -19,7 +19,8 @@ from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Graph, Node, validate
 from tflq.graph.model import source_tensors
 
-DEQUANTIZE, QUANTIZE = "dequantize", "quantize"
+DEQUANTIZE = "dequantize"
+QUANTIZE = "quantize"
 FLOAT = "float"
 
 

@@ -8,12 +8,12 @@ Source: Compass Optimizer, passes/merge_matmul_mul_s1.py and shrink_pow_exponent
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from tflq.graph import Array, Attributes, DType, Graph, Node, Tensor
+from tflq.graph.rewriting import GraphEditor, Pass, rewrite_graph
 from tflq.interpreter.kernels.aipu.norms import WITHIN
 from tflq.interpreter.kernels.aipu.pairs_by_table import EXPONENT
 from tflq.interpreter.kernels.aipu.unweighted import FUSED_MULTIPLIER
@@ -21,108 +21,129 @@ from tflq.interpreter.kernels.aipu.unweighted import FUSED_MULTIPLIER
 CUT = "is_cut"
 """Own key of a Crop that was a product with a number: the Optimizer writes no is_perf_mode of it."""
 
-_SHAPES = ("reshape", "transpose")
-
 MERGED = "is_merged"
 """Own key of a BatchNorm that was a Mul: it keeps the ordinary weight width."""
 
 
 def rewrite(graph: Graph) -> Graph:
-    """Return the graph with Mul and Pow by constants rewritten; constants that nothing reads any more are gone."""
-    work = graph.copy()
-    for index, node in enumerate(work.nodes):
-        if node.operator == "mul":
-            work.nodes[index] = _merged(work, node)
-        elif node.operator == "pow":
-            work.nodes[index] = _with_exponent(work, node)
-        elif node.operator == "lrn" and node.attributes.text("method") == WITHIN:
-            work.nodes[index] = replace(node, intermediates=None)
-    for node in [n for n in work.nodes if n.operator == "mat_mul"]:
-        _merge_multiplier(work, node)
-    read = {t for node in work.nodes for t in node.inputs} | set(work.outputs)
-    unread = {t for node in graph.nodes for t in node.inputs} - read
-    work.nodes = [n for n in work.nodes if n.operator != "constant" or n.outputs[0] not in unread]
-    return work
+    """Return the graph with Mul and Pow by constants rewritten; constants that only they read are removed."""
+    read = {t for node in graph.nodes for t in node.inputs}
+
+    def remove_constants(editor: GraphEditor) -> None:
+        editor.remove_unread(node for node in editor.nodes_of("constant") if node.outputs[0] in read)
+
+    passes = (*_PASSES, Pass("remove_constants", remove_constants, "no layer reads them now", _SOURCE))
+    return rewrite_graph(graph, passes, owner="aipu-optimizer")
 
 
-def _merged(graph: Graph, node: Node) -> Node:
-    """Return BatchNorm of the last axis for Mul by a number that is not whole, with a bias of 0; else the node."""
-    position = next((i for i, t in enumerate(node.inputs) if _constant(graph, t) is not None), None)
-    if position is None:
-        return node
-    place, x = node.inputs[position], graph.tensors[node.inputs[1 - position]]
-    value = np.asarray(_constant(graph, place), np.float32)
-    readers = sum(other.inputs.count(place) for other in graph.nodes)
-    if readers > 1 or place in graph.outputs or value.size != 1 or value == np.rint(value) or not x.shape:
-        return node
-    weights = np.full(x.shape[-1], value.item(), np.float32)
-    constants = {"weights": weights, "biases": np.zeros_like(weights)}
-    added = tuple(graph.add_tensor(_tensor(f"{node.name}/{key}", data)) for key, data in constants.items())
-    attributes = node.attributes.updated(axis=len(x.shape) - 1, epsilon=0, **{MERGED: True})
-    return replace(node, operator="batch_norm", inputs=(node.inputs[1 - position], *added), attributes=attributes)
+def merge_factors(editor: GraphEditor) -> None:
+    """Replace Mul by a number that is not an integer by BatchNorm of the last axis with a bias of 0."""
+    for node in editor.nodes_of("mul"):
+        position = next((i for i, t in enumerate(node.inputs) if editor.writer_of(t, "constant")), None)
+        if position is None:
+            continue
+        place, x = node.inputs[position], editor.tensors[node.inputs[1 - position]]
+        value = np.asarray(_constant(editor, place), np.float32)
+        if editor.uses(place) != 1 or value.size != 1 or value == np.rint(value) or not x.shape:
+            continue
+        weights = np.full(x.shape[-1], value.item(), np.float32)
+        constants = {"weights": weights, "biases": np.zeros_like(weights)}
+        added = tuple(editor.add_tensor(_tensor(f"{node.name}/{key}", data)) for key, data in constants.items())
+        inputs = (node.inputs[1 - position], *added)
+        attributes = node.attributes.updated(axis=len(x.shape) - 1, epsilon=0, **{MERGED: True})
+        editor.replace(node, replace(node, operator="batch_norm", inputs=inputs, attributes=attributes))
 
 
-def _merge_multiplier(graph: Graph, product: Node) -> None:
-    """Let a MatMul multiply by the positive number that alone reads it, or else by those that its operands have.
+def state_exponents(editor: GraphEditor) -> None:
+    """Give Pow the key exponent if all exponents are one constant number; its table is all that it needs."""
+    for node in editor.nodes_of("pow"):
+        value = _constant(editor, node.inputs[1])
+        if value is not None and np.unique(value).size == 1:
+            exponent = float(np.asarray(value, np.float32).reshape(-1)[0])
+            changed = replace(node, attributes=node.attributes.updated(**{EXPONENT: exponent}), intermediates=None)
+            editor.replace(node, changed)
+
+
+def drop_intermediates(editor: GraphEditor) -> None:
+    """Remove the internal tensors of LRN within a channel, which has none."""
+    for node in editor.nodes_of("lrn"):
+        if node.attributes.text("method") == WITHIN:
+            editor.replace(node, replace(node, intermediates=None))
+
+
+def merge_multipliers(editor: GraphEditor) -> None:
+    """Let each MatMul multiply by the positive number that alone reads it, or else by those that its operands have.
 
     The layer of the number becomes a Crop of everything. What is read behind a MatMul is then scaled already, so it has
     the range of the product with the number.
     """
-    readers, writers = graph.consumers(), graph.producers()
-    places = {node.name: index for index, node in enumerate(graph.nodes)}
-    found = _alone(graph, readers, product.outputs[0])
+    for product in editor.nodes_of("mat_mul"):
+        if not _multiply_result(editor, product):
+            _multiply_operands(editor, product)
+
+
+def _multiply_result(editor: GraphEditor, product: Node) -> bool:
+    """Move the number behind a MatMul into it; return True if the result has several readers or a number."""
+    reader = _find_single_reader(editor, product.outputs[0])
     passed = [product.outputs[0]]
-    while found is not None and found.operator in _SHAPES:
-        passed.append(found.outputs[0])
-        found = _alone(graph, readers, found.outputs[0])
-    if found is None and len(readers.get(product.outputs[0], ())) != 1:
-        return
-    number = None if found is None else _positive_number(graph, found, passed[-1])
-    if found is not None and number is not None:
-        _cut(graph, places, found, passed[-1])
-        for t in passed:
-            graph.tensors[t] = replace(graph.tensors[t], range=graph.tensors[found.outputs[0]].range)
-        _multiply(graph, places, product, number)
-        return
-    waiting, scaled = [t for t in product.inputs if t in writers], list[tuple[Node, float]]()
+    while reader is not None and reader.operator in ("reshape", "transpose"):
+        passed.append(reader.outputs[0])
+        reader = _find_single_reader(editor, reader.outputs[0])
+    if reader is None:
+        return len(editor.readers(product.outputs[0])) != 1
+    number = _positive_number(editor, reader, passed[-1])
+    if number is None:
+        return False
+    _cut(editor, reader, passed[-1])
+    for t in passed:
+        editor.tensors[t] = replace(editor.tensors[t], range=editor.tensors[reader.outputs[0]].range)
+    _multiply(editor, product, number)
+    return True
+
+
+def _multiply_operands(editor: GraphEditor, product: Node) -> None:
+    """Move the numbers of both operands of a MatMul into it."""
+    waiting, scaled = [t for t in product.inputs if editor.writer(t)], list[tuple[Node, float]]()
     while waiting:
-        before = graph.nodes[writers[t := waiting.pop(0)]]
-        if len(readers.get(t, ())) != 1:
+        t = waiting.pop(0)
+        before = editor.writer(t)
+        if before is None or len(editor.readers(t)) != 1:
             continue
-        if before.operator in _SHAPES:
-            waiting += [i for i in before.inputs[:1] if i in writers]
+        if before.operator in ("reshape", "transpose"):
+            waiting += [i for i in before.inputs[:1] if editor.writer(i)]
             continue
-        one = _positive_number(graph, before, before.inputs[0]) if before.operator == "batch_norm" else None
-        if one is None:
+        is_norm = editor.writer_of(t, "batch_norm") is not None
+        number = _positive_number(editor, before, before.inputs[0]) if is_norm else None
+        if number is None:
             break
-        scaled.append((before, one))
+        scaled.append((before, number))
     for before, _ in scaled:
-        _cut(graph, places, before, before.inputs[0])
+        _cut(editor, before, before.inputs[0])
     if scaled:
-        _multiply(graph, places, product, float(np.prod([np.float32(m) for _, m in scaled], dtype=np.float32)))
+        number = float(np.prod([np.float32(m) for _, m in scaled], dtype=np.float32))
+        _multiply(editor, product, number)
 
 
-def _alone(graph: Graph, readers: Mapping[int, Sequence[int]], t: int) -> Node | None:
+def _find_single_reader(editor: GraphEditor, t: int) -> Node | None:
     """Return the node that alone reads a tensor, whether it is an output or not."""
-    found = readers.get(t, ())
-    return graph.nodes[found[0]] if len(found) == 1 else None
+    readers = editor.readers(t)
+    return readers[0] if len(readers) == 1 else None
 
 
-def _positive_number(graph: Graph, node: Node, x: int) -> float | None:
+def _positive_number(editor: GraphEditor, node: Node, x: int) -> float | None:
     """Return the one positive number by which a layer multiplies `x` and does nothing else; None for other layers.
 
     A Constant that other layers read too stays, and with it the Mul.
     """
     values: Array | None = None
     if node.operator == "batch_norm":
-        weights, biases = (graph.tensors[t].data for t in node.inputs[1:3])
+        weights, biases = (editor.tensors[t].data for t in node.inputs[1:3])
         if biases is not None and not np.any(biases):
             values = weights
     elif _is_product(node):
         other = next((t for t in node.inputs if t != x), x)
-        values = _constant(graph, other)
-        is_shared = sum(one.inputs.count(other) for one in graph.nodes) > 1
-        if is_shared or graph.tensors[node.outputs[0]].shape != graph.tensors[x].shape:
+        values = _constant(editor, other)
+        if len(editor.readers(other)) > 1 or editor.shape(node.outputs[0]) != editor.shape(x):
             return None
     if values is None or np.unique(values).size != 1:
         return None
@@ -134,32 +155,32 @@ def _is_product(node: Node) -> bool:
     return node.operator == "mul" or (node.operator == "eltwise" and node.attributes.get("method") == "MUL")
 
 
-def _cut(graph: Graph, places: Mapping[str, int], node: Node, x: int) -> None:
-    crops = np.array([(0, n) for n in graph.tensors[node.outputs[0]].shape], np.int64)
+def _cut(editor: GraphEditor, node: Node, x: int) -> None:
+    crops = np.array([(0, n) for n in editor.shape(node.outputs[0])], np.int64)
     attributes = Attributes({"crops": crops, CUT: True})
-    graph.nodes[places[node.name]] = replace(node, operator="crop", inputs=(x,), attributes=attributes)
+    editor.replace(node, replace(node, operator="crop", inputs=(x,), attributes=attributes))
 
 
-def _multiply(graph: Graph, places: Mapping[str, int], product: Node, number: float) -> None:
-    changed = replace(product, attributes=product.attributes.updated(**{FUSED_MULTIPLIER: number}))
-    graph.nodes[places[product.name]] = changed
+def _multiply(editor: GraphEditor, product: Node, number: float) -> None:
+    editor.replace(product, replace(product, attributes=product.attributes.updated(**{FUSED_MULTIPLIER: number})))
 
 
-def _with_exponent(graph: Graph, node: Node) -> Node:
-    """Return Pow with the key exponent where all exponents are one constant number; its table is all that it needs."""
-    value = _constant(graph, node.inputs[1])
-    if value is None or np.unique(value).size != 1:
-        return node
-    exponent = float(np.asarray(value, np.float32).reshape(-1)[0])
-    return replace(node, attributes=node.attributes.updated(**{EXPONENT: exponent}), intermediates=None)
-
-
-def _constant(graph: Graph, t: int) -> Array | None:
+def _constant(editor: GraphEditor, t: int) -> Array | None:
     """Return the value of a tensor that a Constant layer writes."""
-    found = next((n for n in graph.nodes if n.operator == "constant" and n.outputs[0] == t), None)
-    return None if found is None else graph.tensors[found.inputs[0]].data
+    writer = editor.writer_of(t, "constant")
+    return None if writer is None else editor.tensors[writer.inputs[0]].data
 
 
 def _tensor(name: str, data: Array) -> Tensor:
     data.setflags(write=False)
     return Tensor(name, data.shape, DType.FLOAT32, data=data)
+
+
+_SOURCE = "docs/aipu.md, 6"
+_PASSES = (
+    Pass("merge_factors", merge_factors, "a product with a number is BatchNorm", _SOURCE),
+    Pass("state_exponents", state_exponents, "one exponent has a table", _SOURCE),
+    Pass("drop_intermediates", drop_intermediates, "LRN within a channel has no internal tensors", _SOURCE),
+    Pass("merge_multipliers", merge_multipliers, "the requantization of MatMul multiplies by a number", _SOURCE),
+)
+"""Rewrites of the Compass Optimizer before it quantizes."""

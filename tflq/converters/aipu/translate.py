@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.converters.aipu.faults import with_faults, without_unreached_limits
-from tflq.converters.aipu.operators import SOURCES
+from tflq.converters.aipu.operators.sources import source_of
 from tflq.converters.aipu.origin import Origin
 from tflq.converters.aipu.passes import PARSER
 from tflq.converters.aipu.translation import Translation
@@ -47,7 +47,9 @@ def translate(source: Graph, name: str, faults: bool = False) -> Graph:
             work.places[t] = work.layer_of_constant(f"{work.name_of(t)}{suffix}", data)
             continue
         if not known.keys() >= set(node.outputs):
-            SOURCES[node.operator].translate(work, node)
+            rule = source_of(node)
+            assert rule is not None
+            rule.translate(work, node)
             continue
         for t in node.outputs:
             work.places[t] = work.layer_of_constant(work.name_of(t), known[t])

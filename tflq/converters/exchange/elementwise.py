@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from tflq.converters.exchange.emitter import BOOL, CLAMPS, FLOAT32, Emitter, Rule, Value
+from tflq.converters.exchange.emitter import BOOL, FLOAT32, Emitter, Rule, Value
 from tflq.errors import UnsupportedError
 
 
@@ -207,56 +207,3 @@ def softmax(e: Emitter) -> None:
 def same(e: Emitter) -> None:
     """QUANTIZE, DEQUANTIZE: the real value, in the type of the output."""
     e.result(e.at(0))
-
-
-RULES: dict[str, Rule] = {
-    "abs": unary("Abs"),
-    "add": pair("Add"),
-    "add_n": add_n,
-    "atan2": atan2,
-    "cast": cast,
-    "ceil": unary("Ceil"),
-    "cos": unary("Cos"),
-    "dequantize": same,
-    "div": pair("Div"),
-    "elu": unary("Elu"),
-    "equal": compared("Equal"),
-    "exp": unary("Exp"),
-    "floor": unary("Floor"),
-    "floor_div": floor_div,
-    "floor_mod": floor_mod,
-    "gelu": real_only(gelu),
-    "greater": compared("Greater"),
-    "greater_equal": compared("GreaterOrEqual"),
-    "hard_swish": hard_swish,
-    "leaky_relu": leaky_relu,
-    "less": compared("Less"),
-    "less_equal": compared("LessOrEqual"),
-    "log": unary("Log"),
-    "logical_and": pair("And"),
-    "logical_not": unary("Not"),
-    "logical_or": pair("Or"),
-    "logistic": unary("Sigmoid"),
-    "maximum": pair("Max"),
-    "minimum": pair("Min"),
-    "mul": pair("Mul"),
-    "neg": unary("Neg"),
-    "not_equal": not_equal,
-    "pow": pair("Pow"),
-    "prelu": prelu,
-    "quantize": same,
-    "round": unary("Round"),
-    "rsqrt": composed("Sqrt", "Reciprocal"),
-    "select": select,
-    "select_v2": select,
-    "sign": unary("Sign"),
-    "sin": unary("Sin"),
-    "softmax": softmax,
-    "sqrt": unary("Sqrt"),
-    "square": square,
-    "squared_difference": squared_difference,
-    "sub": pair("Sub"),
-    "tanh": unary("Tanh"),
-    "where": where,
-    **dict.fromkeys(CLAMPS, clamp),
-}

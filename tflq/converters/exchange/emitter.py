@@ -9,10 +9,12 @@ from typing import TypeVar
 
 import numpy as np
 
+from tflq.converters.mappings import find_rule
 from tflq.converters.passes.patterns import TO_FIRST, TO_LAST, axis_first, shape_first
 from tflq.converters.passes.requirements import no_mapping
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import ABSENT, Array, Graph, Node, Operands, Tensor
+from tflq.graph.operators import RECTIFIER_BOUNDS
 from tflq.graph.rewriting import fused_activation
 
 Kind = np.dtype[np.generic]
@@ -22,12 +24,7 @@ INT32: Kind = np.dtype(np.int32)
 FLOAT32: Kind = np.dtype(np.float32)
 BOOL: Kind = np.dtype(np.bool_)
 Writing = TypeVar("Writing", bound="Emitter")
-CLAMPS: dict[str, tuple[float, float | None]] = {
-    "relu": (0, None),
-    "relu6": (0, 6),
-    "relu_n1_to_1": (-1, 1),
-    "relu_0_to_1": (0, 1),
-}
+CLAMPS = RECTIFIER_BOUNDS
 """Activations that clamp: what they clamp to."""
 
 
@@ -57,6 +54,17 @@ class Value:
         return axis_first(axis, self.rank) if self.is_first else axis % self.rank
 
 
+@dataclass(frozen=True)
+class ExchangeRule:
+    """The rule of an operator of another package.
+
+    Attributes:
+        write: Adds the operators of ONNX that a node becomes, and binds its outputs.
+    """
+
+    write: Callable[[Emitter], None]
+
+
 class Emitter(ABC):
     """Writes one graph in a format; a rule adds the operators of ONNX that one node becomes.
 
@@ -67,10 +75,12 @@ class Emitter(ABC):
         flattened: Tensor that stores a flattened image in the order (c, h, w) -> (h, w, c) of that image.
         simplifies: Whether windows omit strides and padding without effect, and a reshaped image keeps its layout if
             possible.
+        target: Name of the target that the rules of other packages are for.
         refusal: Reason that refuses an operator without a rule; `{}` is its name.
     """
 
     simplifies = False
+    target = ""
     refusal = "no rule writes {}"
 
     def __init__(self, graph: Graph) -> None:
@@ -155,14 +165,24 @@ class Emitter(ABC):
             if self.is_omitted(node):
                 continue
             try:
-                if node.custom_code or node.operator not in rules:
-                    raise UnsupportedError(no_mapping(node, self.refusal.format(node.operator)))
+                rule = rules.get(node.operator) or self._find_extra_rule()
                 self.require(node)
                 if all(t == ABSENT or self.tensor(t).is_constant or self.is_written(t) for t in node.inputs):
-                    rules[node.operator](self)
+                    rule(self)
             except (UnsupportedError, GraphError) as error:
                 problems.append(f"{self.graph.where(index)}: {error}")
         return tuple(problems)
+
+    def _find_extra_rule(self) -> Callable[[Emitter], None]:
+        """Return the rule that another package has for the current node.
+
+        Raises:
+            UnsupportedError: No package has a rule.
+        """
+        rule = find_rule(self.target, self.node, ExchangeRule)
+        if rule is None:
+            raise UnsupportedError(no_mapping(self.node, self.refusal.format(self.node.operator)))
+        return rule.write
 
     @property
     def node(self) -> Node:

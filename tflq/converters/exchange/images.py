@@ -65,11 +65,3 @@ def _fill_with_zeros(e: Emitter, entries: Value, most: int) -> Value:
     zeros = e.number("zeros", np.zeros(most, entries.dtype))
     both = e.add("Concat", [entries, zeros], (sum((*entries.shape, *zeros.shape)),), axis=0)
     return sliced(e, both, {0: slice(most)})
-
-
-RULES: dict[str, Rule] = {
-    "non_max_suppression_v4": suppression,
-    "non_max_suppression_v5": suppression,
-    "resize_bilinear": resize("linear"),
-    "resize_nearest_neighbor": resize("nearest"),
-}

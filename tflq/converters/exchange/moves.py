@@ -288,32 +288,3 @@ def batch_to_space(e: Emitter) -> None:
     whole = e.reshaped(moved, (batch, *sizes, *x.shape[count + 1 :]))
     cut = {i + 1: slice(int(low), sizes[i] - int(high)) for i, (low, high) in enumerate(crops)}
     e.result(sliced(e, whole, cut))
-
-
-RULES: dict[str, Rule] = {
-    "batch_to_space_nd": batch_to_space,
-    "concatenation": concatenation,
-    "pad": pad,
-    "padv2": pad,
-    "transpose": transpose,
-    "broadcast_to": expand(0, 1),
-    "depth_to_space": depth_to_space,
-    "embedding_lookup": embedding_lookup,
-    "fill": expand(1, 0),
-    "gather": gather,
-    "gather_nd": gather_nd,
-    "mirror_pad": mirror_pad,
-    "one_hot": one_hot,
-    "pack": pack,
-    "reverse_sequence": reverse_sequence,
-    "reverse_v2": reverse,
-    "scatter_nd": scatter_nd,
-    "slice": slice_,
-    "space_to_batch_nd": space_to_batch,
-    "space_to_depth": space_to_depth,
-    "split": split,
-    "split_v": split,
-    "strided_slice": strided_slice,
-    "tile": tile,
-    "unpack": unpack,
-}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from tflq.converters.exchange.emitter import FLOAT32, Emitter, Rule, is_same_order
+from tflq.converters.exchange.emitter import FLOAT32, Emitter, is_same_order
 from tflq.converters.exchange.windows import bias
 from tflq.converters.passes.patterns import TO_FIRST, shape_first
-from tflq.graph.operators import RESHAPES
 
 
 def fully_connected(e: Emitter) -> None:
@@ -66,10 +65,3 @@ def batch_matmul(e: Emitter) -> None:
             value = e.transposed(value, (*range(value.rank - 2), value.rank - 1, value.rank - 2))
         values.append(value)
     e.result(e.add("MatMul", values, e.output().shape, FLOAT32, False))
-
-
-RULES: dict[str, Rule] = {
-    "batch_matmul": batch_matmul,
-    "fully_connected": fully_connected,
-    **dict.fromkeys(RESHAPES, reshape),
-}

@@ -111,22 +111,3 @@ def segment_sum(e: Emitter) -> None:
     width = int(np.prod(x.shape[1:], dtype=np.int64))
     total = e.add("MatMul", [chosen, e.reshaped(x, (rows, width))], (shape[0], width))
     e.result(e.reshaped(total, shape))
-
-
-RULES: dict[str, Rule] = {
-    "arg_max": place("ArgMax"),
-    "arg_min": place("ArgMin"),
-    "cumsum": cumsum,
-    "l2_normalization": l2_normalization,
-    "local_response_normalization": local_response_normalization,
-    "log_softmax": log_softmax,
-    "mean": reduced("ReduceMean"),
-    "reduce_all": reduced("ReduceAll"),
-    "reduce_any": reduced("ReduceAny"),
-    "reduce_max": reduced("ReduceMax"),
-    "reduce_min": reduced("ReduceMin"),
-    "reduce_prod": reduced("ReduceProd"),
-    "segment_sum": segment_sum,
-    "sum": reduced("ReduceSum"),
-    "topk_v2": topk,
-}

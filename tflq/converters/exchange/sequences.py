@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tflq.arrays import Singles
-from tflq.converters.exchange.emitter import FLOAT32, Emitter, ExchangeAttribute, Rule, Value
+from tflq.converters.exchange.emitter import FLOAT32, Emitter, ExchangeAttribute, Value
 from tflq.errors import UnsupportedError
 from tflq.interpreter.operands.lstm import GateTensors, LstmTensors, lstm_tensors
 
@@ -111,6 +111,3 @@ def _constant(e: Emitter, name: str, position: int) -> Singles:
     if array.dtype != np.float32:
         raise UnsupportedError(f"'{name}' is {array.dtype}; recurrent layers are written in float32: set form=float")
     return np.asarray(array, np.float32)
-
-
-RULES: dict[str, Rule] = {"unidirectional_sequence_lstm": lstm, "unidirectional_sequence_rnn": rnn}

@@ -152,13 +152,3 @@ def conv_3d(e: Emitter) -> None:
     window |= {"kernel_shape": data.shape[:3], "group": x.shape[4] // data.shape[3]}
     value = e.add("Conv", [moved, weights], shape, options=window)
     e.result(e.transposed(biased(e, value, 2, shape[1]), _VOLUME_LAST))
-
-
-RULES: dict[str, Rule] = {
-    "average_pool_2d": pool("AveragePool", count_include_pad=0),
-    "conv_2d": conv_2d,
-    "conv_3d": conv_3d,
-    "depthwise_conv_2d": depthwise_conv_2d,
-    "max_pool_2d": pool("MaxPool"),
-    "transpose_conv": transpose_conv,
-}

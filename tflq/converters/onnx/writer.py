@@ -45,6 +45,7 @@ class Writer(Emitter):
     """
 
     simplifies = True
+    target = "onnx"
     refusal = "no rule writes {} in ONNX"
 
     def __init__(self, graph: Graph, options: OnnxOptions | None = None) -> None:

@@ -27,8 +27,12 @@ def collect_problems(graph: Graph, reason: Callable[[int, Node], str]) -> tuple[
 
 def refuse_custom(node: Node) -> str:
     """Return why a custom operator is refused; empty for others."""
-    code = node.custom_code
-    return f"custom operator '{code}' has no mapping; replace it or cut the graph in front of it" if code else ""
+    if not node.custom_code:
+        return ""
+    return (
+        f"custom operator '{node.custom_code}' has no mapping: the target needs a rule of the entry-point group "
+        "tflq.operators (docs/extending.md); or replace it, or cut the graph in front of it"
+    )
 
 
 def no_mapping(node: Node, what: str) -> str:

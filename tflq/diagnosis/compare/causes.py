@@ -10,6 +10,7 @@ import numpy as np
 from tflq.diagnosis.compare.matching import Segment
 from tflq.diagnosis.compare.params import WeightFigures
 from tflq.diagnosis.compare.tally import TensorFigures
+from tflq.graph.operators import Trait, with_traits
 from tflq.units import listed
 
 MOST_OF_THE_NOISE = 0.5
@@ -26,12 +27,9 @@ CANCELLING_DB = 12.0
 WIDE = 0.5
 """A range of which this share is not used wastes a bit."""
 _SUMS = ("add", "add_n", "sub", "eltwise", "sum")
-_FIXED = ("softmax", "log_softmax", "logistic", "sigmoid", "tanh", "l2_normalization")
+_FIXED = with_traits(Trait.FIXED_SCALE)
 """Operators that fix the range of their output: no advice may be to change it."""
-_PASSING = (
-    *("average_pool_2d", "max_pool_2d", "pooling", "reshape", "flatten", "squeeze", "expand_dims", "transpose"),
-    *("slice", "strided_slice", "split", "gather", "unpack", "resize_nearest_neighbor", "depth_to_space"),
-)
+_PASSING = with_traits(Trait.KEEPS_SCALE) - with_traits(Trait.JOIN | Trait.PAD) | {"pooling", "flatten"}
 """Operators whose output has the range of their input."""
 _SAME = 1e-2
 """Factors that differ by less than this share are one."""

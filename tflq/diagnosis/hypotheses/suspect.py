@@ -21,19 +21,10 @@ from tflq.errors import TflqError
 from tflq.graph import ABSENT, Affine, Array, Graph, Tensor
 from tflq.graph.arena import macs
 from tflq.graph.attributes import Attribute, Attributes
+from tflq.graph.operators import Trait, with_traits
 from tflq.interpreter.registry import kernel, kernel_name
 
-LINEAR = frozenset(
-    (
-        "conv_2d",
-        "depthwise_conv_2d",
-        "fully_connected",
-        "convolution",
-        "depthwise_conv",
-        "transpose_conv",
-        "conv_transpose",
-    )
-)
+LINEAR = with_traits(Trait.WEIGHTS) - with_traits(Trait.VOLUME)
 """Operators whose weights are an operand."""
 NOT_COMPUTED = (TflqError, ArithmeticError)
 """Exceptions of a kernel that refuses a changed layer. Every other exception is a defect of the hypothesis."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tflq.graph import ABSENT, Affine, Array, Blockwise, Graph, Node, Tensor
 from tflq.graph.model import sparse_block
+from tflq.graph.operators import Trait, has_trait, row_of
 from tflq.interpreter.operands.lstm import is_basic
 from tflq.schemas.tflite.flexbuffer import decode_flexbuffer
 
@@ -111,12 +112,6 @@ class KnownDifference:
         return f"{self.what}: up to {self.units} ulp of the {self.of}" if self.units else self.what
 
 
-_DATA = {"transpose_conv": 2, "embedding_lookup": 1}
-"""Which operand is the data, where it is not the first."""
-_DRAWN = ("random_uniform", "random_standard_normal", "multinomial")
-"""Operators whose result decides the type."""
-
-
 def label_of(graph: Graph, node: Node) -> str:
     """Return the type of a node's data: int8 plain, int8q with scale and zero point, float32*int8 with int8 weights."""
     data = _data(graph, node)
@@ -129,8 +124,8 @@ def label_of(graph: Graph, node: Node) -> str:
 
 
 def _data(graph: Graph, node: Node) -> Tensor | None:
-    place = _DATA.get(node.operator, 0)
-    if node.operator in _DRAWN and node.outputs:
+    place = row_of(node).data
+    if has_trait(node, Trait.RANDOM) and node.outputs:
         return graph.tensors[node.outputs[0]]
     return graph.tensors[node.inputs[place]] if place < len(node.inputs) and node.inputs[place] != ABSENT else None
 

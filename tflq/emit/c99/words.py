@@ -10,49 +10,12 @@ import numpy as np
 from tflq.errors import UnsupportedError
 
 RESERVED = frozenset(
-    [
-        "auto",
-        "break",
-        "case",
-        "char",
-        "const",
-        "continue",
-        "default",
-        "do",
-        "double",
-        "else",
-        "enum",
-        "extern",
-        "float",
-        "for",
-        "goto",
-        "if",
-        "inline",
-        "int",
-        "long",
-        "register",
-        "restrict",
-        "return",
-        "short",
-        "signed",
-        "sizeof",
-        "static",
-        "struct",
-        "switch",
-        "typedef",
-        "union",
-        "unsigned",
-        "void",
-        "volatile",
-        "while",
-        "main",
-        "int8_t",
-        "uint8_t",
-        "int16_t",
-        "uint16_t",
-        "int32_t",
-        "int64_t",
-    ]
+    (
+        *("auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum"),
+        *("extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return"),
+        *("short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void"),
+        *("volatile", "while", "main", "int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t", "int64_t"),
+    )
 )
 STORED = {"bool": "uint8_t", "float32": "float", "float64": "double"}
 

@@ -103,6 +103,15 @@ class GraphEditor:
         name = self._writers.get(t)
         return None if name is None else self._nodes[name]
 
+    def nodes_of(self, *operators: str) -> list[Node]:
+        """Return the nodes of some operators in their order, as a list that later changes do not touch."""
+        return [node for node in self.nodes if node.operator in operators]
+
+    def writer_of(self, t: int, *operators: str) -> Node | None:
+        """Return the node that writes a tensor if it is of one of the operators; else None."""
+        node = self.writer(t)
+        return node if node is not None and node.operator in operators else None
+
     def readers(self, t: int) -> list[Node]:
         """Return the nodes that read a tensor, in order; a node that reads it twice appears twice."""
         times = self._readers.get(t, {})

@@ -93,6 +93,16 @@ def trace_passes() -> Iterator[list[Change]]:
         _trace.reset(token)
 
 
+@contextmanager
+def pause_trace() -> Iterator[None]:
+    """Record no pass within the block: for code that runs passes again, such as a check."""
+    token = _trace.set(None)
+    try:
+        yield
+    finally:
+        _trace.reset(token)
+
+
 def select_changes(changes: Sequence[Change], names: Sequence[str]) -> tuple[Change, ...]:
     """Return the changes of the named passes; all changes without names.
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tflq.arrays import Integers, Singles
 from tflq.graph import ABSENT, Array, DType, Graph, Tensor
-from tflq.graph.operators import RESHAPES
+from tflq.graph.operators import RESHAPES, Trait, with_traits
 from tflq.interpreter.accumulate import window_counts
 from tflq.interpreter.accumulate.products import FLOAT32_EXACT
 from tflq.interpreter.compiled.pairs import AffinePair, RoundedPair, affine_pair, rounded_pair
@@ -32,15 +32,9 @@ Bytes = NDArray[np.uint8]
 """Quantized values less the least of their type."""
 
 EIGHT_BITS = (DType.INT8, DType.UINT8)
-UNARY = frozenset(
-    (
-        *("abs", "activation", "bnll", "ceil", "cos", "cosine", "elu", "erf", "exp", "floor", "gelu", "hard_sigmoid"),
-        *("hard_swish", "leaky_relu", "log", "logistic", "neg", "negative", "quantize", "relu", "relu6", "relu_0_to_1"),
-        *("relu_n1_to_1", "round", "rsqrt", "sign", "silu", "sin", "sine", "softsign", "sqrt", "square", "tanh"),
-    )
-)
+UNARY = with_traits(Trait.UNARY | Trait.CONVERSION)
 """Operators whose results are functions of one quantized value: a table, where its kernel gives one."""
-PAIRS = frozenset(("add", "div", "eltwise", "maximum", "minimum", "mul", "squared_difference", "sub"))
+PAIRS = with_traits(Trait.SCALED)
 """Operators of two quantized values at the same place."""
 MOVES = frozenset(RESHAPES)
 """Operators that leave elements in order."""

@@ -17,6 +17,7 @@ import numpy as np
 from tflq.arrays import Integers
 from tflq.errors import GraphError, InputError
 from tflq.graph import Array, Graph, Node, Operands
+from tflq.graph.operators import Trait, with_traits
 from tflq.interpreter.execution.values import Value, merge, one_sample, select
 
 
@@ -179,7 +180,7 @@ CONTROL: dict[str, Control] = {
     "var_handle": run_var_handle,
     "while": run_while,
 }
-RESOURCES = frozenset(name for name in CONTROL if "variable" in name or "hashtable" in name or name == "var_handle")
+RESOURCES = with_traits(Trait.STATEFUL) & CONTROL.keys() - with_traits(Trait.CONTROL)
 SUBGRAPH_ATTRIBUTES = (
     "then_subgraph_index",
     "else_subgraph_index",

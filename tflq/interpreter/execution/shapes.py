@@ -16,6 +16,7 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Node, Operands
+from tflq.graph.operators import Trait, with_traits
 from tflq.interpreter.operands.checks import constant_integers, lower_reduction, reduced_shape, resolve_axis
 from tflq.interpreter.operands.movable import resized_shape
 from tflq.interpreter.operands.products import check_shapes, require_product
@@ -25,17 +26,6 @@ from tflq.interpreter.operands.windows import pool_window, transposed_window
 Shape = tuple[int, ...]
 ShapeRule = Callable[[Node, Operands], Shape]
 """Shapes of the operands -> shape of the only output. Errors are those of the kernel's `lower`."""
-
-_SAME = """
-abs cast ceil cos dequantize elu exp fake_quant floor gelu hard_swish l2_normalization leaky_relu log log_softmax
-logical_not logistic neg quantize relu relu6 relu_0_to_1 relu_n1_to_1 round rsqrt sign sin softmax sqrt square tanh
-zeros_like
-"""
-_BROADCAST = """
-add atan2 bitwise_xor div equal floor_div floor_mod greater greater_equal less less_equal logical_and logical_or
-maximum minimum mul not_equal pow prelu right_shift squared_difference sub
-"""
-_REDUCED = "mean reduce_all reduce_any reduce_max reduce_min reduce_prod sum"
 
 
 def same_shape(node: Node, operands: Operands) -> Shape:  # noqa: ARG001
@@ -119,19 +109,16 @@ def _convolved(node: Node, operands: Operands, outputs: int) -> Shape:
 
 
 SHAPE_RULES: dict[str, ShapeRule] = {
-    **dict.fromkeys(_SAME.split(), same_shape),
-    **dict.fromkeys(_BROADCAST.split(), broadcast_shape),
-    "average_pool_2d": pooled_shape,
+    **dict.fromkeys(with_traits(Trait.SAME_SHAPE), same_shape),
+    **dict.fromkeys(with_traits(Trait.PAIR), broadcast_shape),
+    **dict.fromkeys(with_traits(Trait.POOL), pooled_shape),
+    **dict.fromkeys(with_traits(Trait.RESIZE), enlarged_shape),
     "batch_matmul": matrices_shape,
     "concatenation": joined_shape,
     "conv_2d": convolved_shape,
     "depthwise_conv_2d": depthwise_shape,
     "fully_connected": product_shape,
-    "l2_pool_2d": pooled_shape,
-    "max_pool_2d": pooled_shape,
-    **dict.fromkeys(_REDUCED.split(), without_axes),
-    "resize_bilinear": enlarged_shape,
-    "resize_nearest_neighbor": enlarged_shape,
+    **dict.fromkeys(with_traits(Trait.REDUCTION), without_axes),
     "tile": tiled_shape,
     "transpose_conv": transposed_shape,
 }

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from tflq.arrays import Integers, Reals
 from tflq.errors import UnsupportedError
+from tflq.graph.operators import FUSED_ACTIVATIONS, RECTIFIER_BOUNDS
 from tflq.interpreter.recording.primitive import primitive
 
 INT32_MIN = -(1 << 31)
@@ -223,25 +224,15 @@ def quantize_multiplier_greater_than_one(real: float) -> tuple[int, int]:
     return int(multiplier), int(shift)
 
 
-_ACTIVATION_BOUNDS: dict[str, tuple[float | None, float | None]] = {
-    "none": (None, None),
-    "relu": (0.0, None),
-    "relu_n1_to_1": (-1.0, 1.0),
-    "relu6": (0.0, 6.0),
-    "tanh": (None, None),  # TFLite's integer kernels accept these two and do not clamp
-    "sign_bit": (None, None),
-}
-
-
 def activation_bounds(activation: str) -> tuple[float | None, float | None]:
     """Return the real bounds of a fused activation ("none", "relu", "relu6", "relu_n1_to_1"); None is no bound.
 
     Raises:
         UnsupportedError: an activation of another name.
     """
-    if activation not in _ACTIVATION_BOUNDS:
-        raise UnsupportedError(f"fused activation '{activation}'; known are {', '.join(sorted(_ACTIVATION_BOUNDS))}")
-    return _ACTIVATION_BOUNDS[activation]
+    if activation not in FUSED_ACTIVATIONS:
+        raise UnsupportedError(f"fused activation '{activation}'; known are {', '.join(sorted(FUSED_ACTIVATIONS))}")
+    return RECTIFIER_BOUNDS.get(activation, (None, None))  # TFLite's integer kernels accept TANH and do not clamp
 
 
 def activation_range(

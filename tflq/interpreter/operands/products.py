@@ -13,6 +13,7 @@ import numpy as np
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.graph.model import sparse_block
+from tflq.graph.operators import FUSED_ACTIVATIONS, RECTIFIER_BOUNDS
 from tflq.interpreter.operands.checks import require_result, require_type
 from tflq.interpreter.samples import align
 
@@ -62,7 +63,7 @@ def require_product(node: Node, operands: Operands) -> tuple[bool, bool, int]:
 
 
 _SPARSE_BLOCK = (1, 16)
-_CLIPPING = ("none", "relu", "relu_n1_to_1", "relu6")
+_CLIPPING = tuple(a for a in FUSED_ACTIVATIONS if a == "none" or a in RECTIFIER_BOUNDS)
 
 
 def check_shapes(node: Node, x: Tensor, weights: Tensor) -> bool:

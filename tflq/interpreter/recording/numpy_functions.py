@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,44 +11,41 @@ import numpy as np
 from tflq.graph import Array
 from tflq.interpreter.recording.primitive import Ids, Taps, TapsOf
 
-_INFIX = {
-    "add": ("sum", "+"),
-    "subtract": ("difference", "-"),
-    "multiply": ("product", "*"),
-    "divide": ("quotient", "/"),
-    "floor_divide": ("floored quotient", "//"),
-    "remainder": ("remainder", "mod"),
-    "power": ("power", "**"),
-    "left_shift": ("shifted left", "<<"),
-    "right_shift": ("shifted right", ">>"),
-    "bitwise_and": ("masked", "&"),
-    "bitwise_or": ("bits", "|"),
-    "bitwise_xor": ("bits", "^"),
-    "less": ("is less", "<"),
-    "less_equal": ("is at most", "<="),
-    "greater": ("is greater", ">"),
-    "greater_equal": ("is at least", ">="),
-    "equal": ("is equal", "=="),
-    "not_equal": ("differs", "!="),
+_INFIX: dict[np.ufunc, tuple[str, str]] = {
+    np.add: ("sum", "+"),
+    np.subtract: ("difference", "-"),
+    np.multiply: ("product", "*"),
+    np.divide: ("quotient", "/"),
+    np.floor_divide: ("floored quotient", "//"),
+    np.remainder: ("remainder", "mod"),
+    np.power: ("power", "**"),
+    np.left_shift: ("shifted left", "<<"),
+    np.right_shift: ("shifted right", ">>"),
+    np.bitwise_and: ("masked", "&"),
+    np.bitwise_or: ("bits", "|"),
+    np.bitwise_xor: ("bits", "^"),
+    np.less: ("is less", "<"),
+    np.less_equal: ("is at most", "<="),
+    np.greater: ("is greater", ">"),
+    np.greater_equal: ("is at least", ">="),
+    np.equal: ("is equal", "=="),
+    np.not_equal: ("differs", "!="),
 }
-_NAMED = {
-    "maximum": ("larger", "max({0}, {1})"),
-    "minimum": ("smaller", "min({0}, {1})"),
-    "negative": ("negated", "-{0}"),
-    "absolute": ("magnitude", "|{0}|"),
-    "rint": ("rounded", "{0} rounded half to even"),
-    "floor": ("floor", "floor({0})"),
-    "trunc": ("truncated", "{0} cut toward 0"),
-    "ceil": ("ceiling", "ceil({0})"),
+_NAMED: dict[np.ufunc, tuple[str, str]] = {
+    np.maximum: ("larger", "max({0}, {1})"),
+    np.minimum: ("smaller", "min({0}, {1})"),
+    np.negative: ("negated", "-{0}"),
+    np.absolute: ("magnitude", "|{0}|"),
+    np.rint: ("rounded", "{0} rounded half to even"),
+    np.floor: ("floor", "floor({0})"),
+    np.trunc: ("truncated", "{0} cut toward 0"),
+    np.ceil: ("ceiling", "ceil({0})"),
 }
-REDUCED = {
-    np.sum: "sum",
+REDUCED: dict[Callable[..., object], str] = {
+    **{function: function.__name__ for function in (np.sum, np.any, np.all, np.mean)},
     np.prod: "product",
     np.max: "largest",
     np.min: "smallest",
-    np.any: "any",
-    np.all: "all",
-    np.mean: "mean",
     np.std: "deviation",
     np.var: "variance",
     np.median: "median",
@@ -55,7 +53,12 @@ REDUCED = {
     np.argmin: "place of the smallest",
     np.count_nonzero: "count",
 }
-UFUNC_REDUCED = {"add": "sum", "multiply": "product", "maximum": "largest", "minimum": "smallest"}
+UFUNC_REDUCED: dict[np.ufunc, str] = {
+    np.add: "sum",
+    np.multiply: "product",
+    np.maximum: "largest",
+    np.minimum: "smallest",
+}
 ROWS = {np.sort: "sorted", np.argsort: "order", np.cumsum: "running sum", np.cumprod: "running product"}
 EACH = (np.clip, np.round, np.nan_to_num, np.real, np.imag, np.isclose)
 MOVES = (
@@ -71,11 +74,11 @@ FILLED = (np.zeros_like, np.ones_like, np.full_like, np.empty_like)
 def words(ufunc: np.ufunc) -> tuple[str, str]:
     """Return the label and the formula of a universal function."""
     name = ufunc.__name__
-    if name in _INFIX:
-        label, sign = _INFIX[name]
+    if ufunc in _INFIX:
+        label, sign = _INFIX[ufunc]
         return label, f"{{0}} {sign} {{1}}"
     arguments = ", ".join(f"{{{i}}}" for i in range(ufunc.nin))
-    return _NAMED.get(name, (name, f"{name}({arguments})"))
+    return _NAMED.get(ufunc, (name, f"{name}({arguments})"))
 
 
 @dataclass(frozen=True, eq=False)

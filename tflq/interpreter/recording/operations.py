@@ -261,7 +261,7 @@ class Operations:
             ids = np.array(self._ids(inputs[0]))
             taps = along(ids, axis) if method == "reduce" else Row(ids, axis, True)
             running = "" if method == "reduce" else "running "
-            label = running + UFUNC_REDUCED.get(name, name)
+            label = running + UFUNC_REDUCED.get(ufunc, name)
             function = ufunc if method == "reduce" else np.cumsum if ufunc is np.add else None
             return self._add(result, label, "of {x}", {}, taps, function)
         if method == "outer":
@@ -281,7 +281,7 @@ class Operations:
             flat = np.ravel_multi_index(index, before.shape)
             return Taps(np.append(before[index], came[reached == flat]))
 
-        label = UFUNC_REDUCED.get(ufunc.__name__, ufunc.__name__)
+        label = UFUNC_REDUCED.get(ufunc, ufunc.__name__)
         self._into(target, self._add(plain(target), label, "of {x}", {}, taps), True)
 
     def _cast(self, x: Traced, values: Array) -> Any:

@@ -18,8 +18,9 @@ from tflq.diagnosis.compare.matching import match
 from tflq.diagnosis.compare.sides import Running
 from tflq.diagnosis.compare.tally import sqnr_db
 from tflq.graph import ABSENT, Array, DType, Graph, Model, Tensor
+from tflq.graph.operators import LINEAR_OPERATORS
 from tflq.parallel.executions import Execution, in_float, real_values
-from tflq.precision.recover.filters import FILTERS, Filter, filter_of
+from tflq.precision.recover.filters import Filter, filter_of
 from tflq.precision.recover.judge import DECIMALS, Judge
 from tflq.precision.recover.proposals import Recovered, Step, recover_layer, with_constants
 from tflq.precision.recover.records import BIAS, NOTHING, LayerRecovery, Recovery, RecoverySettings
@@ -73,7 +74,7 @@ def prepare(
     """
     plain = replace(network, graphs=[_with_biases(network.main), *network.graphs[1:]])
     fitted, held_out = (RealSamples(s, source.main, plain.main) for s in samples)
-    known = {i: filter_of(plain.main, i) for i, n in enumerate(plain.main.nodes) if n.operator in FILTERS}
+    known = {i: filter_of(plain.main, i) for i, n in enumerate(plain.main.nodes) if n.operator in LINEAR_OPERATORS}
     filters = tuple(of for of in known.values() if isinstance(of, Filter))
     return Prepared(plain, known, Reference(in_float(plain, "independent"), fitted, held_out, filters, options))
 
@@ -161,7 +162,7 @@ def _with_biases(graph: Graph) -> Graph:
     """Return the float network with a bias of its own for each filter: zeros where it has none, a copy where shared."""
     result, taken = graph.copy(), set[int]()
     for index, node in enumerate(graph.nodes):
-        if node.operator not in FILTERS:
+        if node.operator not in LINEAR_OPERATORS:
             continue
         t = node.inputs[2] if len(node.inputs) > 2 else ABSENT
         if t != ABSENT and t not in taken:

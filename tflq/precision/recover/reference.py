@@ -20,6 +20,7 @@ from tflq import limits
 from tflq.arrays import Doubles, Integers, Singles
 from tflq.errors import InputError, TflqWarning
 from tflq.graph import Affine, Array, Graph, Tensor
+from tflq.graph.operators import Trait, with_traits
 from tflq.parallel.executions import Execution, real_values
 from tflq.precision.recover.areas import Areas, areas_of, draw
 from tflq.precision.recover.filters import Filter
@@ -153,7 +154,7 @@ def split(samples: Samples) -> tuple[GivenSamples, GivenSamples]:
 _JUDGED = 1 << 16
 """Elements of a layer's result that judge it on the samples that are kept aside."""
 
-_SQUASHING = ("softmax", "log_softmax", "logistic")
+_SQUASHING = with_traits(Trait.SOFTMAX) | {"logistic"}
 
 
 @dataclass

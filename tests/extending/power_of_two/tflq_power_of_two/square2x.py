@@ -1,15 +1,20 @@
-"""Square2x, a custom operator: y = 2 x^2, in `float` and on the existing targets `tflite` and `nnie`."""
+"""Square2x, a custom operator: y = 2 x^2, in `float` and on every existing target."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tflq.converters.aipu.descriptor import Source
+from tflq.converters.aipu.translation import Translation
+from tflq.converters.exchange.emitter import Emitter, ExchangeRule
+from tflq.converters.mappings import Expansion
 from tflq.converters.nnie.caffe.layer import CaffeLayer, Site
 from tflq.converters.nnie.caffe.network import LayerRule
 from tflq.converters.tflite_quantizer.rules import INT8, Rule
-from tflq.graph import Array, Node, Operands
+from tflq.graph import Array, DType, Node, Operands, Range, Tensor
+from tflq.graph.rewriting import GraphEditor
 from tflq.interpreter.kernels.nnie.layers import logarithmic_kernel
 from tflq.interpreter.registry import Kernel
 
@@ -54,9 +59,46 @@ def build(site: Site) -> list[CaffeLayer]:
     return [site.layer("Power", {"power_param": {"power": 2.0, "scale": float(np.float32(np.sqrt(2)))}})]
 
 
+def translate(work: Translation, node: Node) -> None:
+    """Add the layers of Compass: a Square and a Mul by 2."""
+    (x,), (y,) = node.inputs, node.outputs
+    name, top = work.name_of(y), work.top(y)
+    (square,) = work.layer(node, f"{name}_square", "square", (work.operand(x),), (replace(top, range=half(top.range)),))
+    two = work.layer_of_constant(f"{name}_two", np.array(2, np.float32))
+    work.add(node, "mul", (square, two), (y,))
+
+
+def write(emitter: Emitter) -> None:
+    """Add ONNX's operators: a Mul of x by x, and a Mul by 2."""
+    x = emitter.at(0)
+    square = emitter.pair("Mul", x, x)
+    emitter.result(emitter.pair("Mul", square, emitter.like(square, "two", 2)))
+
+
+def expand(editor: GraphEditor, node: Node) -> None:
+    """Replace the node by MUL of x by x, and MUL by 2."""
+    (x,), (y,) = node.inputs, node.outputs
+    result = editor.tensors[y]
+    square = editor.add_tensor(replace(result, name=f"{result.name}_square", range=half(result.range)))
+    two = editor.add_tensor(Tensor(f"{result.name}_two", (), DType.FLOAT32, data=np.array(2, np.float32)))
+    editor.add(Node("mul", (x, x), (square,), name=f"{node.name}_square"), before=node)
+    editor.replace(node, Node("mul", (square, two), (y,), name=node.name))
+
+
+def half(known: Range | None) -> Range | None:
+    """Return the range of x^2 by that of 2 x^2."""
+    return None if known is None else Range(known.minimum / 2, known.maximum / 2)
+
+
 KERNELS = {
     "float": {"Square2x": Kernel(lambda node, operands: None, run_float, "2 x^2", SOURCE)},
     "tflite": {"Square2x": Kernel(lower, run, "clip(rint((x - Z_x)^2 * 2 S_x^2 / S_y) + Z_y)", SOURCE)},
     "nnie": {"Square2x": logarithmic_kernel("Square2x")},
 }
-RULES = {"tflite": Rule((INT8,)), "nnie": LayerRule(build, quantizes=True)}
+RULES = {
+    "tflite": Rule((INT8,)),
+    "nnie": LayerRule(build, quantizes=True),
+    "aipu": Source(translate),
+    **dict.fromkeys(("onnx", "openvino"), ExchangeRule(write)),
+    **dict.fromkeys(("gap9-ne16", "gap9-sq8", "tpu-mlir"), Expansion(expand)),
+}

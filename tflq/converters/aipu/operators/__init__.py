@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tflq.converters.aipu.descriptor import Layer, Row, Source
+from tflq.converters.aipu.descriptor import Layer, Row
 from tflq.converters.aipu.operators import (
     boxes,
     functions,
@@ -36,19 +36,6 @@ LAYERS: Mapping[str, Layer] = {
 
 OPERATORS: Mapping[str, str] = {layer.type: operator for operator, layer in LAYERS.items()}
 """Type in the IR -> operator."""
-
-SOURCES: Mapping[str, Source] = {
-    **linear.SOURCES,
-    **pairs.SOURCES,
-    **boxes.SOURCES,
-    **functions.SOURCES,
-    **indices.SOURCES,
-    **moves.SOURCES,
-    **reductions.SOURCES,
-    **rows.SOURCES,
-    **windows.SOURCES,
-}
-"""Operator of TFLite -> how it becomes layers."""
 
 DOCS: tuple[Row, ...] = (
     *boxes.DOCS,

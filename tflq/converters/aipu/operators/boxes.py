@@ -13,7 +13,6 @@ from tflq.converters.aipu.descriptor import (
     Layer,
     OutputType,
     Row,
-    Source,
     all_values,
     by_range,
     like,
@@ -156,7 +155,7 @@ IMAGE_SIZE = 300
 """What the Parser writes as width and height of an image that the model does not name."""
 
 
-def _map_suppression(work: Translation, node: Node) -> None:
+def map_suppression(work: Translation, node: Node) -> None:
     """NMS of one class. Boxes and scores get a batch axis by Reshapes, what is read of the results loses it."""
     name = work.name_of(node.outputs[0])
     inputs = []
@@ -197,7 +196,8 @@ def _suppression_keys(work: Translation, node: Node, limit: int) -> dict[str, At
     }
 
 
-def _refuse_suppression(graph: Graph, node: Node) -> str:
+def refuse_suppression(graph: Graph, node: Node) -> str:
+    """Return why NON_MAX_SUPPRESSION_V4, NON_MAX_SUPPRESSION_V5 cannot be mapped; empty if it can."""
     return "" if graph.tensors[node.inputs[2]].size == 1 else "its number of results is no single number"
 
 
@@ -287,11 +287,6 @@ LAYERS = {
     ),
     "pyramid_roi_align": Layer("PyramidROIAlign", types=_pyramid, emitted=(ir.Computed(_emit_pyramid),)),
     "roi_align": Layer("RoiAlign", emitted=(ir.Computed(_emit_roi_align),)),
-}
-
-SOURCES = {
-    "non_max_suppression_v4": Source(_map_suppression, constants=(2, 3, 4), refuse=_refuse_suppression),
-    "non_max_suppression_v5": Source(_map_suppression, constants=(2, 3, 4, 5), refuse=_refuse_suppression),
 }
 
 # fmt: off

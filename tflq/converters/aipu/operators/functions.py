@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +12,6 @@ from tflq.converters.aipu.descriptor import (
     Layer,
     OutputType,
     Row,
-    Source,
     always,
     by_range,
     follows_input,
@@ -28,6 +27,7 @@ from tflq.converters.aipu.ranges import type_of_range
 from tflq.converters.aipu.translation import Translation
 from tflq.graph import Attributes, DType, Graph, Node, Operands
 from tflq.graph.attributes import Attribute
+from tflq.graph.operators import RECTIFIER_BOUNDS
 from tflq.interpreter.kernels.aipu.activation import CLIP, LEAKY, RECTIFIERS, SLOPE_SHIFT, Fused
 from tflq.interpreter.kernels.aipu.curve import SCALE
 from tflq.interpreter.kernels.aipu.multiplier import type_of_multiplier
@@ -172,47 +172,20 @@ def _read_log_softmax(file: ir.FromFile) -> ir.Params:
     return {**given, **ir.Lut("lut_exp").read(file)}
 
 
-_OF_TFLITE = {
-    "elu": "ELU",
-    "hard_swish": "HARDSWISH",
-    "logistic": "SIGMOID",
-    "relu": "RELU",
-    "relu6": "RELU6",
-    "tanh": "TANH",
-}
-_NAMES = {
-    "abs": "abs",
-    "ceil": "ceil",
-    "cos": "cosine",
-    "exp": "exp",
-    "floor": "floor",
-    "log": "log",
-    "neg": "negative",
-    "round": "round",
-    "rsqrt": "rsqrt",
-    "sign": "sign",
-    "sin": "sine",
-    "sqrt": "sqrt",
-    "square": "square",
-}
-_LIMITS = {"relu_0_to_1": (0.0, 1.0), "relu_n1_to_1": (-1.0, 1.0)}
+def map_method(method: str, **keys: Attribute) -> Callable[[Translation, Node], None]:
+    """Return the rule of an Activation with a method."""
+    return lambda work, node: work.append(node, "activation", {}, Attributes({"method": method, **keys}))
 
 
-def _map_method(work: Translation, node: Node) -> None:
-    method = _OF_TFLITE[node.operator]
-    keys: dict[str, Attribute] = {"method": method}
-    if method == "ELU":
-        keys["alpha"] = 1.0
-    work.append(node, "activation", {}, Attributes(keys))
+def map_named(operator: str, suffix: str = "") -> Callable[[Translation, Node], None]:
+    """Return the rule of a layer with the operands of the node and a suffix of its name."""
+    return lambda work, node: work.add(
+        node, operator, [work.operand(t) for t in node.inputs], node.outputs, suffix=suffix
+    )
 
 
-def _map_named(work: Translation, node: Node) -> None:
-    suffix = "_sqrt" if node.operator == "rsqrt" else ""
-    inputs = [work.operand(t) for t in node.inputs]
-    work.add(node, _NAMES[node.operator], inputs, node.outputs, suffix=suffix)
-
-
-def _map_leaky(work: Translation, node: Node) -> None:
+def map_leaky(work: Translation, node: Node) -> None:
+    """Map LEAKY_RELU."""
     slope = as_written(node.attributes.real("alpha"))
     keys: dict[str, Attribute] = {
         "method": "LEAKYRELU",
@@ -222,7 +195,7 @@ def _map_leaky(work: Translation, node: Node) -> None:
     work.append(node, "activation", {}, Attributes(keys))
 
 
-def _map_prelu(work: Translation, node: Node) -> None:
+def map_prelu(work: Translation, node: Node) -> None:
     """Slopes of each element behind the batch as they are, else as many as values; below 4 axes first ones go.
 
     Source: Compass Parser, middle_passes.py, reshape_prelu_slope; back_passes.py, rename_activations.
@@ -235,31 +208,38 @@ def _map_prelu(work: Translation, node: Node) -> None:
     work.append(node, "activation", {"negative_slope": whole}, Attributes({"method": "PRELU"}))
 
 
-def _map_gelu(work: Translation, node: Node) -> None:
+def map_gelu(work: Translation, node: Node) -> None:
+    """Map GELU."""
     approximate = "TANH" if node.attributes.boolean("approximate", False) else "NONE"
     work.append(node, "activation", {}, Attributes({"method": "GELU", "approximate": approximate}))
 
 
-def _map_limited(work: Translation, node: Node) -> None:
-    low, high = _LIMITS[node.operator]
+def map_limited(work: Translation, node: Node) -> None:
+    """Map RELU_0_TO_1, RELU_N1_TO_1."""
+    low, high = RECTIFIER_BOUNDS[node.operator]
+    assert high is not None
     work.append(node, "activation", {}, Attributes({"method": "CLIP", "clip_min": low, "clip_max": high}))
 
 
-def _map_cast(work: Translation, node: Node) -> None:
+def map_cast(work: Translation, node: Node) -> None:
+    """Map CAST."""
     to = work.source.tensors[node.outputs[0]].dtype
     keys = {"to_dtype": (DType.UINT8 if to is DType.BOOL else to).value}
     work.append(node, "cast", {}, Attributes({**keys, "clip_mode": "TRUNCATION", "ignore_scale_zp": True}))
 
 
-def _map_log_softmax(work: Translation, node: Node) -> None:
+def map_log_softmax(work: Translation, node: Node) -> None:
+    """Map LOG_SOFTMAX."""
     work.append(node, "log_softmax", {}, Attributes({"axis": len(work.shape(node.inputs[0])) - 1}))
 
 
-def _map_softmax(work: Translation, node: Node) -> None:
+def map_softmax(work: Translation, node: Node) -> None:
+    """Map SOFTMAX."""
     work.append(node, "softmax", {}, Attributes({"axis": len(work.source.tensors[node.inputs[0]].shape) - 1}))
 
 
-def _refuse_softmax(graph: Graph, node: Node) -> str:
+def refuse_softmax(graph: Graph, node: Node) -> str:
+    """Return why SOFTMAX cannot be mapped; empty if it can."""
     shape = graph.tensors[node.inputs[0]].shape
     terms = shape[-1] if shape else 1
     if node.attributes.real("beta", 1.0) != 1.0:
@@ -267,7 +247,8 @@ def _refuse_softmax(graph: Graph, node: Node) -> str:
     return f"softmax over {terms} terms; allowed are {LARGEST_AXIS}" if terms > LARGEST_AXIS else ""
 
 
-def _refuse_cast(graph: Graph, node: Node) -> str:
+def refuse_cast(graph: Graph, node: Node) -> str:
+    """Return why CAST cannot be mapped; empty if it can."""
     types = [graph.tensors[t].dtype for t in (node.inputs[0], node.outputs[0])]
     if any(t.is_integer or t is DType.BOOL for t in types):
         return ""
@@ -295,18 +276,6 @@ LAYERS = {
         )
         for name in ("Cosine", "Sine")
     },
-}
-
-SOURCES = {
-    **dict.fromkeys(_OF_TFLITE, Source(_map_method)),
-    **dict.fromkeys(_NAMES, Source(_map_named)),
-    **dict.fromkeys(_LIMITS, Source(_map_limited)),
-    "cast": Source(_map_cast, any_type=True, refuse=_refuse_cast),
-    "gelu": Source(_map_gelu),
-    "leaky_relu": Source(_map_leaky),
-    "log_softmax": Source(_map_log_softmax),
-    "prelu": Source(_map_prelu, constants=(1,)),
-    "softmax": Source(_map_softmax, refuse=_refuse_softmax),
 }
 
 # fmt: off

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.converters.aipu import emitted as ir
-from tflq.converters.aipu.descriptor import Layer, OutputType, Row, Source, plain, typed, with_all_values
+from tflq.converters.aipu.descriptor import Layer, OutputType, Row, plain, typed, with_all_values
 from tflq.converters.aipu.operators.reductions import without_axes
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.ranges import type_of_range
@@ -53,14 +53,16 @@ def _paper_count(_node: Node, _operands: Operands, _options: LayerOptions) -> tu
     return (typed(affine_of(np.float32(1), 0, 16, False)),)
 
 
-def _map_extreme(work: Translation, node: Node) -> None:
+def map_extreme(work: Translation, node: Node) -> None:
+    """Map ARG_MAX, ARG_MIN."""
     axis = work.numbers(node, 1)[0] % len(work.shape(node.inputs[0]))
     method = "MAX" if node.operator == "arg_max" else "MIN"
     keys: dict[str, Attribute] = {"axis": axis, "method": method, "select_last_index": False}
     without_axes(work, node, "arg_min_max", keys, (axis,))
 
 
-def _map_one_hot(work: Translation, node: Node) -> None:
+def map_one_hot(work: Translation, node: Node) -> None:
+    """Map ONE_HOT."""
     on, off = (float(np.asarray(work.source.tensors[t].data).item()) for t in node.inputs[2:4])
     rank = len(work.shape(node.outputs[0]))
     keys: dict[str, Attribute] = {
@@ -71,7 +73,8 @@ def _map_one_hot(work: Translation, node: Node) -> None:
     work.append(node, "one_hot", {}, Attributes(keys))
 
 
-def _map_top_k(work: Translation, node: Node) -> None:
+def map_top_k(work: Translation, node: Node) -> None:
+    """Map TOPK_V2."""
     keys: dict[str, Attribute] = {
         "axis": len(work.shape(node.inputs[0])) - 1,
         "k": work.numbers(node, 1)[0],
@@ -96,12 +99,6 @@ LAYERS = {
     "in_top_k": Layer("InTopK", types=lambda _, __, ___: (plain(8),)),
     "one_hot": Layer("OneHot", types=_one_hot, emitted=(ir.Computed(_emit_one_hot),)),
     "top_k": Layer("TopK", types=_top_k),
-}
-
-SOURCES = {
-    **dict.fromkeys(("arg_max", "arg_min"), Source(_map_extreme, constants=(1,))),
-    "one_hot": Source(_map_one_hot, constants=(1, 2, 3), any_type=True),
-    "topk_v2": Source(_map_top_k, constants=(1,)),
 }
 
 # fmt: off

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.aipu.descriptor import Layer, Row, Source, always, code_type, follows_input
+from tflq.converters.aipu.descriptor import Layer, Row, always, code_type, follows_input
 from tflq.converters.aipu.emitted import LINEAR, Computed, Emitted, Factors, FromFile, Lowered, Params, factor_keys
 from tflq.converters.aipu.operators.windows import window_keys
 from tflq.converters.aipu.options import CHANNEL_WISE, LayerOptions
@@ -127,7 +127,8 @@ def _linear(type_name: str) -> Layer:
     return Layer(type_name, unless_rectified, emitted=emitted, constants=slopes, is_linear=True, has_width=True)
 
 
-def _map_filter(work: Translation, node: Node) -> None:
+def map_filter(work: Translation, node: Node) -> None:
+    """Map CONV_2D, DEPTHWISE_CONV_2D."""
     weights, biases = _weights(work.source, node)
     is_depthwise = node.operator == "depthwise_conv_2d"
     if is_depthwise:
@@ -144,7 +145,7 @@ def _map_filter(work: Translation, node: Node) -> None:
     work.append(node, operator, constants, Attributes({**attributes, **extra}))
 
 
-def _map_volume(work: Translation, node: Node) -> None:
+def map_volume(work: Translation, node: Node) -> None:
     """Weights [KD, KH, KW, I, O] -> [O, KH, KW, KD, I]; paddings as they come out."""
     weights = np.asarray(work.source.tensors[node.inputs[1]].data).transpose(4, 1, 2, 0, 3)
     biases = _bias(work.source, node, weights.shape[0])
@@ -165,7 +166,7 @@ def _map_volume(work: Translation, node: Node) -> None:
     work.append(node, "convolution_3d", {"weights": weights, "biases": biases}, Attributes(keys))
 
 
-def _map_fully_connected(work: Translation, node: Node) -> None:
+def map_fully_connected(work: Translation, node: Node) -> None:
     """Of more than two axes it stands between two Reshapes."""
     weights, biases = _weights(work.source, node)
     constants = {"weights": weights, "biases": biases}
@@ -182,7 +183,7 @@ def _map_fully_connected(work: Translation, node: Node) -> None:
     work.reshape(node, inner, t, f"{name}_post_reshape")
 
 
-def _map_transpose_conv(work: Translation, node: Node) -> None:
+def map_transpose_conv(work: Translation, node: Node) -> None:
     """Inputs: shape of the output, weights [O, KH, KW, C], data, bias."""
     own = replace(node, inputs=(node.inputs[2], node.inputs[1], *node.inputs[3:]))
     weights, biases = _weights(work.source, own)
@@ -194,7 +195,7 @@ def _map_transpose_conv(work: Translation, node: Node) -> None:
     work.add(node, "conv_transpose", x, node.outputs, keys, {"weights": weights, "biases": biases})
 
 
-def _map_mat_mul(work: Translation, node: Node) -> None:
+def map_mat_mul(work: Translation, node: Node) -> None:
     """An operand that is read with its last two axes exchanged goes through a Transpose, which the Parser may merge."""
     inputs = []
     for t, key in zip(node.inputs, ("adj_x", "adj_y"), strict=True):
@@ -218,7 +219,8 @@ def _bias(graph: Graph, node: Node, outputs: int) -> Array:
     return np.zeros(outputs, np.float32) if biases is None else biases
 
 
-def _refuse_filter(graph: Graph, node: Node) -> str:
+def refuse_filter(graph: Graph, node: Node) -> str:
+    """Return why a layer with weights cannot be mapped; empty if it can."""
     computed = 2 if node.operator == "transpose_conv" else 0
     others = [t for i, t in enumerate(node.inputs) if i != computed and t != ABSENT]
     if not all(graph.tensors[t].is_constant for t in others):
@@ -238,15 +240,6 @@ LAYERS = {
     "depthwise_conv": _linear("DepthwiseConv"),
     "fully_connected": _linear("FullyConnected"),
     "mat_mul": Layer("MatMul", follows_input, emitted=(Factors(LINEAR),), has_width=True),
-}
-
-SOURCES = {
-    "conv_2d": Source(_map_filter, 2, is_image=True, refuse=_refuse_filter),
-    "conv_3d": Source(_map_volume, 2, refuse=_refuse_filter),
-    "depthwise_conv_2d": Source(_map_filter, 2, is_image=True, refuse=_refuse_filter),
-    "fully_connected": Source(_map_fully_connected, 2, refuse=_refuse_filter),
-    "transpose_conv": Source(_map_transpose_conv, 3, data=2, is_image=True, refuse=_refuse_filter),
-    "batch_matmul": Source(_map_mat_mul, 2),
 }
 
 # fmt: off

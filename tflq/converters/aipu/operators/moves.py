@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.aipu.descriptor import Layer, OutputType, Row, Source, all_values
+from tflq.converters.aipu.descriptor import Layer, OutputType, Row, all_values
 from tflq.converters.aipu.emitted import Computed, Emitted, Lowered
 from tflq.converters.aipu.operators.linear import encoded
 from tflq.converters.aipu.options import LayerOptions
@@ -67,11 +67,13 @@ def snake(name: str) -> str:
 _SIDES = ("top", "bottom", "left", "right")
 
 
-def _map_reshape(work: Translation, node: Node) -> None:
+def map_reshape(work: Translation, node: Node) -> None:
+    """Map EXPAND_DIMS, RESHAPE, SQUEEZE."""
     work.append(node, "reshape", {}, Attributes({"shape": work.shape(node.outputs[0])}))
 
 
-def _map_pad(work: Translation, node: Node) -> None:
+def map_pad(work: Translation, node: Node) -> None:
+    """Map PAD, MIRROR_PAD, PADV2."""
     mode = node.attributes.text("mode", "constant").upper()
     given = work.source.tensors[node.inputs[2]].data if node.operator == "padv2" else None
     value = 0.0 if given is None else as_written(np.asarray(given).item())
@@ -79,11 +81,12 @@ def _map_pad(work: Translation, node: Node) -> None:
     work.append(node, "pad", {}, Attributes({"constant_value": value, "mode": mode, "pads": pads}))
 
 
-def _map_transpose(work: Translation, node: Node) -> None:
+def map_transpose(work: Translation, node: Node) -> None:
+    """Map TRANSPOSE."""
     work.append(node, "transpose", {}, Attributes({"perm": work.numbers(node, 1)}))
 
 
-def _map_tile(work: Translation, node: Node) -> None:
+def map_tile(work: Translation, node: Node) -> None:
     """TILE states the repeats; BROADCAST_TO the shape, whose new leading axes need a Reshape first."""
     old, new = work.shape(node.inputs[0]), work.shape(node.outputs[0])
     x = work.operand(node.inputs[0])
@@ -96,7 +99,7 @@ def _map_tile(work: Translation, node: Node) -> None:
     work.add(node, "tile", (x,), node.outputs, {"repeats": tuple(n // s for n, s in zip(new, single, strict=True))})
 
 
-def _map_split(work: Translation, node: Node) -> None:
+def map_split(work: Translation, node: Node) -> None:
     """Input of SPLIT: axis, data; of SPLIT_V: data, sizes, axis."""
     place, axis_place = (1, 0) if node.operator == "split" else (0, 2)
     axis = work.numbers(node, axis_place)[0] % len(work.shape(node.inputs[place]))
@@ -104,7 +107,7 @@ def _map_split(work: Translation, node: Node) -> None:
     work.add(node, "split", (work.operand(node.inputs[place]),), node.outputs, keys)
 
 
-def _map_unpack(work: Translation, node: Node) -> None:
+def map_unpack(work: Translation, node: Node) -> None:
     """Split; a Reshape behind each output takes the axis off."""
     shape = work.shape(node.inputs[0])
     axis = node.attributes.integer("axis", 0) % len(shape)
@@ -117,13 +120,14 @@ def _map_unpack(work: Translation, node: Node) -> None:
         work.reshape(node, part, t, f"{name}_post_reshape_{port}")
 
 
-def _map_slice(work: Translation, node: Node) -> None:
+def map_slice(work: Translation, node: Node) -> None:
+    """Map SLICE."""
     begin = work.numbers(node, 1)
     end = [b + n for b, n in zip(begin, work.shape(node.outputs[0]), strict=True)]
     work.append(node, "slice", {}, Attributes(_limits(begin, end, [1] * len(end))))
 
 
-def _map_strided_slice(work: Translation, node: Node) -> None:
+def map_strided_slice(work: Translation, node: Node) -> None:
     """Axes that shrink are cut to one and taken off by a Reshape."""
     begin, end, strides = slice_of(node, work.shape(node.inputs[0]), [work.numbers(node, i) for i in (1, 2, 3)])
     x, keys = work.operand(node.inputs[0]), _limits(begin, end, strides)
@@ -158,7 +162,7 @@ def _limits(begin: list[int] | tuple[int, ...], end: list[int], strides: list[in
     return {"begin": tuple(begin), "end": tuple(end), "strides": tuple(strides)}
 
 
-def _map_blocks(work: Translation, node: Node) -> None:
+def map_blocks(work: Translation, node: Node) -> None:
     """BATCH_TO_SPACE_ND and SPACE_TO_BATCH_ND: of images one layer, of three axes moved by Transpose.
 
     So are the blocks of images that are not square and come back whole.
@@ -224,20 +228,22 @@ def _moved(
     return work.layer(node, name, operator, (x,), (top,), keys)[0]
 
 
-def _map_depth(work: Translation, node: Node) -> None:
+def map_depth(work: Translation, node: Node) -> None:
+    """Map DEPTH_TO_SPACE, SPACE_TO_DEPTH."""
     size = node.attributes.integer("block_size")
     keys: dict[str, Attribute] = {"mode": "DCR"} if node.operator == "depth_to_space" else {}
     work.append(node, node.operator, {}, Attributes({**keys, "block_size_x": size, "block_size_y": size}))
 
 
-def _refuse_slice(_graph: Graph, node: Node) -> str:
+def refuse_slice(_graph: Graph, node: Node) -> str:
+    """Return why STRIDED_SLICE cannot be mapped; empty if it can."""
     masks = [key for key in ("ellipsis_mask", "new_axis_mask") if node.attributes.integer(key, 0)]
     if node.attributes.boolean("offset", False):
         masks.append("offset")
     return f"{', '.join(masks)} set; allowed are begin, end and shrink_axis masks" if masks else ""
 
 
-def _refuse_blocks(graph: Graph, node: Node) -> str:
+def refuse_blocks(graph: Graph, node: Node) -> str:
     """As TFLite's own kernels: blocks along all axes but the first and the last, of three or four."""
     sizes, rank = graph.tensors[node.inputs[1]].size, len(graph.tensors[node.inputs[0]].shape)
     return (
@@ -252,24 +258,6 @@ LAYERS = {
     **{snake(name): Layer(name, types=all_values) for name in _WITHOUT_LIMITS},
     "constant": Layer("Constant", types=_constant, constants=_constant_values),
     "pad": Layer("Pad", emitted=(Computed(_emit_pad),)),
-}
-
-SOURCES = {
-    **dict.fromkeys(("expand_dims", "reshape", "squeeze"), Source(_map_reshape, any_type=True)),
-    "unpack": Source(_map_unpack, any_type=True),
-    **dict.fromkeys(("pad", "mirror_pad"), Source(_map_pad, constants=(1,), any_type=True)),
-    "padv2": Source(_map_pad, constants=(1, 2), any_type=True),
-    "transpose": Source(_map_transpose, constants=(1,), any_type=True),
-    **dict.fromkeys(("tile", "broadcast_to"), Source(_map_tile, constants=(1,), any_type=True)),
-    "split": Source(_map_split, 2, constants=(0,), data=1, any_type=True),
-    "split_v": Source(_map_split, constants=(1, 2), any_type=True),
-    "slice": Source(_map_slice, constants=(1, 2), any_type=True),
-    "strided_slice": Source(_map_strided_slice, constants=(1, 2, 3), any_type=True, refuse=_refuse_slice),
-    **dict.fromkeys(
-        ("batch_to_space_nd", "space_to_batch_nd"),
-        Source(_map_blocks, constants=(1, 2), any_type=True, refuse=_refuse_blocks),
-    ),
-    **dict.fromkeys(("depth_to_space", "space_to_depth"), Source(_map_depth, any_type=True, is_image=True)),
 }
 
 # fmt: off

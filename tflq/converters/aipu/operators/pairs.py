@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.converters.aipu import emitted as ir
-from tflq.converters.aipu.descriptor import Internal, Layer, OutputType, Row, Source, by_range, follows_input, plain
+from tflq.converters.aipu.descriptor import Internal, Layer, OutputType, Row, by_range, follows_input, plain
 from tflq.converters.aipu.operators.linear import changed_by, unless_rectified
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.translation import Translation
@@ -128,23 +128,12 @@ def _eltwise_layer(type_name: str) -> Layer:
     return Layer(type_name, _pair, emitted=_eltwise, keeps_whole=True, has_width=True)
 
 
-_COMPARISONS = {
-    "equal": "EQUAL",
-    "greater": "GREATER",
-    "greater_equal": "GREATER_EQUAL",
-    "less": "LESS",
-    "less_equal": "LESS_EQUAL",
-    "logical_and": "AND",
-    "logical_or": "OR",
-    "not_equal": "NOT_EQUAL",
-}
-
-
-def _map_pair(work: Translation, node: Node) -> None:
+def map_pair(work: Translation, node: Node) -> None:
+    """Map ADD, SUB, MUL, MAXIMUM, MINIMUM."""
     work.append(node, node.operator, {}, reads_all=True)
 
 
-def _map_sum_of_many(work: Translation, node: Node) -> None:
+def map_sum_of_many(work: Translation, node: Node) -> None:
     """One Eltwise for each operand but the first; those between take the range of the whole."""
     (t,) = node.outputs
     total, *others, last = (work.operand(i) for i in node.inputs)
@@ -154,9 +143,9 @@ def _map_sum_of_many(work: Translation, node: Node) -> None:
     work.add(node, "add", (total, last), (t,), suffix=f"_expand_{len(others)}" if others else "")
 
 
-def _map_comparison(work: Translation, node: Node) -> None:
+def map_comparison(work: Translation, node: Node) -> None:
     """NOT_EQUAL is named <name>_equal. Of LESS_EQUAL and GREATER_EQUAL by a constant LESS, EQUAL and OR are left."""
-    method, (t,) = _COMPARISONS[node.operator], node.outputs
+    method, (t,) = node.operator.upper().removeprefix("LOGICAL_"), node.outputs
     inputs = [work.operand(i) for i in node.inputs]
     parts = method.split("_")
     shapes = {work.shape(i) for i in node.inputs}
@@ -173,20 +162,24 @@ def _map_comparison(work: Translation, node: Node) -> None:
         work.add(node, "logical", either, (t,), {"method": "OR"})
 
 
-def _map_logical_not(work: Translation, node: Node) -> None:
+def map_logical_not(work: Translation, node: Node) -> None:
+    """Map LOGICAL_NOT."""
     work.append(node, "logical", {}, Attributes({"method": "NOT"}))
 
 
-def _map_quotient(work: Translation, node: Node) -> None:
-    inputs = [work.operand(t) for t in node.inputs]
-    if node.operator == "div":
-        work.add(node, "div", inputs, node.outputs)
-        return
-    (quotient,) = work.layer(node, work.name_of(node.outputs[0]), "div", inputs, (work.top(node.outputs[0]),))
+def map_quotient(work: Translation, node: Node) -> None:
+    """Map DIV."""
+    work.add(node, "div", [work.operand(t) for t in node.inputs], node.outputs)
+
+
+def map_floored_quotient(work: Translation, node: Node) -> None:
+    """Map FLOOR_DIV: a Div and a Floor."""
+    inputs, (t,) = [work.operand(t) for t in node.inputs], node.outputs
+    (quotient,) = work.layer(node, work.name_of(t), "div", inputs, (work.top(t),))
     work.add(node, "floor", (quotient,), node.outputs, suffix="_floor")
 
 
-def _map_remainder(work: Translation, node: Node) -> None:
+def map_remainder(work: Translation, node: Node) -> None:
     """Return a - floor(a / b) * b; what lies between has the range that those of a, b and the result allow."""
     (t,) = node.outputs
     a, b = (work.operand(i) for i in node.inputs)
@@ -208,7 +201,7 @@ def _reach(operation: np.ufunc, a: tuple[float, float] | None, b: tuple[float, f
     return Range(*(np.asarray([limit], np.float32) for limit in (ends.min(), ends.max())))
 
 
-def _refuse_remainder(graph: Graph, node: Node) -> str:
+def refuse_remainder(graph: Graph, node: Node) -> str:
     """Refuse a divisor that may be 0: the quotient then has no range."""
     divisor = graph.tensors[node.inputs[1]]
     if divisor.data is not None and divisor.data.size:
@@ -222,7 +215,7 @@ def _refuse_remainder(graph: Graph, node: Node) -> str:
     return f"its divisor is {low:g} to {high:g}; allowed is a range without 0: add to it, or give a range (--ranges)"
 
 
-def _map_squared_difference(work: Translation, node: Node) -> None:
+def map_squared_difference(work: Translation, node: Node) -> None:
     """The square of a difference, which the Parser joins again where it may."""
     inputs, name = [work.operand(t) for t in node.inputs], work.name_of(node.outputs[0])
     (difference,) = work.layer(
@@ -231,11 +224,12 @@ def _map_squared_difference(work: Translation, node: Node) -> None:
     work.add(node, "square", (difference,), node.outputs, suffix="_pow")
 
 
-def _map_select(work: Translation, node: Node) -> None:
+def map_select(work: Translation, node: Node) -> None:
+    """Map SELECT, SELECT_V2."""
     work.append(node, "where", {}, reads_all=True)
 
 
-def _map_pow(work: Translation, node: Node) -> None:
+def map_pow(work: Translation, node: Node) -> None:
     """The exponent is repeated to the shape of the base. Bounds of log|x| and p log|x|, where no run says more."""
     work.append(node, "pow", {}, reads_all=True)
     x, p, y = (work.limits(t) for t in (*node.inputs, *node.outputs))
@@ -274,19 +268,6 @@ LAYERS = {
     ),
     "sub": _eltwise_layer("Sub"),
     "where": Layer("Where", follows_input, emitted=(ir.Computed(_emit_choice, _CHOICE.read),), keeps_whole=True),
-}
-
-SOURCES = {
-    **dict.fromkeys(("add", "sub", "mul"), Source(_map_pair, 2, any_type=True)),
-    **dict.fromkeys(("maximum", "minimum"), Source(_map_pair, 2)),
-    "add_n": Source(_map_sum_of_many),
-    **dict.fromkeys(_COMPARISONS, Source(_map_comparison, 2, any_type=True)),
-    "logical_not": Source(_map_logical_not, any_type=True),
-    **dict.fromkeys(("div", "floor_div"), Source(_map_quotient, 2)),
-    "floor_mod": Source(_map_remainder, 2, refuse=_refuse_remainder),
-    "pow": Source(_map_pow, 2),
-    **dict.fromkeys(("select", "select_v2"), Source(_map_select, 3, data=1, any_type=True)),
-    "squared_difference": Source(_map_squared_difference, 2),
 }
 
 # fmt: off

@@ -13,7 +13,6 @@ from tflq.converters.aipu.descriptor import (
     Layer,
     OutputType,
     Row,
-    Source,
     all_values,
     by_range,
     follows_input,
@@ -97,23 +96,16 @@ def _segmented(_node: Node, operands: Operands) -> bool:
     return is_signed(operands.input(0))
 
 
-_REDUCTIONS = {
-    "mean": "MEAN",
-    "reduce_all": "ALL",
-    "reduce_any": "ANY",
-    "reduce_max": "MAX",
-    "reduce_min": "MIN",
-    "reduce_prod": "PROD",
-    "sum": "SUM",
-}
-
-
-def _map_reduce(work: Translation, node: Node) -> None:
+def map_reduce(work: Translation, node: Node) -> None:
     """Reduce; whether it keeps its axes, the shapes say."""
     shape = work.shape(node.inputs[0])
     axes = tuple(sorted(a % len(shape) for a in work.numbers(node, 1)))
     keeps = len(work.shape(node.outputs[0])) == len(shape)
-    keys: dict[str, Attribute] = {"axis": axes, "method": _REDUCTIONS[node.operator], "keepdims": keeps}
+    keys: dict[str, Attribute] = {
+        "axis": axes,
+        "method": node.operator.upper().removeprefix("REDUCE_"),
+        "keepdims": keeps,
+    }
     work.append(node, "reduce", {}, Attributes(keys))
 
 
@@ -131,7 +123,8 @@ def without_axes(
         work.reshape(node, inner, t, f"{name}_post_reshape")
 
 
-def _map_cumsum(work: Translation, node: Node) -> None:
+def map_cumsum(work: Translation, node: Node) -> None:
+    """Map CUMSUM."""
     keys: dict[str, Attribute] = {
         "axis": work.numbers(node, 1)[0] % len(work.shape(node.inputs[0])),
         "method": "SUM",
@@ -141,12 +134,13 @@ def _map_cumsum(work: Translation, node: Node) -> None:
     work.append(node, "cumulate", {}, Attributes(keys))
 
 
-def _map_normalization(work: Translation, node: Node) -> None:
+def map_normalization(work: Translation, node: Node) -> None:
+    """Map L2_NORMALIZATION."""
     keys: dict[str, Attribute] = {"axis": (len(work.shape(node.inputs[0])) - 1,), "method": "L2", "epsilon": 0.0}
     work.append(node, "normalization", {}, Attributes(keys))
 
 
-def _map_segments(work: Translation, node: Node) -> None:
+def map_segments(work: Translation, node: Node) -> None:
     """The output has as many rows as there are segments, which the file's shape may not say."""
     (t,) = node.outputs
     count = work.numbers(node, 1)[-1] + 1
@@ -155,7 +149,7 @@ def _map_segments(work: Translation, node: Node) -> None:
     (work.places[t],) = work.layer(node, work.name_of(t), "segment_reduce", inputs, (top,), {"method": "SUM"})
 
 
-def _map_lrn(work: Translation, node: Node) -> None:
+def map_lrn(work: Translation, node: Node) -> None:
     """Size 2 radius + 1, alpha times size. The mean square is at most the largest square, where no run says more."""
     size = 2 * node.attributes.integer("radius", 0) + 1
     keys: dict[str, Attribute] = {
@@ -208,15 +202,6 @@ LAYERS = {
         needs_range=_reduce_needs_range,
     ),
     "segment_reduce": Layer("SegmentReduce", _segmented, emitted=(ir.Factors(ir.CURVED, "uint16"),)),
-}
-
-SOURCES = {
-    **dict.fromkeys(("mean", "reduce_max", "reduce_min", "reduce_prod", "sum"), Source(_map_reduce, constants=(1,))),
-    **dict.fromkeys(("reduce_all", "reduce_any"), Source(_map_reduce, constants=(1,), any_type=True)),
-    "cumsum": Source(_map_cumsum, constants=(1,)),
-    "l2_normalization": Source(_map_normalization),
-    "local_response_normalization": Source(_map_lrn, is_image=True),
-    "segment_sum": Source(_map_segments, constants=(1,)),
 }
 
 # fmt: off

@@ -12,7 +12,6 @@ from tflq.converters.aipu.descriptor import (
     Layer,
     OutputType,
     Row,
-    Source,
     all_values,
     by_range,
     follows_input,
@@ -85,13 +84,14 @@ def _emit_filter(layer: ir.Lowered) -> ir.Emitted:
     return ir.Emitted(real_offsets=(len(layer.operands.outputs) - 1,))
 
 
-def _map_concatenation(work: Translation, node: Node) -> None:
+def map_concatenation(work: Translation, node: Node) -> None:
+    """Map CONCATENATION."""
     rank = len(work.shape(node.outputs[0]))
     axis = Attributes({"axis": node.attributes.integer("axis") % rank})
     work.append(node, "concat", {}, axis, reads_all=True)
 
 
-def _map_pack(work: Translation, node: Node) -> None:
+def map_pack(work: Translation, node: Node) -> None:
     """Each input gets the new axis, then Concat."""
     shape = work.shape(node.outputs[0])
     axis = node.attributes.integer("axis") % len(shape)
@@ -100,7 +100,8 @@ def _map_pack(work: Translation, node: Node) -> None:
     work.add(node, "concat", inputs, node.outputs, {"axis": axis})
 
 
-def _map_gather(work: Translation, node: Node) -> None:
+def map_gather(work: Translation, node: Node) -> None:
+    """Map GATHER."""
     rank = len(work.shape(node.inputs[0]))
     keys: dict[str, Attribute] = {
         "axis": node.attributes.integer("axis", 0) % rank,
@@ -109,22 +110,25 @@ def _map_gather(work: Translation, node: Node) -> None:
     work.append(node, "gather", {}, Attributes(keys), reads_all=True)
 
 
-def _map_embedding(work: Translation, node: Node) -> None:
+def map_embedding(work: Translation, node: Node) -> None:
+    """Map EMBEDDING_LOOKUP."""
     inputs = [work.operand(t) for t in reversed(node.inputs)]
     work.add(node, "gather", inputs, node.outputs, {"axis": 0, "batch_dims": 0})
 
 
-def _map_gather_nd(work: Translation, node: Node) -> None:
+def map_gather_nd(work: Translation, node: Node) -> None:
+    """Map GATHER_ND."""
     work.append(node, "gather_nd", {}, Attributes({"batch_dims": 0}), reads_all=True)
 
 
-def _map_reverse_sequence(work: Translation, node: Node) -> None:
+def map_reverse_sequence(work: Translation, node: Node) -> None:
+    """Map REVERSE_SEQUENCE."""
     value = node.attributes.integer
     keys: dict[str, Attribute] = {"batch_axis": value("batch_dim", 0), "time_axis": value("seq_dim", 0)}
     work.append(node, "reverse_sequence", {}, Attributes(keys), reads_all=True)
 
 
-def _map_reverse(work: Translation, node: Node) -> None:
+def map_reverse(work: Translation, node: Node) -> None:
     """One ReverseSequence over the whole length; another axis counts as the batch."""
     shape = work.shape(node.inputs[0])
     axis = work.numbers(node, 1)[0] % len(shape)
@@ -135,7 +139,7 @@ def _map_reverse(work: Translation, node: Node) -> None:
     work.add(node, "reverse_sequence", inputs, node.outputs, {"batch_axis": batch, "time_axis": axis})
 
 
-def _map_scatter_nd(work: Translation, node: Node) -> None:
+def map_scatter_nd(work: Translation, node: Node) -> None:
     """Updates are added to zeros."""
     indices, updates = (work.operand(t) for t in node.inputs[:2])
     name = work.name_of(node.outputs[0])
@@ -143,7 +147,8 @@ def _map_scatter_nd(work: Translation, node: Node) -> None:
     work.add(node, "scatter_nd", (zeros, indices, updates), node.outputs, {"reduction": "ADD"})
 
 
-def _refuse_reverse(graph: Graph, node: Node) -> str:
+def refuse_reverse(graph: Graph, node: Node) -> str:
+    """Return why REVERSE_V2 cannot be mapped; empty if it can."""
     axes = graph.tensors[node.inputs[1]].size
     rank = len(graph.tensors[node.inputs[0]].shape)
     return f"{axes} axes of {rank}; allowed is one of two or more" if axes != 1 or rank < 2 else ""
@@ -160,17 +165,6 @@ LAYERS = {
     "reverse_sequence": Layer("ReverseSequence"),
     "scatter_elements": Layer("ScatterElements", _scattered, emitted=_scatter, keeps_whole=True, has_width=True),
     "scatter_nd": Layer("ScatterND", _scattered, emitted=_scatter, keeps_whole=True, has_width=True),
-}
-
-SOURCES = {
-    "concatenation": Source(_map_concatenation, any_type=True),
-    "pack": Source(_map_pack, any_type=True),
-    "embedding_lookup": Source(_map_embedding, 2, any_type=True),
-    "gather": Source(_map_gather, 2, any_type=True),
-    "gather_nd": Source(_map_gather_nd, 2, any_type=True),
-    "reverse_sequence": Source(_map_reverse_sequence, 2, any_type=True),
-    "reverse_v2": Source(_map_reverse, constants=(1,), any_type=True, refuse=_refuse_reverse),
-    "scatter_nd": Source(_map_scatter_nd, constants=(2,), any_type=True),
 }
 
 # fmt: off

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.converters.aipu.descriptor import Layer, Row, Source, all_values, plain, with_all_values
+from tflq.converters.aipu.descriptor import Layer, Row, all_values, plain, with_all_values
 from tflq.converters.aipu.emitted import TYPED, Computed, Emitted, FromFile, Lowered, Params, factor_keys
 from tflq.converters.aipu.translation import Translation
 from tflq.graph import Array, Attributes, Graph, Node
@@ -38,7 +38,8 @@ def window_keys(graph: Graph, node: Node, kernel: tuple[int, int]) -> dict[str, 
     }
 
 
-def _map_pool(work: Translation, node: Node) -> None:
+def map_pool(work: Translation, node: Node) -> None:
+    """Map AVERAGE_POOL_2D, MAX_POOL_2D."""
     kernel = (node.attributes.integer("filter_height"), node.attributes.integer("filter_width"))
     is_average = node.operator == "average_pool_2d"
     keys: dict[str, Attribute] = {"method": "AVG" if is_average else "MAX", "ceil_mode": False}
@@ -47,7 +48,8 @@ def _map_pool(work: Translation, node: Node) -> None:
     work.append(node, "pooling", {}, Attributes({**window_keys(work.source, node, kernel), **keys}))
 
 
-def _map_resize(work: Translation, node: Node) -> None:
+def map_resize(work: Translation, node: Node) -> None:
+    """Map RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR."""
     is_half = node.attributes.boolean("half_pixel_centers", False)
     is_nearest = node.operator == "resize_nearest_neighbor"
     half = "TF_HALF_PIXEL_FOR_NN" if is_nearest else "HALF_PIXEL"
@@ -96,11 +98,6 @@ LAYERS = {
     "upsample_by_index": Layer("UpsampleByIndex", types=all_values),
 }
 
-_RESIZE = Source(_map_resize, constants=(1,), any_type=True, is_image=True)
-SOURCES = {
-    **dict.fromkeys(("average_pool_2d", "max_pool_2d"), Source(_map_pool, is_image=True)),
-    **dict.fromkeys(("resize_bilinear", "resize_nearest_neighbor"), _RESIZE),
-}
 
 # fmt: off
 DOCS = (

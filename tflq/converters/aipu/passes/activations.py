@@ -10,6 +10,7 @@ import numpy as np
 from tflq.converters.aipu.passes.layers import Layers
 from tflq.graph import Attributes, Node, Range
 from tflq.graph.attributes import Attribute
+from tflq.graph.operators import Trait, has_trait
 from tflq.graph.rewriting import Constant, Match, Op, Value, find_matches, is_near, op
 
 RELU, RELU6, LEAKY = "RELU", "RELU6", "LEAKYRELU"
@@ -31,8 +32,6 @@ def _shifted(shared: bool = False) -> Op:
 
 
 _SIXTH = (1 / 6,)
-_SQUARED = op("square", X)
-_ROOT = op("rsqrt", op("maximum", op("reduce", _SQUARED, name="sum", method="SUM", keepdims=True), Constant("epsilon")))
 
 Keys = Callable[[Match], dict[str, Attribute] | None]
 
@@ -56,27 +55,30 @@ def _hard_sigmoid(place: Match) -> dict[str, Attribute] | None:
     return {"method": "HARDSIGMOID", **{key: as_written(value) for key, value in keys.items()}}
 
 
-_LIMITED = op("activation", op("add", X, Constant("offset")), name="clip")
-
-_FORMS: Sequence[tuple[Op, Keys]] = (
-    (op("mul", X, _act(X, "SIGMOID")), _always(method="SILU")),
-    (op("mul", X, _act(op("mul", X, Constant("alpha")), "SIGMOID")), _swish),
-    (op("mul", op("mul", X, _shifted()), Constant("sixth", _SIXTH)), _always(method="HARDSWISH")),
-    (op("mul", X, op("mul", _shifted(), Constant("sixth", _SIXTH))), _always(method="HARDSWISH")),
-    (
-        op("mul", _shifted(shared=True), Constant("sixth", (*_SIXTH, 0.16667))),
-        _always(method="HARDSIGMOID", alpha=as_written(1 / 6), beta=0.5, clip_min=0.0, clip_max=1.0),
-    ),
-    (op("mul", replace(_LIMITED, shared=True), Constant("factor")), _hard_sigmoid),
-    (op("log", op("add", op("exp", X, shared=True), Constant("one", (1.0,)), shared=True)), _always(method="SOFTPLUS")),
-    (op("mul", X, _act(_act(X, "SOFTPLUS"), "TANH")), _always(method="MISH")),
-)
-"""What is written, and the keys of the Activation that it becomes, in the Parser's order."""
+def _forms() -> Sequence[tuple[Op, Keys]]:
+    """Return the written-out forms and the keys of the Activation that each becomes, in the Parser's order."""
+    limited = op("activation", op("add", X, Constant("offset")), name="clip", shared=True)
+    return (
+        (op("mul", X, _act(X, "SIGMOID")), _always(method="SILU")),
+        (op("mul", X, _act(op("mul", X, Constant("alpha")), "SIGMOID")), _swish),
+        (op("mul", op("mul", X, _shifted()), Constant("sixth", _SIXTH)), _always(method="HARDSWISH")),
+        (op("mul", X, op("mul", _shifted(), Constant("sixth", _SIXTH))), _always(method="HARDSWISH")),
+        (
+            op("mul", _shifted(shared=True), Constant("sixth", (*_SIXTH, 0.16667))),
+            _always(method="HARDSIGMOID", alpha=as_written(1 / 6), beta=0.5, clip_min=0.0, clip_max=1.0),
+        ),
+        (op("mul", limited, Constant("factor")), _hard_sigmoid),
+        (
+            op("log", op("add", op("exp", X, shared=True), Constant("one", (1.0,)), shared=True)),
+            _always(method="SOFTPLUS"),
+        ),
+        (op("mul", X, _act(_act(X, "SOFTPLUS"), "TANH")), _always(method="MISH")),
+    )
 
 
 def recognize_activations(layers: Layers) -> None:
     """Let written-out activations become Activation layers, named as their last one."""
-    for pattern, keys_of in _FORMS:
+    for pattern, keys_of in _forms():
         for place in find_matches(layers, pattern):
             keys = keys_of(place)
             if keys:
@@ -92,8 +94,8 @@ def length_keys(place: Match, length: Node) -> dict[str, Attribute]:
 
 def recognize_l2_products(layers: Layers) -> None:
     """X * rsqrt(max(sum(x^2), epsilon)): Normalization L2."""
-    pattern = op("mul", X, _ROOT)
-    for place in find_matches(layers, pattern):
+    length = op("reduce", op("square", X), name="sum", method="SUM", keepdims=True)
+    for place in find_matches(layers, op("mul", X, op("rsqrt", op("maximum", length, Constant("epsilon"))))):
         layers.become(place.root, "normalization", (place.values["x"],), length_keys(place, place.nodes["sum"]))
     layers.remove_dead()
 
@@ -136,7 +138,6 @@ def _clipped(low: float, high: float) -> dict[str, Attribute]:
 
 
 _HOSTS = ("convolution", "depthwise_conv", "conv_transpose", "fully_connected", "convolution_3d", "eltwise")
-_BROADCASTING = ("add", "sub", "mul")
 RECTIFIERS = (RELU, RELU6, LEAKY)
 """Those that go into the layer in front."""
 
@@ -150,7 +151,7 @@ def loses_rectifier(host: Node) -> bool:
 
 
 def _takes(host: Node, method: str) -> bool:
-    is_host = host.operator in _HOSTS or (host.operator in _BROADCASTING and method == RELU)
+    is_host = host.operator in _HOSTS or (has_trait(host, Trait.AFFINE) and method == RELU)
     return is_host and host.attributes.get("with_activation") == "NONE"
 
 
@@ -170,14 +171,13 @@ def fuse_rectifiers(layers: Layers) -> None:
     Add, Sub and Mul of unequal shapes take RELU only. Behind a function whose layer has no place for them the Parser
     loses them (back_passes.py, fuse_relu): here they go behind SIGMOID, where they change nothing, and by `faults`.
     """
-    for node in layers.nodes:
+    for node in layers.nodes_of("activation"):
         method = node.attributes.get("method")
-        if node.operator != "activation" or method not in RECTIFIERS or node not in layers:
+        if method not in RECTIFIERS or node not in layers:
             continue
         before = layers.writer(node.inputs[0])
-        host = before
-        if before is not None and before.operator == "transpose" and layers.uses(before.outputs[0]) == 1:
-            host = layers.writer(before.inputs[0])
+        moved = layers.writer_of(node.inputs[0], "transpose") if layers.uses(node.inputs[0]) == 1 else None
+        host = before if moved is None else layers.writer(moved.inputs[0])
         if host is None or before is None or layers.uses(host.outputs[0]) != 1:
             continue
         if loses_rectifier(host) and (layers.faults or host.attributes["method"] == "SIGMOID"):

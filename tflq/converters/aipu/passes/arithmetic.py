@@ -8,22 +8,21 @@ import numpy as np
 
 from tflq.converters.aipu.passes.layers import INPUT, Layers
 from tflq.graph import Array, Node
+from tflq.graph.operators import Trait, has_trait, with_traits
 from tflq.graph.rewriting import Constant, Value, find_matches, is_near, op
 
 X = Value("x")
-_PLAIN = {"add": "ADD", "sub": "SUB", "mul": "MUL", "maximum": "MAX", "minimum": "MIN"}
 
 
 def recognize_squares(layers: Layers) -> None:
     """X * x and x^2 are one; x^0.5 is a root."""
-    for node in layers.nodes:
-        if node.operator == "mul" and node.inputs[0] == node.inputs[1]:
+    for node in layers.nodes_of("mul"):
+        if node.inputs[0] == node.inputs[1]:
             layers.become(node, "square", node.inputs[:1])
-        elif node.operator == "pow" and (power := layers.constant(node.inputs[1])) is not None:
-            if is_near(power, 2.0):
-                layers.become(node, "square", node.inputs[:1])
-            elif is_near(power, 0.5):
-                layers.become(node, "sqrt", node.inputs[:1])
+    for place in find_matches(layers, op("pow", X, Constant("power", single=False))):
+        for power, operator in ((2.0, "square"), (0.5, "sqrt")):
+            if is_near(place.constants["power"], power):
+                layers.become(place.root, operator, place.root.inputs[:1])
     layers.remove_dead()
 
 
@@ -68,15 +67,13 @@ def batch_norm(layers: Layers, node: Node, x: int, weights: Array, biases: Array
 
 def remove_neutral_arithmetic(layers: Layers) -> None:
     """Products with ones, sums and differences with zeros of no more elements go."""
-    for node in layers.nodes:
-        if node.operator not in ("add", "sub", "mul"):
-            continue
+    for node in layers.nodes_of(*with_traits(Trait.AFFINE)):
         x = next((t for t in node.inputs if layers.constant(t) is None), None)
         constant = None if x is None else layers.constant(node.inputs[1 if node.inputs[0] == x else 0])
         if x is None or constant is None or constant.ndim > 1 or layers.shape(x) != layers.shape(node.outputs[0]):
             continue
         neutral_value = 1.0 if node.operator == "mul" else 0.0
-        is_last = node.inputs[0] == x or node.operator != "sub"
+        is_last = node.inputs[0] == x or has_trait(node, Trait.COMMUTATIVE)
         writer = layers.writer(x)
         if is_last and bool(np.all(constant == neutral_value)) and writer is not None:
             layers.bypass(node, node.inputs.index(x))
@@ -85,8 +82,8 @@ def remove_neutral_arithmetic(layers: Layers) -> None:
 
 def replace_divisions(layers: Layers) -> None:
     """A quotient by constants is a product with their reciprocals, in a new constant `<name>_new_const`."""
-    for node in layers.nodes:
-        divisor = layers.constant(node.inputs[1]) if node.operator == "div" else None
+    for node in layers.nodes_of("div"):
+        divisor = layers.constant(node.inputs[1])
         if divisor is not None and not np.issubdtype(divisor.dtype, np.integer):
             constant = layers.add_constant_layer(f"{node.name}_new_const", np.reciprocal(divisor))
             layers.become(node, "mul", (node.inputs[0], constant))
@@ -111,17 +108,12 @@ def merge_constant_operands(layers: Layers) -> None:
     layers.remove_dead()
 
 
-_REPEATED = ("maximum", "minimum", "pow", "squared_difference", "logical", "where")
-
-
 def repeat_operands(layers: Layers) -> None:
     """Operands that must have one shape: a smaller constant is repeated, `<name>_pre_tile`; a computed one is tiled.
 
     A constant of one number for one value keeps its name.
     """
-    for node in layers.nodes:
-        if node.operator not in _REPEATED:
-            continue
+    for node in layers.nodes_of("maximum", "minimum", "pow", "squared_difference", "logical", "where"):
         shape = np.broadcast_shapes(*(layers.shape(t) for t in layers.operands(node)))
         for position, t in enumerate(node.inputs):
             current = layers.node(node.name)
@@ -158,12 +150,10 @@ def _tile(layers: Layers, node: Node, position: int, shape: tuple[int, ...], rep
 
 def choose_eltwise(layers: Layers) -> None:
     """Sums, products, maxima and minima of equal shapes are Eltwise; others Add, Sub, Mul."""
-    for node in layers.nodes:
-        if node.operator not in _PLAIN:
-            continue
+    for node in layers.nodes_of(*with_traits(Trait.AFFINE), *with_traits(Trait.EXTREME)):
         shapes = {layers.shape(t) for t in node.inputs}
-        if len(shapes) == 1 or node.operator in ("maximum", "minimum"):
-            keys = {"with_activation": "NONE", "method": _PLAIN[node.operator]}
+        if len(shapes) == 1 or has_trait(node, Trait.EXTREME):
+            keys = {"with_activation": "NONE", "method": node.operator[:3].upper()}
             layers.become(node, "eltwise", node.inputs, keys)
         else:
             layers.become(node, node.operator, node.inputs, {"with_activation": "NONE"})

@@ -10,8 +10,8 @@ from tflq.arrays import Singles
 from tflq.converters.aipu.passes.activations import RECTIFIERS
 from tflq.converters.aipu.passes.layers import Layers
 from tflq.graph import Node
+from tflq.graph.operators import Trait, with_traits
 
-_TAKEN = ("add", "sub", "mul", "batch_norm")
 _LINEAR = ("convolution", "convolution_3d", "depthwise_conv", "conv_transpose", "fully_connected")
 
 
@@ -22,9 +22,9 @@ def _host(layers: Layers, node: Node) -> tuple[int, Node, Node] | None:
     if x is None or before is None or layers.uses(x) != 1:
         return None
     host = before
-    if before.operator == "reshape" and layers.shape(x)[-1:] == layers.shape(before.inputs[0])[-1:]:
-        inner = layers.writer(before.inputs[0])
-        if inner is None or inner.operator != "fully_connected" or layers.uses(before.inputs[0]) != 1:
+    if layers.writer_of(x, "reshape") and layers.shape(x)[-1:] == layers.shape(before.inputs[0])[-1:]:
+        inner = layers.writer_of(before.inputs[0], "fully_connected")
+        if inner is None or layers.uses(before.inputs[0]) != 1:
             return None
         host = inner
     return (x, before, host) if host.operator in _LINEAR else None
@@ -61,7 +61,7 @@ def fold_arithmetic(layers: Layers) -> None:
     Source: Compass Parser, middle_passes.py, fuse_bias, rename_single_mul_or_add_or_sub, fuse_linear_bn.
     """
     for is_bias in (True, False):
-        next_ones = [node.name for node in layers.nodes if node.operator in _TAKEN and _host(layers, node)]
+        next_ones = [n.name for n in layers.nodes_of(*with_traits(Trait.AFFINE), "batch_norm") if _host(layers, n)]
         for name in next_ones:
             _into_weights(layers, layers.node(name), is_bias)
     layers.remove_dead()
@@ -95,8 +95,8 @@ def _factors(layers: Layers, node: Node, x: int, is_bias: bool) -> tuple[Singles
 
 def connect_constants(layers: Layers) -> None:
     """MatMul by a constant of two axes is FullyConnected, of more axes between two Reshapes."""
-    for node in layers.nodes:
-        data = layers.constant(node.inputs[1]) if node.operator == "mat_mul" else None
+    for node in layers.nodes_of("mat_mul"):
+        data = layers.constant(node.inputs[1])
         if data is None or data.ndim != 2 or layers.constant(node.inputs[0]) is not None:
             continue
         if node.attributes.boolean("trans_a"):
@@ -130,10 +130,9 @@ def dilate_convolutions(layers: Layers) -> None:
 
     Its padding is its own and SpaceToBatch's, without what BatchToSpace crops.
     """
-    for node in layers.nodes:
-        apart = layers.writer(node.inputs[0]) if node.operator in ("convolution", "depthwise_conv") else None
-        back = None if apart is None else layers.only_reader(node.outputs[0])
-        if apart is None or back is None or (apart.operator, back.operator) != ("space_to_batch", "batch_to_space"):
+    for node in layers.nodes_of("convolution", "depthwise_conv"):
+        apart, back = layers.writer_of(node.inputs[0], "space_to_batch"), layers.only_reader(node.outputs[0])
+        if apart is None or back is None or back.operator != "batch_to_space":
             continue
         block, *others = (n.attributes.integer(f"block_size_{axis}") for n in (apart, back) for axis in "xy")
         if others != [block] * 3:
@@ -152,9 +151,9 @@ def dilate_convolutions(layers: Layers) -> None:
 
 def fold_pads(layers: Layers) -> None:
     """Zeros around height and width go into the convolution that alone reads them."""
-    for node in layers.nodes:
-        before = layers.writer(node.inputs[0]) if node.operator in ("convolution", "depthwise_conv") else None
-        if before is None or before.operator != "pad" or layers.uses(before.outputs[0]) != 1:
+    for node in layers.nodes_of("convolution", "depthwise_conv"):
+        before = layers.writer_of(node.inputs[0], "pad")
+        if before is None or layers.uses(before.outputs[0]) != 1:
             continue
         pads = np.asarray(before.attributes["pads"])
         if before.attributes["mode"] != "CONSTANT" or before.attributes.real("constant_value") != 0:

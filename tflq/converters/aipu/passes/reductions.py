@@ -13,7 +13,6 @@ from tflq.graph.attributes import Attribute
 from tflq.graph.rewriting import Constant, Match, Op, Value, find_matches, op
 
 X = Value("x")
-_ROOTS = ("sqrt", "rsqrt")
 
 
 def window(height: int, width: int) -> dict[str, Attribute]:
@@ -29,8 +28,8 @@ def pool_means(layers: Layers) -> None:
 
     Over all but the first two, the channels go last for it and come back. Values of three axes are images of one row.
     """
-    for node in layers.nodes:
-        if node.operator != "reduce" or node.attributes["method"] != "MEAN":
+    for node in layers.nodes_of("reduce"):
+        if node.attributes["method"] != "MEAN":
             continue
         shape, axes = layers.shape(node.inputs[0]), axes_of(node)
         rank = len(shape)
@@ -69,24 +68,16 @@ def _pool(layers: Layers, node: Node, shape: tuple[int, ...], kept: tuple[int, .
     layers.become(node, "pooling", node.inputs, window(shape[1], shape[2]))
 
 
-_SUM_OF_SIZES = op("reduce", op("abs", X, shared=True), method="SUM")
-_SUM_OF_SQUARES = op("reduce", op("square", X, name="square", shared=True), name="sum", shared=True, method="SUM")
-_QUOTIENT = op(
-    "div",
-    X,
-    op("add", op("reduce", X, name="length", method="L2", keepdims=True), Constant("epsilon")),
-)
-
-
 def recognize_lengths(layers: Layers) -> None:
     """A sum of sizes is L1; the root of a sum of squares L2, and its reciprocal, too, where that is written as one.
 
     Squares that two roots read go into the first.
     """
-    taken = set[str]()
-    for place in find_matches(layers, _SUM_OF_SIZES):
+    taken, squares_of_x = set[str](), op("square", X, name="square", shared=True)
+    root = op({"sqrt", "rsqrt"}, op("reduce", squares_of_x, name="sum", shared=True, method="SUM"))
+    for place in find_matches(layers, op("reduce", op("abs", X, shared=True), method="SUM")):
         layers.change(place.root, inputs=(place.values["x"],), method="L1")
-    for place in find_matches(layers, op(_ROOTS, _SUM_OF_SQUARES)):
+    for place in find_matches(layers, root):
         node, square, sums = place.root, place.nodes["square"], place.nodes["sum"]
         if square.name in taken:
             continue
@@ -106,7 +97,8 @@ def recognize_lengths(layers: Layers) -> None:
 
 def recognize_l2_quotients(layers: Layers) -> None:
     """X / (L2 of x + epsilon): Normalization L2, named as the length."""
-    for place in find_matches(layers, _QUOTIENT):
+    length_of_x = op("reduce", X, name="length", method="L2", keepdims=True)
+    for place in find_matches(layers, op("div", X, op("add", length_of_x, Constant("epsilon")))):
         length, keys = place.nodes["length"], length_keys(place, place.nodes["length"])
         layers.remove(place.root)
         layers.become(length, "normalization", (place.values["x"],), keys, outputs=place.root.outputs)
@@ -142,21 +134,20 @@ def _mean(x: Op | Value, name: str) -> Op:
 _MEAN = _mean(X, "mean")
 _DIFFERENCE = op("sub", X, _MEAN, shared=True)
 _VARIANCE = _mean(op("square", _DIFFERENCE, shared=True), "variance")
-_ROOT = op("rsqrt", op("add", _VARIANCE, Constant("epsilon"), shared=True), shared=True)
 
 
-def _scaled(root: Op) -> Op:
-    """X * root + (beta - mean * root)."""
+def _normalize(has_gamma: bool) -> Op:
+    """X * root + (beta - mean * root), with root = gamma / sqrt(variance + epsilon)."""
+    root = op("rsqrt", op("add", _VARIANCE, Constant("epsilon"), shared=True), shared=True)
+    if has_gamma:
+        root = op("mul", root, Constant("gamma", single=False), shared=True)
     shift = op("sub", Constant("beta", single=False), op("mul", _MEAN, root))
     return op("add", op("mul", X, root), shift)
 
 
-_NORMS = (_scaled(_ROOT), _scaled(op("mul", _ROOT, Constant("gamma", single=False), shared=True)))
-
-
 def recognize_layer_norms(layers: Layers) -> None:
     """(x - mean) / sqrt(variance + epsilon) * gamma + beta, written as a product and a sum: LayerNorm."""
-    for pattern in _NORMS:
+    for pattern in map(_normalize, (False, True)):
         for place in find_matches(layers, pattern):
             _become_layer_norm(layers, place)
         layers.remove_dead()
@@ -188,8 +179,8 @@ def recognize_variances(layers: Layers) -> None:
 
 def recognize_moments(layers: Layers) -> None:
     """Mean and variance of the same values over the same axes: Moments, named as the mean."""
-    for node in layers.nodes:
-        if node.operator != "reduce" or node.attributes["method"] != "MEAN" or node not in layers:
+    for node in layers.nodes_of("reduce"):
+        if node.attributes["method"] != "MEAN" or node not in layers:
             continue
         twin = next((r for r in layers.readers(node.inputs[0]) if _is_variance(r, node)), None)
         if twin is None:
@@ -223,9 +214,9 @@ def recognize_softmaxes(layers: Layers) -> None:
 def merge_equal_differences(layers: Layers) -> None:
     """Two differences of a value and its mean are one: the one that is squared, else the first."""
     seen: dict[tuple[int, ...], list[Node]] = {}
-    for node in layers.nodes:
-        mean = layers.writer(node.inputs[1]) if node.operator == "sub" else None
-        if mean is not None and mean.operator == "reduce" and mean.inputs[0] == node.inputs[0]:
+    for node in layers.nodes_of("sub"):
+        mean = layers.writer_of(node.inputs[1], "reduce")
+        if mean is not None and mean.inputs[0] == node.inputs[0]:
             seen.setdefault(node.inputs, []).append(node)
     for twins in seen.values():
         squared = [n for n in twins if any(r.operator == "square" for r in layers.readers(n.outputs[0]))]

@@ -10,14 +10,12 @@ from tflq.converters.aipu.passes.layers import Layers
 from tflq.converters.aipu.passes.transposes import perm_of
 from tflq.graph import Node
 from tflq.graph.attributes import Attribute
+from tflq.graph.operators import Trait, has_trait, with_traits
 from tflq.graph.rewriting import Value, find_matches, op
 
 X = Value("x")
-_ARITHMETIC = ("add", "sub", "mul", "div")
-_SAME_SHAPE = (
-    *("abs", "activation", "bnll", "cast", "ceil", "cosine", "erf", "exp", "floor", "log", "logical", "negative"),
-    *("reciprocal", "round", "rsqrt", "sign", "sine", "sqrt", "square", "eltwise"),
-)
+_SAME_SHAPE = with_traits(Trait.UNARY) | {"cast", "eltwise", "logical"}
+"""Layers with the shape of their operands."""
 
 _OF_ONE = ("SUM", "MEAN", "MIN", "MAX", "PROD")
 """Methods that leave one number what it is."""
@@ -39,8 +37,8 @@ def recognize_channel_shuffles(layers: Layers) -> None:
 
 def slice_single_indices(layers: Layers) -> None:
     """Gather of one index is Slice; where the axis goes, a Reshape follows."""
-    for node in layers.nodes:
-        index = layers.constant(node.inputs[1]) if node.operator == "gather" else None
+    for node in layers.nodes_of("gather"):
+        index = layers.constant(node.inputs[1])
         if index is None or index.ndim > 1 or index.size != 1 or layers.constant(node.inputs[0]) is not None:
             continue
         shape, axis = layers.shape(node.inputs[0]), node.attributes.integer("axis")
@@ -65,13 +63,14 @@ def lift_arithmetic(layers: Layers) -> None:
 
 def _lifted(layers: Layers, name_of: Node) -> bool:
     node = layers.node(name_of.name)
-    if node.operator not in _ARITHMETIC:
+    if not has_trait(node, Trait.ARITHMETIC):
         return False
     for place in (0, 1):
-        constant, before = layers.constant(node.inputs[1 - place]), layers.writer(node.inputs[place])
-        if constant is None or before is None or before.operator not in ("reshape", "transpose"):
+        constant = layers.constant(node.inputs[1 - place])
+        before = layers.writer_of(node.inputs[place], "reshape", "transpose")
+        if constant is None or before is None:
             continue
-        if layers.uses(before.outputs[0]) != 1 or (place == 1 and node.operator in ("sub", "div")):
+        if layers.uses(before.outputs[0]) != 1 or (place == 1 and not has_trait(node, Trait.COMMUTATIVE)):
             continue
         source, shape = before.inputs[0], layers.shape(before.inputs[0])
         wide = layers.shape(before.outputs[0])
@@ -105,12 +104,11 @@ def _spreads(small: tuple[int, ...], shape: tuple[int, ...]) -> bool:
 def lift_rectifiers(layers: Layers) -> None:
     """RELU and LEAKYRELU behind the Reshape of a linear layer go in front of it."""
     linear = ("fully_connected", "convolution", "depthwise_conv", "conv_transpose")
-    for node in layers.nodes:
-        before = layers.writer(node.inputs[0]) if node.operator == "activation" else None
-        if before is None or before.operator != "reshape" or node.attributes["method"] not in ("RELU", "LEAKYRELU"):
+    for node in layers.nodes_of("activation"):
+        before = layers.writer_of(node.inputs[0], "reshape")
+        if before is None or node.attributes["method"] not in ("RELU", "LEAKYRELU"):
             continue
-        host = layers.writer(before.inputs[0])
-        if host is not None and host.operator in linear and layers.uses(before.outputs[0]) == 1:
+        if layers.writer_of(before.inputs[0], *linear) is not None and layers.uses(before.outputs[0]) == 1:
             _swap(layers, before, node)
 
 
@@ -133,7 +131,7 @@ def sink_reshapes(layers: Layers) -> None:
     Of two operands both must be such Reshapes of one shape, or one a constant. Slopes and limits are operands to the
     Parser's pass, which leaves those layers where they are (back_passes.py, sink_single_reshape).
     """
-    next_ones = [node for node in layers.nodes if any(_is_reshape(layers.writer(t)) for t in layers.operands(node))]
+    next_ones = [node for node in layers.nodes if any(layers.writer_of(t, "reshape") for t in layers.operands(node))]
     for node in next_ones:
         if node not in layers or node.operator not in _SAME_SHAPE or layers.is_output(node.outputs[0]):
             continue
@@ -143,18 +141,14 @@ def sink_reshapes(layers: Layers) -> None:
             continue
         operands = [t for t in layers.operands(node) if t is not None]
         for place, t in enumerate(operands):
-            before = layers.writer(t)
-            if before is not None and before.operator == "reshape" and layers.uses(t) == 1:
+            before = layers.writer_of(t, "reshape")
+            if before is not None and layers.uses(t) == 1:
                 if len(operands) == 1:
                     _swap(layers, before, node)
                 elif node.operator == "eltwise":
                     _sink_pair(layers, node, place, before)
                 break
     layers.remove_dead()
-
-
-def _is_reshape(node: Node | None) -> bool:
-    return node is not None and node.operator == "reshape"
 
 
 def _sink_pair(layers: Layers, node: Node, place: int, before: Node) -> None:
@@ -164,7 +158,7 @@ def _sink_pair(layers: Layers, node: Node, place: int, before: Node) -> None:
         if partner is not None and partner.name.startswith(f"{node.name}_pre_tile"):
             return  # still a Tile to the Parser's pass
         source = layers.add_constant_layer(f"{node.name}_new_const", constant.reshape(shape))
-    elif partner is not None and partner.operator == "reshape" and layers.uses(other) == 1:
+    elif partner is not None and partner is layers.writer_of(other, "reshape") and layers.uses(other) == 1:
         if layers.shape(partner.inputs[0]) != shape:
             return
         source = partner.inputs[0]
@@ -205,8 +199,8 @@ def _changes_nothing(layers: Layers, node: Node) -> bool:
 
 def remove_single_reductions(layers: Layers) -> None:
     """A Reduce that is no output goes where all its axes have one element; of whatever method has no other result."""
-    for node in layers.nodes:
-        if node.operator != "reduce" or node.attributes["method"] not in _OF_ONE or layers.is_output(node.outputs[0]):
+    for node in layers.nodes_of("reduce"):
+        if node.attributes["method"] not in _OF_ONE or layers.is_output(node.outputs[0]):
             continue
         shape, axes = layers.shape(node.inputs[0]), np.asarray(node.attributes["axis"]).reshape(-1)
         if layers.writer(node.inputs[0]) is not None and all(shape[int(a)] == 1 for a in axes):
@@ -219,9 +213,9 @@ def merge_reshapes(layers: Layers) -> None:
     changed = True
     while changed:
         changed = False
-        for node in layers.nodes:
-            before = layers.writer(node.inputs[0]) if node.operator == "reshape" and node in layers else None
-            if before is None or before.operator != "reshape" or layers.uses(before.outputs[0]) != 1:
+        for node in layers.nodes_of("reshape"):
+            before = layers.writer_of(node.inputs[0], "reshape") if node in layers else None
+            if before is None or layers.uses(before.outputs[0]) != 1:
                 continue
             source = before.inputs[0]
             layers.remove(before)

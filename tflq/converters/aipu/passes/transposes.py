@@ -22,9 +22,9 @@ def merge_transposes(layers: Layers) -> None:
     changed = True
     while changed:
         changed = False
-        for node in layers.nodes:
-            before = layers.writer(node.inputs[0]) if node.operator == "transpose" else None
-            if before is not None and before.operator == "transpose":
+        for node in layers.nodes_of("transpose"):
+            before = layers.writer_of(node.inputs[0], "transpose")
+            if before is not None:
                 perm = tuple(perm_of(before)[a] for a in perm_of(node))
                 layers.become(node, "transpose", before.inputs, {"perm": perm})
                 changed = True
@@ -33,9 +33,9 @@ def merge_transposes(layers: Layers) -> None:
 
 def drop_transposes(layers: Layers) -> None:
     """A Transpose that only moves axes of size 1, in front of a Reshape that alone reads it, goes."""
-    for node in layers.nodes:
-        before = layers.writer(node.inputs[0]) if node.operator == "reshape" else None
-        if before is None or before.operator != "transpose" or layers.uses(before.outputs[0]) != 1:
+    for node in layers.nodes_of("reshape"):
+        before = layers.writer_of(node.inputs[0], "transpose")
+        if before is None or layers.uses(before.outputs[0]) != 1:
             continue
         if _moves_ones(layers.shape(before.inputs[0]), perm_of(before)):
             layers.remove(before)
@@ -50,8 +50,8 @@ def _moves_ones(shape: Sequence[int], perm: Sequence[int]) -> bool:
 
 def convert_transposes(layers: Layers) -> None:
     """A Transpose that only moves axes of size 1 is a Reshape."""
-    for node in layers.nodes:
-        if node.operator == "transpose" and 1 in layers.shape(node.inputs[0]):
+    for node in layers.nodes_of("transpose"):
+        if 1 in layers.shape(node.inputs[0]):
             shape = layers.shape(node.inputs[0])
             if _moves_ones(shape, perm_of(node)):
                 layers.become(node, "reshape", node.inputs, {"shape": layers.shape(node.outputs[0])})
@@ -59,9 +59,8 @@ def convert_transposes(layers: Layers) -> None:
 
 def convert_reshapes(layers: Layers) -> None:
     """A Reshape beside a Transpose that exchanges an axis with one of size 1 is a Transpose."""
-    for node in layers.nodes:
-        reader = layers.only_reader(node.outputs[0]) if node.operator == "reshape" else None
-        before = layers.writer(node.inputs[0]) if node.inputs else None
+    for node in layers.nodes_of("reshape"):
+        reader, before = layers.only_reader(node.outputs[0]), layers.writer(node.inputs[0])
         if reader is None or before is None or "transpose" not in (reader.operator, before.operator):
             continue
         old, new = layers.shape(node.inputs[0]), layers.shape(node.outputs[0])
@@ -79,9 +78,9 @@ def convert_reshapes(layers: Layers) -> None:
 
 def sink_transposes(layers: Layers) -> None:
     """A Transpose in front of a Reshape that only splits or joins axes that lay side by side goes behind it."""
-    for node in layers.nodes:
-        before = layers.writer(node.inputs[0]) if node.operator == "reshape" else None
-        if before is None or before.operator != "transpose" or layers.uses(node.outputs[0]) != 1:
+    for node in layers.nodes_of("reshape"):
+        before = layers.writer_of(node.inputs[0], "transpose")
+        if before is None or layers.uses(node.outputs[0]) != 1:
             continue
         if layers.uses(before.outputs[0]) == 1 and layers.is_output(node.outputs[0]):
             continue
@@ -149,15 +148,13 @@ def _sunk(
 
 def fold_transposes(layers: Layers) -> None:
     """A Transpose of the last two axes in front of MatMul is its key trans_a or trans_b."""
-    for node in layers.nodes:
-        if node.operator != "mat_mul":
-            continue
+    for node in layers.nodes_of("mat_mul"):
         for place, key in enumerate(("trans_a", "trans_b")):
             current = layers.node(node.name)
-            before = layers.writer(current.inputs[place])
+            before = layers.writer_of(current.inputs[place], "transpose")
             rank = len(layers.shape(current.inputs[place]))
             turned = (*range(rank - 2), rank - 1, rank - 2)
-            if before is not None and before.operator == "transpose" and perm_of(before) == turned:
+            if before is not None and perm_of(before) == turned:
                 flipped = current.attributes.updated(**{key: not current.attributes.boolean(key)})
                 layers.replace(current, replace(current, attributes=flipped))
                 layers.set_input(current, place, before.inputs[0])

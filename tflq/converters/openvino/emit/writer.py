@@ -57,6 +57,7 @@ class Writer(Emitter):
         constants: Name of a constant value -> its array.
     """
 
+    target = "openvino"
     refusal = "no layer of the IR is known"
 
     def __init__(self, graph: Graph, rows: Mapping[str, Row]) -> None:

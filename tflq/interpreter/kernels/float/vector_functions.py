@@ -19,6 +19,7 @@ import numpy as np
 
 from tflq.arrays import Singles
 from tflq.errors import UnsupportedError
+from tflq.graph.operators import FUSED_ACTIVATIONS
 from tflq.interpreter.accumulate.taps import of_lanes, of_rows
 from tflq.interpreter.kernels.float.eigen import tanh
 from tflq.interpreter.recording.primitive import primitive
@@ -78,22 +79,19 @@ def _across(lanes: Singles) -> Singles:
     return total
 
 
-ACTIVATIONS = ("none", "relu", "relu_n1_to_1", "relu6", "tanh", "sign_bit")
-
-
 def require_activation(name: str) -> str:
     """Return the name.
 
     Raises:
         UnsupportedError: TFLite has no vector function of that name.
     """
-    if name not in ACTIVATIONS:
-        raise UnsupportedError(f"fused activation '{name}'; known are {', '.join(ACTIVATIONS)}")
+    if name not in FUSED_ACTIVATIONS:
+        raise UnsupportedError(f"fused activation '{name}'; known are {', '.join(FUSED_ACTIVATIONS)}")
     return name
 
 
 def activate(x: Singles, name: str) -> Singles:
-    """Apply an activation of `ACTIVATIONS` to each row of x: float32[..., n]; max(a, b) is b where a < b, else a."""
+    """Apply an activation to each row of x: float32[..., n]; max(a, b) is b where a < b, else a."""
     if name == "relu":
         return _at_least(x, 0)
     if name == "relu_n1_to_1":
