@@ -10,7 +10,7 @@ from tflq.benchmarks.all_targets import TargetRow
 from tflq.converters.engines import EngineChoice, EngineChoices
 from tflq.diagnosis.similarity import Similarities, Similarity
 from tflq.emit.written import EmittedDifference
-from tflq.graph import Graph
+from tflq.graph import ABSENT, Graph
 from tflq.report.memory import memory_section
 from tflq.report.page import Chart, Page, Prose, Section, Table, count
 from tflq.report.svg import TICKS, Mark, bars
@@ -21,6 +21,7 @@ def conversion_page(
     model: str,
     target: str,
     graph: Graph,
+    runs_on: Mapping[int, str],
     files: Mapping[str, int],
     compared: EmittedDifference | str | None,
     measured: Similarities | str,
@@ -33,6 +34,7 @@ def conversion_page(
         model: path.
         target: name.
         graph: the target's, lowered.
+        runs_on: First output of a layer -> the engine that runs it.
         files: name -> bytes of what was written.
         compared: the emitted .tflite in TFLite against the target; None without one, or why it was not compared.
         measured: each layer against floating point, or why that was not measured.
@@ -44,7 +46,7 @@ def conversion_page(
     facts += [("file", f"{name}, {size(length)}") for name, length in files.items()]
     facts += [("remark", remark) for remark in (sentence(compared), closeness(measured))]
     facts += [("warning", f"{layer}: {reason}") for layer, reason in departures.items()]
-    sections = [_along(close), _layers(graph, close), memory_section(graph)]
+    sections = [_along(close), _layers(graph, runs_on, close), memory_section(graph)]
     if engines is not None:
         sections.insert(0, Section("Engines", [Prose([gained(engines)]), engine_table(engines.layers)]))
     return Page(f"{model} for {target}", _headline(target, close, measured), facts, [s for s in sections if s.blocks])
@@ -156,7 +158,7 @@ def _along(close: tuple[Similarity, ...]) -> Section:
     )
 
 
-def _layers(graph: Graph, close: tuple[Similarity, ...]) -> Section:
+def _layers(graph: Graph, runs_on: Mapping[int, str], close: tuple[Similarity, ...]) -> Section:
     worst = _worst(close)
     by_tensor = {s.tensor: s for s in close}
     rows, marked = [], set()
@@ -169,7 +171,8 @@ def _layers(graph: Graph, close: tuple[Similarity, ...]) -> Section:
         requantized = (
             "" if found is None or math.isnan(found.differing) else f"{found.differing:.2%}, {found.largest:.4g}"
         )
-        engine, reason = (node.attributes.text(key, "") for key in ("engine", "engine_reason"))
+        engine = runs_on.get(next(iter(node.outputs), ABSENT), "")
+        reason = node.attributes.text("engine_reason", "")
         rows.append((str(index), node.operator, node.name, engine, shapes, cosine, requantized, reason))
     columns = ("#", "operator", "layer", "engine", "output", "cosine", "quantized values that differ, most", "reason")
     return Section("Layers", [Table(columns, rows, ("#", "cosine", columns[6]), frozenset(marked))])
