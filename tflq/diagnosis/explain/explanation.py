@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from tflq.diagnosis.explain.bias import with_folded_bias
 from tflq.diagnosis.explain.recording import RecordedNode
 from tflq.diagnosis.explain.steps import Index, Slice, Step, Value
 from tflq.errors import OptionError
@@ -181,7 +182,7 @@ class Explainer:
         found = Slice(recorded.tape, element)
         read = [(node.inputs[position], index[1:]) for position, index in found.inputs() if position < len(node.inputs)]
         computed = [(t, index) for t, index in read if t != ABSENT and t in self._writers]
-        *steps, last = found.steps()
+        *steps, last = with_folded_bias(found.steps(), node.operator, self.graph.operands(writer), place)
         if last.value == stored:  # 42, where the kernel's last step leaves 42.0
             last = replace(last, value=stored)
         return (*steps, last), recorded.source, computed[0] if len(computed) == 1 else None
