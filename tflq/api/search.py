@@ -33,7 +33,7 @@ from tflq.precision.search import Beside, Point, PrecisionSearch, beside_others,
 from tflq.precision.trial import Requirement, Result
 from tflq.quoting import Json
 from tflq.report import Page
-from tflq.report.precision import result_text, search_page, verified_text
+from tflq.report.precision import describe_verification, result_text, search_page
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ class SearchResult(PageResult, TableResult):
             "required": _required(self.found.requirement),
             "found": result_text(found.chosen.result, found.requirement.metric),
             "recovered": self.plain is not None,
-            "verified": verified_text(found, self.verified),
+            "verified": describe_verification(found, self.verified),
         }
         write_bytes(path, settings_bytes(SettingsFile(found.target, self.problem.assignments, self.layers), about))
 

@@ -27,9 +27,9 @@ from tflq.errors import OutputError
 from tflq.report.precision import (
     cost_columns,
     costs,
+    describe_outcome,
     layer_table,
     noise_texts,
-    outcome_texts,
     quality_head,
     requirement_text,
     value_text,
@@ -198,7 +198,7 @@ def _print(result: SearchResult, path: Path | None) -> None:
         rows = [[output.short(cell) for cell in row] for row in layers.rows]
         output.table(layers.columns, rows, right=layers.numbers)
         output.line()
-    output.lines(outcome_texts(found, result.verified, result.floating))
+    output.lines(describe_outcome(found, result.verified, result.floating))
     output.lines(noise_texts(found, result.beside))
     output.line(f"{found.evaluated + found.known} settings, {found.known} of them known from before")
     if path is not None:
