@@ -223,7 +223,7 @@ class ConvertAllResult(PageResult, TableResult):
         """Return a row for each target."""
         return [
             {
-                **picked(row, "target", "score_percent", "size_bytes"),
+                **picked(row, "target", "refused", "score_percent", "size_bytes"),
                 "files": {name: len(data) for name, data in row.artifacts.items()},
                 "worst_layer": row.worst_layer or None,
                 "worst_sqnr_db": row.worst_sqnr_db if row.worst_layer else None,

@@ -101,36 +101,41 @@ def all_targets_page(model: str, rows: Sequence[TargetRow], score: str) -> Page:
         rows: of the targets.
         score: what their percentage is.
     """
-    taken = [row for row in rows if row.score_percent is not None]
-    worst = min(taken, key=lambda row: row.score_percent or 0.0, default=None)
-    tie = len({row.score_percent for row in taken}) == 1
+    scored = [row for row in rows if row.score_percent is not None]
+    worst = min(scored, key=lambda row: row.score_percent or 0.0, default=None)
+    tie = len({row.score_percent for row in scored}) == 1
     marks = [
-        Mark(r.score_percent or 0.0, f"{r.target}: {r.score_percent:.1f} %", r is worst and not tie) for r in taken
+        Mark(r.score_percent or 0.0, f"{r.target}: {r.score_percent:.1f} %", r is worst and not tie) for r in scored
     ]
-    names = {n: short(row.target, TICKS // len(taken)) for n, row in enumerate(taken)}
+    names = {n: short(row.target, TICKS // len(scored)) for n, row in enumerate(scored)}
     caption = f"{score}{'' if tie else '; the lowest one is marked'}"
-    chart = Chart(bars(marks, "%", "", names), caption)
+    charts = [Chart(bars(marks, "%", "", names), caption)] if scored else []
     columns = ("target", score, "worst layer", "its SQNR, dB", "constraints")
     table = Table(columns, [_target_row(r) for r in rows], columns[1:2])
-    sections = [Section("Targets", [chart, table])]
-    return Page(f"{model} for every target", _lowest(rows, taken, worst), [("model", model)], sections)
+    sections = [Section("Targets", [*charts, table])]
+    return Page(f"{model} for every target", _lowest(rows, scored), [("model", model)], sections)
 
 
-def _lowest(rows: Sequence[TargetRow], taken: Sequence[TargetRow], worst: TargetRow | None) -> str:
-    if worst is None:
+def _lowest(rows: Sequence[TargetRow], scored: Sequence[TargetRow]) -> str:
+    taken = [row for row in rows if not row.refused]
+    if not taken:
         return "Every target refuses the model."
-    layer = f"; its worst layer is {worst.worst_layer}, {worst.worst_sqnr_db:.1f} dB" if worst.worst_layer else ""
     head = f"{len(taken)} of {count(len(rows), 'target')} take the model"
-    if len(taken) > 1 and len({row.score_percent for row in taken}) == 1:
+    if not scored:
+        return f"{head}; {taken[0].constraints[-1]}."
+    worst = min(scored, key=lambda row: row.score_percent or 0.0)
+    layer = f"; its worst layer is {worst.worst_layer}, {worst.worst_sqnr_db:.1f} dB" if worst.worst_layer else ""
+    if len(scored) > 1 and len({row.score_percent for row in scored}) == 1:
         return f"{head}, each with {worst.score_percent:.1f} %."
     return f"{head}; the lowest is {worst.target}, {worst.score_percent:.1f} %{layer}."
 
 
 def _target_row(row: TargetRow) -> tuple[str, ...]:
-    if row.score_percent is None:
+    if row.refused:
         return (row.target, "refused", "", "", "; ".join(row.constraints))
     ratio = f"{row.worst_sqnr_db:.1f}" if row.worst_layer else ""
-    return (row.target, f"{row.score_percent:.1f} %", row.worst_layer or "", ratio, "; ".join(row.constraints))
+    score = "none" if row.score_percent is None else f"{row.score_percent:.1f} %"
+    return (row.target, score, row.worst_layer or "", ratio, "; ".join(row.constraints))
 
 
 def _headline(target: str, close: tuple[Similarity, ...], measured: Similarities | str) -> str:
