@@ -25,7 +25,7 @@ def command(
     """Estimate cycles, time, energy and memory of MODEL on a target.
 
     Each figure says what it is worth: exact, fitted, single case or lower bound, with its error; what has too little
-    evidence is not offered, and a network with such a layer has no total.
+    evidence is not offered, and a network with such a layer has a lower bound in place of a total.
     """
     found = estimate(model, target, EstimateOptions(calibration), progress=output.progress)
     output.show(found, as_json, lambda: _print(found), report)
