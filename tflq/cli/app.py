@@ -16,7 +16,7 @@ from click.shell_completion import CompletionItem
 
 from tflq import __version__
 from tflq.api.options import command_line
-from tflq.cli import completion
+from tflq.cli import INTERRUPTED, completion
 from tflq.cli.help import HelpfulGroup, with_examples
 from tflq.cli.in_force import DEBUG_OPTION
 from tflq.errors import TflqError, TflqWarning, UsageError
@@ -24,7 +24,6 @@ from tflq.plugins import find_entry_points
 from tflq.quoting import shown
 
 _BAD_INPUT = 2
-_INTERRUPTED = 130  # 128 + SIGINT, as shells count it
 _PIPE_CLOSED = 141  # 128 + SIGPIPE
 
 if TYPE_CHECKING:
@@ -107,6 +106,8 @@ class LazyGroup(HelpfulGroup):
         except UsageError as error:
             named = click.Context(self, ctx, ctx.invoked_subcommand)
             raise click.UsageError(str(error), named) from error
+        except KeyboardInterrupt:  # click would print an empty line first
+            return _fail("interrupted", INTERRUPTED)
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return _PIPE_CLOSED
@@ -146,7 +147,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
             status: int = cli.main(args=given, prog_name="tflq", standalone_mode=False)
         return status
     except (KeyboardInterrupt, click.Abort):
-        return _fail("interrupted", _INTERRUPTED)
+        return _fail("interrupted", INTERRUPTED)
     except Exception as error:
         if "--debug" in given:
             for line in traceback.format_exc().splitlines():
