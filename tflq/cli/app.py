@@ -8,6 +8,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
@@ -84,7 +85,10 @@ class LazyGroup(HelpfulGroup):
         """Refuse a name that is no command with the names that are."""
         known = not args or args[0].startswith("-") or args[0] in COMMANDS or args[0] in _foreign()
         if not known and not ctx.resilient_parsing:
-            raise click.UsageError(f"no command is called '{args[0]}'; there are {', '.join(COMMANDS)}", ctx)
+            names = self.list_commands(ctx)
+            near = get_close_matches(args[0], names, 3, 0.6)
+            meant = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}"
+            raise click.UsageError(f"no command is called '{args[0]}'; {meant}", ctx)
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
