@@ -75,11 +75,11 @@ COMMANDS = {
     ),
     "search": (
         ("search", DIGITS, "-t", "gap9-ne16", "--data", "digits", "--jobs", "1", "--at-least", "80", "--widths", "2,8"),
-        "The smallest setting that keeps what is asked has ",
+        "Chosen: ",
     ),
     "bench": (("bench", "-m", DIGITS, "-d", "digits", "-t", "gap9-ne16"), "the lowest target is gap9-ne16"),
     "estimate": (("estimate", DIGITS, "-t", "gap9-ne16"), "cycles"),
-    "convert to all": (("convert", DIGITS, "-t", "all", "-o", "out", "-n", "4"), " take the model"),
+    "convert to all": (("convert", DIGITS, "-t", "all", "-o", "out", "-d", "digits"), " take the model"),
     "convert": (
         ("convert", DIGITS, "-t", "gap9-ne16", "-o", "out"),
         "The layer farthest from floating point is ",

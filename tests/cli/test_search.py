@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 from tests.support.command import Outcome, tflq
 from tests.support.data import data_path
 from tests.support.digits_problem import write_labeled
+from tests.support.html_page import read_page
 from tests.support.tracked import ROOT
 from tflq.api.demo import demo_model_path
 
@@ -100,7 +102,7 @@ def test_an_interrupted_search_goes_on(
     running.send_signal(number)
     out, err = running.communicate()
     assert (running.returncode, out) == (status, b"")
-    assert err.strip() == (b"tflq: interrupted" if status == 130 else b"")
+    assert err == (b"tflq: interrupted\n" if status == 130 else b"")
     assert not path.exists()
     kept = results.read_bytes().count(b"\n")
     assert kept == 3
@@ -112,6 +114,36 @@ def test_an_interrupted_search_goes_on(
     assert without_counts(second) == without_counts(whole)
     third = search(*arguments, "--force").json
     assert (third["evaluated"], third["known"]) == (0, whole["evaluated"])
+
+
+@pytest.mark.parametrize("seconds", [0.4, 1.5, 3.0, 4.0, 5.5])
+def test_ctrl_c_ends_a_search_in_one_line(seconds: float) -> None:
+    """A terminal sends SIGINT to the workers, too, at any time: while modules load, processes start, or trials run."""
+    arguments = ("search", MODEL, "-t", "gap9-ne16", "--min-sqnr", "20", "-n", "4000", "--jobs", "2")
+    running = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTIBLE, *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert running.stdout is not None
+    assert running.stdout.readline() == b"begun\n"
+    time.sleep(seconds)
+    os.killpg(running.pid, signal.SIGINT)
+    out, err = running.communicate(timeout=60)
+    assert (running.returncode, out, err) == (130, b"", b"tflq: interrupted\n")
+
+
+INTERRUPTIBLE = """
+import signal, sys
+from tflq.cli import main
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+if __name__ == "__main__":
+    print("begun", flush=True)
+    sys.exit(main(sys.argv[1:]))
+"""
 
 
 def without_counts(report: dict[str, Any]) -> dict[str, Any]:
@@ -134,10 +166,29 @@ def test_a_setting_that_other_samples_do_not_confirm(digits: Path, tmp_path: Pat
     for name in sorted(digits.glob("*.bin"))[:40]:
         (tmp_path / name.name).write_bytes(name.read_bytes())
     (tmp_path / "y_labels.csv").write_text("\n".join([*lines[:20], *wrong]) + "\n")
-    done = search("--data", tmp_path, "-n", "20", "--verify", "20:40", "--at-least", "80", "--widths", "4,8")
+    page, path = tmp_path / "page.html", tmp_path / "s.json"
+    arguments = ("--data", tmp_path, "-n", "20", "--verify", "20:40", "--at-least", "80", "--widths", "4,8")
+    done = search(*arguments, "--report", page, "-o", path)
     assert (done.status, done.err) == (1, "")
-    assert "on the samples of --verify: 0.0 % (0 of 20)" in done.out
-    assert "NOT kept" in done.out
+    first, second, third = done.out[done.out.index("on the samples of --verify") :].splitlines()[:3]
+    assert first.startswith("on the samples of --verify: 0.0 % (0 of 20)")
+    assert first.endswith(": NOT kept")
+    assert second.startswith("chosen: ")
+    floating = "the float model on the same samples: 0.0 % (0 of 20), 95 % interval 0.0..16.1 %"
+    assert third == f"{floating}, which does not keep an accuracy of at least 80 % either"
+    verdict = f"{first}. {second}. {third}."
+    assert read_page(page).verdict == f"O{verdict[1:]}"
+    assert json.loads(path.read_text())["about"]["verified"] == first.removeprefix("on the samples of --verify: ")
+
+
+def test_the_file_of_a_setting_without_verification_says_so(digits: Path, tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    done = search("--data", digits, "-n", "20", "--at-least", "80", "--widths", "4,8", "-o", path)
+    assert (done.status, done.err) == (0, "")
+    assert "the float model on the same samples: 100.0 % (20 of 20), 95 % interval 83.9..100.0 %\n" in done.out
+    assert (
+        json.loads(path.read_text())["about"]["verified"] == "no: only the samples of the search confirm this setting"
+    )
 
 
 def test_without_labels() -> None:

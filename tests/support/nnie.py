@@ -18,10 +18,14 @@ from tflq.graph import Array, Graph, Model
 from tflq.interpreter.kernels.nnie.logarithm import Scheme, clipping_of
 
 
+def calibrated(graph: Graph, data: Sequence[Array]) -> Graph:
+    """Calibrate a graph by extrema."""
+    return calibrate(graph, list(data), StatisticsOptions("extrema", keep_samples=len(data[0])))
+
+
 def quantized(graph: Graph, data: Sequence[Array], sets: Sequence[str] = (), layers: Sequence[str] = ()) -> Graph:
     """Calibrate a graph by extrema and quantize it."""
-    calibrated = calibrate(graph, list(data), StatisticsOptions("extrema", keep_samples=len(data[0])))
-    return NNIE.quantize(calibrated, parse_settings(NNIE.settings, sets, layers))
+    return NNIE.quantize(calibrated(graph, data), parse_settings(NNIE.settings, sets, layers))
 
 
 def package(

@@ -156,6 +156,7 @@ class CompareResult(PageResult, TableResult):
             "equal": found.is_equal,
             "known": [picked(known, "elements", "reason") for known in found.known],
             "explained": found.is_explained,
+            "rounding": found.is_rounding,
             "verdict": self.verdict,
             "first_diverging": found.diverging[0].name if found.diverging else None,
             "ranking": [_ranked(t) for t in found.ranking],

@@ -133,9 +133,14 @@ class ConvertResult(PageResult, TableResult):
         """Return what the target put down on a layer."""
         weights = self.graph.tensors[node.inputs[1]] if len(node.inputs) > 1 and node.inputs[1] != ABSENT else None
         affine = weights.quantization if weights is not None and weights.is_constant else None
-        engine, reason = (node.attributes.text(key, "") for key in ("engine", "engine_reason"))
+        engine = self._engines.get(next(iter(node.outputs), ABSENT), "")
+        reason = node.attributes.text("engine_reason", "")
         bits = affine.bits if isinstance(affine, (Affine, Logarithmic)) else None
         return LayerFacts(engine, reason, bits, self.departures.get(node.name, ""))
+
+    @cached_property
+    def _engines(self) -> Mapping[int, str]:
+        return self.target.engines(self.graph)
 
     @cached_property
     def departures(self) -> Mapping[str, str]:
@@ -160,7 +165,15 @@ class ConvertResult(PageResult, TableResult):
         """Return the page: what runs where, how close each layer is to floating point, the files."""
         sizes = {name: len(data) for name, data in self.artifacts.items()}
         return conversion_page(
-            self.model, self.target.name, self.graph, sizes, self.compared, self.measured, self.departures, self.engines
+            self.model,
+            self.target.name,
+            self.graph,
+            self._engines,
+            sizes,
+            self.compared,
+            self.measured,
+            self.departures,
+            self.engines,
         )
 
     def write_settings(self, path: str | Path) -> None:
@@ -210,7 +223,7 @@ class ConvertAllResult(PageResult, TableResult):
         """Return a row for each target."""
         return [
             {
-                **picked(row, "target", "score_percent", "size_bytes"),
+                **picked(row, "target", "refused", "score_percent", "size_bytes"),
                 "files": {name: len(data) for name, data in row.artifacts.items()},
                 "worst_layer": row.worst_layer or None,
                 "worst_sqnr_db": row.worst_sqnr_db if row.worst_layer else None,

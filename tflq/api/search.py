@@ -18,13 +18,13 @@ from tflq.api.result import PageResult, TableResult, paired_report, picked
 from tflq.api.run_record import recorded
 from tflq.api.sensitivity import layer_report, result_report
 from tflq.api.target import complete
-from tflq.api.trials import Span, Subject, TrialOptions, open_evaluator, read_subject
+from tflq.api.trials import Span, TrialOptions, open_evaluator, read_subject
 from tflq.converters.settings import SettingsFile
 from tflq.converters.settings_file import settings_bytes
 from tflq.errors import UsageError
 from tflq.files import write_bytes
 from tflq.precision import search as precision
-from tflq.precision.evaluate import evaluate
+from tflq.precision.evaluate import evaluate, float_result
 from tflq.precision.objective import OBJECTIVES as OBJECTIVES
 from tflq.precision.objective import objective_of
 from tflq.precision.problem import Problem
@@ -33,7 +33,7 @@ from tflq.precision.search import Beside, Point, PrecisionSearch, beside_others,
 from tflq.precision.trial import Requirement, Result
 from tflq.quoting import Json
 from tflq.report import Page
-from tflq.report.precision import result_text, search_page
+from tflq.report.precision import describe_verification, result_text, search_page
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,7 @@ class SearchResult(PageResult, TableResult):
         verified: the chosen setting on other samples; None where it was not tried.
         beside: the chosen setting beside others on the same samples; nothing without labels.
         plain: what a search without recovery finds; None where `found` is without.
+        floating: Result of the float model on the samples of `verified`, or else of the search; None without labels.
     """
 
     model: str
@@ -117,6 +118,7 @@ class SearchResult(PageResult, TableResult):
     verified: Result | None
     beside: tuple[Beside, ...] = ()
     plain: PrecisionSearch | None = None
+    floating: Result | None = None
 
     @property
     def is_kept(self) -> bool:
@@ -145,6 +147,7 @@ class SearchResult(PageResult, TableResult):
             "chosen": None if chosen is None else _point(chosen),
             "best": None if best is None else _point(best),
             "verified": None if self.verified is None else result_report(self.verified),
+            "float": None if self.floating is None else result_report(self.floating),
             "required_within_interval": None if chosen is None else is_required_accuracy_within(asked, chosen.result),
             "paired": [paired_report(b.pair, b.what) | {"bits": list(b.point.bits)} for b in self.beside],
             "points": self.rows(),
@@ -159,7 +162,7 @@ class SearchResult(PageResult, TableResult):
 
     def page(self) -> Page:
         """Return the page: the Pareto front and the setting."""
-        return search_page(self.model, self.found, self.verified, self.beside, self.plain)
+        return search_page(self.model, self.found, self.verified, self.beside, self.plain, self.floating)
 
     def write_settings(self, path: str | Path) -> None:
         """Write the setting for `TargetOptions.file` and --settings; nothing where none was found.
@@ -178,7 +181,7 @@ class SearchResult(PageResult, TableResult):
             "required": _required(self.found.requirement),
             "found": result_text(found.chosen.result, found.requirement.metric),
             "recovered": self.plain is not None,
-            "verified": None if self.verified is None else result_text(self.verified, found.requirement.metric),
+            "verified": describe_verification(found, self.verified),
         }
         write_bytes(path, settings_bytes(SettingsFile(found.target, self.problem.assignments, self.layers), about))
 
@@ -268,20 +271,18 @@ def search(
         plain = _found(unrecovered, replace(options, recover=False), progress)
     problem = subject.problem(options.span)
     found = _found(problem, options, progress)
-    verified = _verified(subject, found, options.verify)
-    return SearchResult(name_of(model), found, problem, options.span, verified, beside_others(problem, found), plain)
+    verified, judging = None, problem
+    if options.verify is not None and found.chosen is not None:
+        judging = subject.problem(options.verify)
+        verified = evaluate(judging, found.chosen.result.trial)
+    beside, floating = beside_others(problem, found), float_result(judging, subject.model)
+    return SearchResult(name_of(model), found, problem, options.span, verified, beside, plain, floating)
 
 
 def _found(problem: Problem, options: SearchOptions, progress: Progress) -> PrecisionSearch:
     with open_evaluator(problem, options, progress) as evaluator:
         asked = Requirement(options.score, options.min_sqnr, options.found_metric())
         return precision.search(evaluator, asked, options.slack, objective_of(problem, options.objective))
-
-
-def _verified(subject: Subject, found: PrecisionSearch, span: Span | None) -> Result | None:
-    if span is None or found.chosen is None:
-        return None
-    return evaluate(subject.problem(span), found.chosen.result.trial)
 
 
 def _without(found: PrecisionSearch) -> dict[str, Json]:

@@ -193,9 +193,10 @@ def _print_all(found: ConvertAllResult) -> None:
 
 
 def _target(row: TargetRow) -> tuple[str, ...]:
-    if row.score_percent is None:
+    if row.refused:
         return (row.target, "refused", "", "", "", "; ".join(row.constraints))
     ratio = f"{row.worst_sqnr_db:.1f} dB" if row.worst_layer else ""
     layer = "not compared: other tensors" if row.worst_layer is None else row.worst_layer or "none differs"
     size = output.size(row.size_bytes)
-    return (row.target, f"{row.score_percent:.1f} %", size, layer, ratio, "; ".join(row.constraints))
+    score = "none" if row.score_percent is None else f"{row.score_percent:.1f} %"
+    return (row.target, score, size, layer, ratio, "; ".join(row.constraints))

@@ -24,8 +24,8 @@ def command(
 ) -> None:
     """Estimate cycles, time, energy and memory of MODEL on a target.
 
-    Each figure says what it is worth: exact, fitted, single case or lower bound, with its error; what has too little
-    evidence is not offered, and a network with such a layer has no total.
+    Each figure has a grade (exact, fitted, single case or lower bound) and an error. If a layer has too little evidence
+    for a figure, the network has a lower bound in place of a total.
     """
     found = estimate(model, target, EstimateOptions(calibration), progress=output.progress)
     output.show(found, as_json, lambda: _print(found), report)

@@ -26,15 +26,13 @@ from tflq.cli.precision_options import read_span, trials
 from tflq.errors import OutputError
 from tflq.report.precision import (
     cost_columns,
-    cost_text,
     costs,
+    describe_outcome,
     layer_table,
     noise_texts,
     quality_head,
     requirement_text,
-    result_text,
     value_text,
-    verdict_text,
 )
 
 if TYPE_CHECKING:
@@ -185,7 +183,7 @@ def _require_folders(*paths: Path | None) -> None:
 
 def _print(result: SearchResult, path: Path | None) -> None:
     """Print the table, the layers of the setting, what it gives, and where it was written."""
-    found, verified, metric = result.found, result.verified, result.found.requirement.metric
+    found = result.found
     point = found.chosen or found.best
     which = f"samples {result.span}" if result.span else f"{found.samples} samples"
     output.line(f"{result.model} for {found.target}: {len(found.plan.layers)} layers with a choice, {which}")
@@ -195,31 +193,16 @@ def _print(result: SearchResult, path: Path | None) -> None:
     if result.plain is not None:
         _print_points(result.plain, "without recovery: ")
     _print_points(found, "recovered: " if result.plain is not None else "")
-    if point is None:
-        output.line("the target refuses every setting")
-    else:
+    if point is not None:
         layers = layer_table(found, point)
         rows = [[output.short(cell) for cell in row] for row in layers.rows]
         output.table(layers.columns, rows, right=layers.numbers)
         output.line()
-        output.line(_sentence(found, point))
-        output.lines(noise_texts(found, result.beside))
-    if verified is not None:
-        output.line(
-            f"on the samples of --verify: {result_text(verified, metric)}: {verdict_text(found.requirement, verified)}"
-        )
+    output.lines(describe_outcome(found, result.verified, result.floating))
+    output.lines(noise_texts(found, result.beside))
     output.line(f"{found.evaluated + found.known} settings, {found.known} of them known from before")
     if path is not None:
         output.line(f"written: {path}" if found.chosen else f"{path} was not written")
-
-
-def _sentence(found: PrecisionSearch, point: Point) -> str:
-    facts = f"{cost_text(found, point)}, {result_text(point.result, found.requirement.metric)}"
-    if found.chosen is None:
-        return f"no setting keeps an {requirement_text(found.requirement)}; the best found: {facts}"
-    even = found.cheapest_uniform
-    compared = f"; the cheapest with equal bits: {max(even.bits)} bits, {cost_text(found, even)}" if even else ""
-    return f"chosen: {facts}{compared}"
 
 
 def _print_points(found: PrecisionSearch, which: str = "") -> None:

@@ -137,7 +137,7 @@ def _print(model: str, result: VerifyResult, show_all: bool) -> None:
     for known in verdict.known:
         output.line(f"known: {known.elements} elements, because {known.reason}")
     for reason, count in verdict.not_compared.items():
-        output.line(f"not compared: {count} tensors that TFLite does not return ({reason})")
+        output.line(f"not compared: {count} tensors ({reason})")
     output.lines(map(str, result.wide_multipliers))
     if not verdict.compared:
         output.line("nothing was compared: TFLite returned no tensor")

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.converters.targets import Target
 from tflq.diagnosis.compare.matching import Match, match
 from tflq.diagnosis.compare.sides import Running
 from tflq.diagnosis.compare.tally import Tally, TensorFigures
@@ -106,7 +105,7 @@ def similarities(
     """
     ours, theirs = Running(execution, samples), Running(in_float(model, "independent"), samples)
     matches = match(ours.columns, theirs.columns).matches
-    pairs = [_Pair(m, execution.target) for m in matches]
+    pairs = [_Pair(m, ours) for m in matches]
     step = _chunk(matches)
     for start in range(0, samples.count, step):
         stop = min(start + step, samples.count)
@@ -131,15 +130,17 @@ def measured_similarities(
 class _Pair:
     """Counts one tensor's differences, from the float result and from the requantized one."""
 
-    def __init__(self, found: Match, target: Target | None) -> None:
-        self._match, self._target = found, target
+    def __init__(self, found: Match, ours: Running) -> None:
+        target = ours.execution.target
+        self._match, self._ours, self._target = found, ours, target
         tensor = found.first.tensor
         self._real = Tally(tensor, found.second.tensor)
         self._codes = Tally(tensor, tensor) if target is not None and _has_codes(tensor) else None
 
     def add(self, ours: Mapping[str, Array], theirs: Mapping[str, Array], start: int) -> None:
         """Add a chunk of samples; both sides by the names of their columns."""
-        codes, reals = ours[self._match.first.name], theirs[self._match.second.name]
+        codes = self._ours.as_read(ours[self._match.first.name], self._match.first)
+        reals = theirs[self._match.second.name]
         self._real.add(codes, reals, start)
         tensor = self._match.first.tensor
         if self._codes is not None and self._target is not None and tensor is not None:

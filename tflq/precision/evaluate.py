@@ -21,9 +21,9 @@ from tflq.diagnosis.compare.matching import match, segment
 from tflq.diagnosis.compare.sides import Running
 from tflq.diagnosis.compare.tally import sqnr_db
 from tflq.errors import OptionError, UnsupportedError
-from tflq.graph import Array, Graph, float_view
+from tflq.graph import Array, Graph, Model, float_view
 from tflq.interpreter import Engine
-from tflq.parallel.executions import Execution, all_outputs, for_target, real_values
+from tflq.parallel.executions import Execution, all_outputs, for_target, in_float, real_values
 from tflq.parallel.workers import Run
 from tflq.precision.problem import Problem
 from tflq.precision.results_file import ResultsFile
@@ -178,6 +178,15 @@ def right_samples(problem: Problem, trial: Trial) -> NDArray[np.bool_]:
 def reference_result(problem: Problem) -> Result:
     """Return what the reference gives, as the result of the widest trial."""
     return _score(problem, Trial(problem.widest), problem.reference)
+
+
+def float_result(problem: Problem, model: Model) -> Result | None:
+    """Return the result of the model in floating point; None without labels."""
+    if problem.labels is None:
+        return None
+    samples = GivenSamples(problem.samples)
+    outputs = problem.reference if problem.in_float else all_outputs(in_float(model), samples)
+    return _score(problem, Trial(problem.widest), outputs)
 
 
 def _score(problem: Problem, trial: Trial, outputs: Doubles) -> Result:

@@ -14,6 +14,7 @@ from tflq.units import short
 
 _WORST = 4
 """Tensors with a histogram of their own."""
+_ROUNDING = "only by rounding: nothing to fix"
 
 
 def comparison_page(
@@ -59,6 +60,8 @@ def verdict(found: Comparison) -> str:
     text = f"{head}{differ}, the first is '{short(first.name)}'"
     if not found.ranking:
         return f"{text}{'' if first.channel is None else f', most in channel {first.channel}'}"
+    if found.is_rounding:
+        return f"{head}{differ}, {_ROUNDING}"
     worst = found.ranking[0]
     channel = "" if worst.channel is None else f", channel {worst.channel}"
     return f"{text}; look at {worst.place}{channel} first{_cause(worst)}"
@@ -68,6 +71,8 @@ def headline(found: Comparison) -> str:
     """Say in one sentence which layer to look at first and why, or that nothing differs."""
     if found.is_equal:
         return f"None of {count(len(found.tensors), 'tensor')} differs over {count(found.samples, 'sample')}."
+    if found.is_rounding:
+        return f"{len(found.diverging)} of {count(len(found.tensors), 'tensor')} differ, {_ROUNDING}."
     if found.ranking:
         worst = found.ranking[0]
         channel = "" if worst.channel is None else f", channel {worst.channel}"

@@ -10,7 +10,7 @@ from tflq.benchmarks.all_targets import TargetRow
 from tflq.converters.engines import EngineChoice, EngineChoices
 from tflq.diagnosis.similarity import Similarities, Similarity
 from tflq.emit.written import EmittedDifference
-from tflq.graph import Graph
+from tflq.graph import ABSENT, Graph
 from tflq.report.memory import memory_section
 from tflq.report.page import Chart, Page, Prose, Section, Table, count
 from tflq.report.svg import TICKS, Mark, bars
@@ -21,6 +21,7 @@ def conversion_page(
     model: str,
     target: str,
     graph: Graph,
+    runs_on: Mapping[int, str],
     files: Mapping[str, int],
     compared: EmittedDifference | str | None,
     measured: Similarities | str,
@@ -33,6 +34,7 @@ def conversion_page(
         model: path.
         target: name.
         graph: the target's, lowered.
+        runs_on: First output of a layer -> the engine that runs it.
         files: name -> bytes of what was written.
         compared: the emitted .tflite in TFLite against the target; None without one, or why it was not compared.
         measured: each layer against floating point, or why that was not measured.
@@ -44,7 +46,7 @@ def conversion_page(
     facts += [("file", f"{name}, {size(length)}") for name, length in files.items()]
     facts += [("remark", remark) for remark in (sentence(compared), closeness(measured))]
     facts += [("warning", f"{layer}: {reason}") for layer, reason in departures.items()]
-    sections = [_along(close), _layers(graph, close), memory_section(graph)]
+    sections = [_along(close), _layers(graph, runs_on, close), memory_section(graph)]
     if engines is not None:
         sections.insert(0, Section("Engines", [Prose([gained(engines)]), engine_table(engines.layers)]))
     return Page(f"{model} for {target}", _headline(target, close, measured), facts, [s for s in sections if s.blocks])
@@ -99,36 +101,41 @@ def all_targets_page(model: str, rows: Sequence[TargetRow], score: str) -> Page:
         rows: of the targets.
         score: what their percentage is.
     """
-    taken = [row for row in rows if row.score_percent is not None]
-    worst = min(taken, key=lambda row: row.score_percent or 0.0, default=None)
-    tie = len({row.score_percent for row in taken}) == 1
+    scored = [row for row in rows if row.score_percent is not None]
+    worst = min(scored, key=lambda row: row.score_percent or 0.0, default=None)
+    tie = len({row.score_percent for row in scored}) == 1
     marks = [
-        Mark(r.score_percent or 0.0, f"{r.target}: {r.score_percent:.1f} %", r is worst and not tie) for r in taken
+        Mark(r.score_percent or 0.0, f"{r.target}: {r.score_percent:.1f} %", r is worst and not tie) for r in scored
     ]
-    names = {n: short(row.target, TICKS // len(taken)) for n, row in enumerate(taken)}
+    names = {n: short(row.target, TICKS // len(scored)) for n, row in enumerate(scored)}
     caption = f"{score}{'' if tie else '; the lowest one is marked'}"
-    chart = Chart(bars(marks, "%", "", names), caption)
+    charts = [Chart(bars(marks, "%", "", names), caption)] if scored else []
     columns = ("target", score, "worst layer", "its SQNR, dB", "constraints")
     table = Table(columns, [_target_row(r) for r in rows], columns[1:2])
-    sections = [Section("Targets", [chart, table])]
-    return Page(f"{model} for every target", _lowest(rows, taken, worst), [("model", model)], sections)
+    sections = [Section("Targets", [*charts, table])]
+    return Page(f"{model} for every target", _lowest(rows, scored), [("model", model)], sections)
 
 
-def _lowest(rows: Sequence[TargetRow], taken: Sequence[TargetRow], worst: TargetRow | None) -> str:
-    if worst is None:
+def _lowest(rows: Sequence[TargetRow], scored: Sequence[TargetRow]) -> str:
+    taken = [row for row in rows if not row.refused]
+    if not taken:
         return "Every target refuses the model."
-    layer = f"; its worst layer is {worst.worst_layer}, {worst.worst_sqnr_db:.1f} dB" if worst.worst_layer else ""
     head = f"{len(taken)} of {count(len(rows), 'target')} take the model"
-    if len(taken) > 1 and len({row.score_percent for row in taken}) == 1:
+    if not scored:
+        return f"{head}; {taken[0].constraints[-1]}."
+    worst = min(scored, key=lambda row: row.score_percent or 0.0)
+    layer = f"; its worst layer is {worst.worst_layer}, {worst.worst_sqnr_db:.1f} dB" if worst.worst_layer else ""
+    if len(scored) > 1 and len({row.score_percent for row in scored}) == 1:
         return f"{head}, each with {worst.score_percent:.1f} %."
     return f"{head}; the lowest is {worst.target}, {worst.score_percent:.1f} %{layer}."
 
 
 def _target_row(row: TargetRow) -> tuple[str, ...]:
-    if row.score_percent is None:
+    if row.refused:
         return (row.target, "refused", "", "", "; ".join(row.constraints))
     ratio = f"{row.worst_sqnr_db:.1f}" if row.worst_layer else ""
-    return (row.target, f"{row.score_percent:.1f} %", row.worst_layer or "", ratio, "; ".join(row.constraints))
+    score = "none" if row.score_percent is None else f"{row.score_percent:.1f} %"
+    return (row.target, score, row.worst_layer or "", ratio, "; ".join(row.constraints))
 
 
 def _headline(target: str, close: tuple[Similarity, ...], measured: Similarities | str) -> str:
@@ -156,7 +163,7 @@ def _along(close: tuple[Similarity, ...]) -> Section:
     )
 
 
-def _layers(graph: Graph, close: tuple[Similarity, ...]) -> Section:
+def _layers(graph: Graph, runs_on: Mapping[int, str], close: tuple[Similarity, ...]) -> Section:
     worst = _worst(close)
     by_tensor = {s.tensor: s for s in close}
     rows, marked = [], set()
@@ -169,7 +176,8 @@ def _layers(graph: Graph, close: tuple[Similarity, ...]) -> Section:
         requantized = (
             "" if found is None or math.isnan(found.differing) else f"{found.differing:.2%}, {found.largest:.4g}"
         )
-        engine, reason = (node.attributes.text(key, "") for key in ("engine", "engine_reason"))
+        engine = runs_on.get(next(iter(node.outputs), ABSENT), "")
+        reason = node.attributes.text("engine_reason", "")
         rows.append((str(index), node.operator, node.name, engine, shapes, cosine, requantized, reason))
     columns = ("#", "operator", "layer", "engine", "output", "cosine", "quantized values that differ, most", "reason")
     return Section("Layers", [Table(columns, rows, ("#", "cosine", columns[6]), frozenset(marked))])

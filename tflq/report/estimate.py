@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tflq.converters.estimate import Estimate, Figure, Grade
-from tflq.report.page import Block, Chart, Page, Prose, Section, Table
+from tflq.converters.estimate import AT_LEAST, Estimate, Figure, Grade
+from tflq.report.page import Block, Chart, Page, Prose, Section, Table, count
 from tflq.report.svg import Mark, bars
 
 LAYER_COLUMNS = (
@@ -41,16 +41,23 @@ def estimate_page(model: str, target: str, found: Estimate) -> Page:
 
 
 def headline(found: Estimate) -> str:
-    """Return the first sentence: the cycles of the network, or why there are none."""
+    """Return the first sentence: the cycles of the network, or its lower bound and the layers without cycles."""
     if found.cycles.is_offered:
         return f"{found.cycles}: {found.cycles.basis}"
-    return f"cycles of the network: not offered: {found.cycles.basis}"
+    least = found.totals.get(AT_LEAST)
+    if least is None:
+        return f"cycles of the network: not offered: {found.cycles.basis}"
+    unknown = [layer.name for layer in found.layers if not layer.cycles.is_offered]
+    layers = f"{len(unknown)} of {count(len(found.layers), 'layer')} without published cycles: {', '.join(unknown)}"
+    return f"{least}; no total: {layers if unknown else found.cycles.basis}"
 
 
 def figures_of(found: Estimate) -> Iterator[tuple[str, Figure]]:
-    """Yield the figures of the network with their names."""
+    """Yield the figures of the network with their names; the lower bound first if there is no total."""
+    if AT_LEAST in found.totals:
+        yield AT_LEAST, found.totals[AT_LEAST]
     yield "cycles", found.cycles
-    yield from found.totals.items()
+    yield from ((name, figure) for name, figure in found.totals.items() if name != AT_LEAST)
     yield from found.memory.items()
 
 

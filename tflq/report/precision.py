@@ -37,6 +37,7 @@ def search_page(
     verified: Result | None,
     beside: Sequence[Beside] = (),
     plain: PrecisionSearch | None = None,
+    floating: Result | None = None,
 ) -> Page:
     """Return the page of a search: the Pareto front and the setting; of one with recovery the front without, too."""
     asked = found.requirement
@@ -47,14 +48,13 @@ def search_page(
         ("counted", found.plan.counted),
         ("settings tried", str(len(found.points))),
     ]
-    if verified is not None:
-        facts.append(("on samples kept apart", result_text(verified, asked.metric)))
     facts += [("noise", text) for text in noise_texts(found, beside)]
     sections = [_front(found), *_setting(found)]
     if plain is not None:
         facts.append(("recovered", "each setting, with these samples"))
         sections.append(replace(_front(plain), title="Without recovery"))
-    return Page(f"Precision of {model} for {found.target}", _chosen(found), facts, sections)
+    verdict = ". ".join(describe_outcome(found, verified, floating))
+    return Page(f"Precision of {model} for {found.target}", f"{verdict[0].upper()}{verdict[1:]}.", facts, sections)
 
 
 def requirement_text(requirement: Requirement) -> str:
@@ -92,17 +92,62 @@ def value_text(result: Result, metric: Metric) -> str:
 
 def result_text(result: Result, metric: Metric) -> str:
     """Say what a setting gave."""
-    ratio = f"SQNR {result.sqnr_db:.1f} dB"
+    return ", ".join(filter(None, (describe_score(result, metric), f"SQNR {result.sqnr_db:.1f} dB")))
+
+
+def describe_score(result: Result, metric: Metric) -> str:
+    """Return the metric's figure and its interval; empty without labels."""
     name = "" if metric == TOP_1 else f"{metric.name} "
     if result.score is not None:
-        return f"{name}{metric.text_of(result.score)}, {ratio}"
+        return f"{name}{metric.text_of(result.score)}"
     if result.right is None:
-        return ratio
+        return ""
     interval = f"95 % interval {interval_text(result.right, result.samples)}"
-    return f"{name}{result.accuracy_percent:.1f} % ({result.right} of {result.samples}), {interval}, {ratio}"
+    return f"{name}{result.accuracy_percent:.1f} % ({result.right} of {result.samples}), {interval}"
 
 
-def verdict_text(requirement: Requirement, result: Result) -> str:
+def describe_outcome(found: PrecisionSearch, verified: Result | None, floating: Result | None) -> list[str]:
+    """Return the outcome of a search in sentences: the setting, its verification, and the float model's score.
+
+    Args:
+        found: Result of the search.
+        verified: Result of the chosen setting on other samples; None if it was not run on other samples.
+        floating: Result of the float model on the samples of `verified`, or else of the search; None without labels.
+    """
+    required = found.requirement
+    texts = [_describe_setting(found)]
+    if verified is not None:
+        texts.append(f"on the samples of --verify: {describe_verification(found, verified)}")
+        if not required.holds(verified):
+            texts.reverse()
+    if floating is not None:
+        score = f"the float model on the same samples: {describe_score(floating, required.metric)}"
+        bound = replace(required, sqnr_db=None)
+        missed = "" if bound.holds(floating) else f", which does not keep an {requirement_text(bound)} either"
+        texts.append(f"{score}{missed}")
+    return texts
+
+
+def _describe_setting(found: PrecisionSearch) -> str:
+    point = found.chosen or found.best
+    if point is None:
+        return f"every setting is refused by {found.target}"
+    facts = f"{cost_text(found, point)}, {result_text(point.result, found.requirement.metric)}"
+    if found.chosen is None:
+        return f"no setting keeps an {requirement_text(found.requirement)}; the best found: {facts}"
+    even = found.cheapest_uniform
+    compared = f"; the cheapest with equal bits: {max(even.bits)} bits, {cost_text(found, even)}" if even else ""
+    return f"chosen: {facts}{compared}"
+
+
+def describe_verification(found: PrecisionSearch, verified: Result | None) -> str:
+    """Return the verification of the chosen setting for its file."""
+    if verified is None:
+        return "no: only the samples of the search confirm this setting"
+    return f"{result_text(verified, found.requirement.metric)}: {_judge_verification(found.requirement, verified)}"
+
+
+def _judge_verification(requirement: Requirement, result: Result) -> str:
     """Say whether a result on other samples keeps what is required, and whether these could say otherwise by luck."""
     kept = "kept" if requirement.holds(result) else "NOT kept"
     return f"{kept}, within the noise" if is_required_accuracy_within(requirement, result) else kept
@@ -153,20 +198,6 @@ def _cell(result: Result | None, metric: Metric) -> str:
     ratio = f"{decibels(result.sqnr_db)} dB"
     value = f"{value_text(result, metric)} {metric.unit}".strip()
     return f"{value}, {ratio}" if value else ratio
-
-
-def _chosen(found: PrecisionSearch) -> str:
-    point = found.chosen or found.best
-    if point is None:
-        return f"{found.target} refuses every setting."
-    facts = f"{cost_text(found, point)}, {result_text(point.result, found.requirement.metric)}"
-    if found.chosen is None:
-        return f"No setting keeps what is asked; the best found has {facts}."
-    even = found.cheapest_uniform
-    compared = f", against {cost_text(found, even)} with {max(even.bits)} bits everywhere" if even else ""
-    name = found.objective.name
-    best = "smallest setting" if name == "bytes" else f"setting of least {name}"
-    return f"The {best} that keeps what is asked has {facts}{compared}."
 
 
 def _quality(found: PrecisionSearch, point: Point) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.converters.nnie.check import problems_of
+from tflq.converters.nnie.check import problems_of, read_limits
 from tflq.converters.nnie.emit import artifacts_of
 from tflq.converters.nnie.quantize import ARITHMETIC, LayerOptions, quantize_graph
 from tflq.converters.settings import settings_of
@@ -24,5 +24,6 @@ NNIE = Target(
     # Tensors stay real: each layer makes quantized values of its own inputs.
     encode=lambda real, _: np.asarray(real, np.float32),
     emit=artifacts_of,
+    read_limits=read_limits,
     estimate="no cycle model, memory or bandwidth of NNIE were found",
 )

@@ -99,6 +99,29 @@ def _saturates(graph: Graph, t: int, readers: Mapping[int, Sequence[int]]) -> bo
     )
 
 
+def read_limits(graph: Graph) -> dict[int, float]:
+    """Return the largest magnitude that the readers of a tensor keep, by tensor; of a quantized graph.
+
+    A layer that quantizes its input saturates at its clipping value; layers that move values pass them to such layers.
+    Tensors with another reader, outputs of the graph and constants are absent.
+    """
+    limits: dict[int, float] = {}
+    readers = graph.consumers()
+    for node in reversed(graph.nodes):
+        for t in node.outputs:
+            nodes = [graph.nodes[i] for i in readers.get(t, ())]
+            if nodes and t not in graph.outputs:
+                limits[t] = max(_limit(graph, reader, t, limits) for reader in nodes)
+    return {t: limit for t, limit in limits.items() if np.isfinite(limit)}
+
+
+def _limit(graph: Graph, reader: Node, t: int, limits: Mapping[int, float]) -> float:
+    if reader.operator in _MOVING:
+        return max(limits.get(out, np.inf) for out in reader.outputs)
+    is_clipped = is_quantizing(reader) and t in layer_inputs(graph, reader)
+    return reader.attributes.real("activation_clipping") if is_clipped else np.inf
+
+
 _MOVING = ("max_pool_2d", "reshape", "squeeze", "expand_dims", "resize_nearest_neighbor", "slice", "strided_slice")
 
 

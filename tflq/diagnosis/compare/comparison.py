@@ -161,6 +161,7 @@ class _Sides:
     """
 
     def __init__(self, first: Side, second: Side, matches: Sequence[Match]) -> None:
+        self._first, self._second = first, second
         self.is_reversed = isinstance(second, Running) and not isinstance(first, Running)
         model = second if self.is_reversed else first
         self.model = model if isinstance(model, Running) else None
@@ -215,11 +216,17 @@ class _Sides:
         """Add a chunk; of tensors that a dump has in part, that part."""
         for m in matches:
             if m.first.name in ours:
-                a, b = ours[m.first.name], theirs[m.second.name]
+                a, b = self._as_read(m, ours[m.first.name], theirs[m.second.name])
                 if m.first.name in self._short or m.second.name in self._short:
                     n = min(a[0].size, b[0].size)
                     a, b = a.reshape(len(a), -1)[:, :n], b.reshape(len(b), -1)[:, :n]
                 tallies[m.first.name].add(a, b, start)
+
+    def _as_read(self, match: Match, first: Array, second: Array) -> tuple[Array, Array]:
+        """Return both sides of a tensor as their readers keep them; unchanged if one side is a dump."""
+        if not (isinstance(self._first, Running) and isinstance(self._second, Running)):
+            return first, second
+        return self._first.as_read(first, match.first), self._second.as_read(second, match.second)
 
     def add_alone(
         self,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
+
+import numpy as np
 
 from tflq.errors import InputError
 from tflq.graph import Array, Graph, Tensor
@@ -127,6 +129,16 @@ class Running:
             )
             for (t, node), name in zip(found, names, strict=True)
         )
+
+    @cached_property
+    def _read_limits(self) -> Mapping[int, float]:
+        target = self.execution.target
+        return {} if target is None else target.read_limits(self.execution.graph)
+
+    def as_read(self, array: Array, column: Column) -> Array:
+        """Return a tensor clipped to the range that its readers keep, as another model is compared with it."""
+        limit = self._read_limits.get(column.index)
+        return array if limit is None else np.clip(array, -limit, limit)
 
     def inputs(self, start: int, stop: int) -> list[Array]:
         """Return samples in the encoding of the graph that runs."""
