@@ -44,9 +44,9 @@ def run(folder: Path, *arguments: str, is_quick: bool) -> list[str]:
     return [" ".join(line.split()) for line in done.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2", "--dist", "loadfile")])
-def test_the_quick_tier_is_the_default_and_counts_the_rest(tmp_path: Path, workers: tuple[str, ...]) -> None:
-    lines = run(tmp_path, *workers, is_quick=True)
+@pytest.mark.parametrize("arguments", [(), ("-n", "2", "--dist", "loadfile"), ("--quick", "test_example.py")])
+def test_the_quick_tier_is_the_default_and_counts_the_rest(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    lines = run(tmp_path, *arguments, is_quick=True)
     assert "68 left out; scripts/test --all (pytest --all) runs all" in lines
     assert "5 passed" in lines[-1]
 

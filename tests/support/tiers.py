@@ -65,6 +65,7 @@ _left_out = pytest.StashKey[int]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="run all parameter sets with all their examples")
+    parser.addoption("--quick", action="store_true", help="run the quick tier of the named tests")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -149,7 +150,9 @@ def _order(node_id: str) -> tuple[bool, bytes]:
 
 
 def _names_tests(config: pytest.Config) -> bool:
-    """Whether the command line requests all tests, or names some."""
+    """Whether the command line requests all tests, or names some without --quick."""
+    if config.option.quick:
+        return False
     chosen = ("all", "keyword", "markexpr", "lf", "failedfirst")
     is_named = config.args_source is pytest.Config.ArgsSource.ARGS
     return is_named or any(getattr(config.option, name, None) for name in chosen)

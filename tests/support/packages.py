@@ -1,0 +1,92 @@
+"""The packages of tflq with their code and their own tests, for figures a package (docs/reliability.md)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Package(NamedTuple):
+    """Code that one set of tests judges.
+
+    Attributes:
+        code: Patterns of its modules, from the root of the repository.
+        tests: Patterns of its test files.
+        starts_processes: True if most of its code runs in processes that its tests start.
+    """
+
+    code: tuple[str, ...]
+    tests: tuple[str, ...]
+    starts_processes: bool = False
+
+    def modules(self, root: Path) -> list[Path]:
+        """Return the modules of the package below a root."""
+        return _find(root, self.code)
+
+    def test_files(self, root: Path) -> list[Path]:
+        """Return the test files of the package below a root."""
+        return _find(root, self.tests)
+
+
+def _find(root: Path, patterns: tuple[str, ...]) -> list[Path]:
+    return sorted({path for pattern in patterns for path in root.glob(pattern)})
+
+
+def _in_folders(code: tuple[str, ...], tests: tuple[str, ...], *, starts_processes: bool = False) -> Package:
+    """Return the package of folders of code and of tests."""
+    modules = tuple(name if name.endswith(".py") else f"{name}/**/*.py" for name in code)
+    return Package(modules, tuple(f"{folder}/**/test_*.py" for folder in tests), starts_processes)
+
+
+def _arithmetic(name: str, *others: str) -> Package:
+    """Return a target's package: its kernels and its converter, and those of `others`."""
+    names = (name, *others)
+    folders = [f"{top}/{name}" for name in names for top in ("interpreter/kernels", "converters")]
+    tests = [f"tests/{top}/{name}" for name in names for top in ("interpreter", "converters")]
+    return _in_folders(tuple(f"tflq/{folder}" for folder in folders), tuple(tests))
+
+
+def _interpreter(*folders: str) -> Package:
+    return _in_folders(
+        tuple(f"tflq/interpreter/{folder}" for folder in folders),
+        tuple(f"tests/interpreter/{folder.removeprefix('kernels/')}" for folder in folders),
+    )
+
+
+def _beside_folders(part: str, *folders: str) -> Package:
+    """Return the package of the modules at the top of a part of tflq and of some of its folders."""
+    code = (f"tflq/{part}/*.py", *(f"tflq/{part}/{folder}/**/*.py" for folder in folders))
+    return Package(code, (f"tests/{part}/test_*.py", *(f"tests/{part}/{folder}/**/test_*.py" for folder in folders)))
+
+
+PACKAGES = {
+    **{name: _arithmetic(name) for name in ("gap9", "nnie", "tpu_mlir", "openvino", "aipu", "tflite")},
+    "onnx": _arithmetic("onnx", "exchange"),
+    "converters": _beside_folders("converters", "calibration", "passes", "tflite_quantizer"),
+    "float": _interpreter("kernels/*.py", "kernels/float", "kernels/move", "kernels/plain"),
+    "numerics": _interpreter("numerics"),
+    "accumulate": _interpreter("accumulate"),
+    "execution": _interpreter("execution"),
+    "interpreter": _beside_folders("interpreter", "operands", "layers", "recording", "compiled"),
+    "graph": _in_folders(("tflq/graph",), ("tests/graph",)),
+    "schemas": _in_folders(("tflq/schemas",), ("tests/schemas",)),
+    "sampling": _in_folders(("tflq/sampling",), ("tests/sampling",)),
+    "oracle": _in_folders(("tflq/oracle",), ("tests/oracle",), starts_processes=True),
+    "parallel": _in_folders(("tflq/parallel",), ("tests/parallel",), starts_processes=True),
+    "diagnosis": _in_folders(("tflq/diagnosis",), ("tests/diagnosis", "tests/faults")),
+    "emit": _in_folders(("tflq/emit",), ("tests/emit",)),
+    "benchmarks": _in_folders(("tflq/benchmarks",), ("tests/benchmarks",)),
+    "precision": _in_folders(("tflq/precision",), ("tests/precision",)),
+    "report": _in_folders(("tflq/report",), ("tests/report",)),
+    "api": _in_folders(("tflq/api",), ("tests/api", "tests/cli")),
+    "cli": _in_folders(("tflq/cli",), ("tests/cli",)),
+    "tflite_interpreter": Package(
+        ("tflq/tflite_interpreter/**/*.py", "tflq/lite/**/*.py"),
+        ("tests/test_tflite_interpreter.py", "tests/test_lite.py"),
+    ),
+    "modules": Package(
+        ("tflq/*.py",),
+        ("tests/test_*.py", "tests/hostile/test_*.py", "tests/extending/test_*.py", "tests/cli/test_app.py"),
+    ),
+}
+"""Name -> package; together all of tflq/."""
