@@ -77,7 +77,7 @@ PACKAGES = {
     "emit": _in_folders(("tflq/emit",), ("tests/emit",)),
     "benchmarks": _in_folders(("tflq/benchmarks",), ("tests/benchmarks",)),
     "precision": _in_folders(("tflq/precision",), ("tests/precision",)),
-    "report": _in_folders(("tflq/report",), ("tests/report",)),
+    "report": Package(("tflq/report/**/*.py",), ("tests/report/test_*.py", "tests/cli/test_report.py")),
     "api": _in_folders(("tflq/api",), ("tests/api", "tests/cli")),
     "cli": _in_folders(("tflq/cli",), ("tests/cli",)),
     "tflite_interpreter": Package(
