@@ -34,7 +34,7 @@ def _find(root: Path, patterns: tuple[str, ...]) -> list[Path]:
 
 def _in_folders(code: tuple[str, ...], tests: tuple[str, ...], *, starts_processes: bool = False) -> Package:
     """Return the package of folders of code and of tests."""
-    modules = tuple(name if name.endswith(".py") else f"{name}/**/*.py" for name in code)
+    modules = tuple(f"{folder}/**/*.py" for folder in code)
     return Package(modules, tuple(f"{folder}/**/test_*.py" for folder in tests), starts_processes)
 
 
@@ -46,11 +46,13 @@ def _arithmetic(name: str, *others: str) -> Package:
     return _in_folders(tuple(f"tflq/{folder}" for folder in folders), tuple(tests))
 
 
-def _interpreter(*folders: str) -> Package:
-    return _in_folders(
-        tuple(f"tflq/interpreter/{folder}" for folder in folders),
-        tuple(f"tests/interpreter/{folder.removeprefix('kernels/')}" for folder in folders),
-    )
+_KERNELS = tuple(f"tests/interpreter/{name}/**/test_*.py" for name in ("float", "move", "plain", "tflite"))
+"""Tests of the kernels that compute with what lies below them."""
+
+
+def _below_kernels(folder: str) -> Package:
+    """Return a package of the interpreter that kernels use: its own tests and those of kernels."""
+    return Package((f"tflq/interpreter/{folder}/**/*.py",), (f"tests/interpreter/{folder}/**/test_*.py", *_KERNELS))
 
 
 def _beside_folders(part: str, *folders: str) -> Package:
@@ -63,11 +65,15 @@ PACKAGES = {
     **{name: _arithmetic(name) for name in ("gap9", "nnie", "tpu_mlir", "openvino", "aipu", "tflite")},
     "onnx": _arithmetic("onnx", "exchange"),
     "converters": _beside_folders("converters", "calibration", "passes", "tflite_quantizer"),
-    "float": _interpreter("kernels/*.py", "kernels/float", "kernels/move", "kernels/plain"),
-    "numerics": _interpreter("numerics"),
-    "accumulate": _interpreter("accumulate"),
-    "execution": _interpreter("execution"),
-    "interpreter": _beside_folders("interpreter", "operands", "layers", "recording", "compiled"),
+    "float": Package(
+        (
+            "tflq/interpreter/kernels/*.py",
+            *(f"tflq/interpreter/kernels/{f}/**/*.py" for f in ("float", "move", "plain")),
+        ),
+        _KERNELS[:3],
+    ),
+    **{name: _below_kernels(name) for name in ("numerics", "accumulate", "execution", "operands", "layers")},
+    "interpreter": _beside_folders("interpreter", "recording", "compiled"),
     "graph": _in_folders(("tflq/graph",), ("tests/graph",)),
     "schemas": _in_folders(("tflq/schemas",), ("tests/schemas",)),
     "sampling": _in_folders(("tflq/sampling",), ("tests/sampling",)),

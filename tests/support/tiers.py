@@ -92,6 +92,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "every: all parameter sets of this function are in the quick tier")
     workerinput: dict[str, Any] | None = getattr(config, "workerinput", None)
     config.stash[_is_quick] = not _names_tests(config) if workerinput is None else workerinput["quick"]
     config.stash[_left_out] = 0
@@ -118,7 +119,8 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
     """Draw the sample before pytest makes a test of each parameter set; it has no public way to drop some."""
     yield
-    if metafunc.config.stash[_is_quick] and len(metafunc._calls) > 1:
+    is_sampled = metafunc.definition.get_closest_marker("every") is None
+    if metafunc.config.stash[_is_quick] and is_sampled and len(metafunc._calls) > 1:
         of_ids = {f"{metafunc.definition.nodeid}[{call.id}]": call for call in metafunc._calls}
         kept = draw_sample(list(of_ids))
         metafunc.config.stash[_left_out] += len(of_ids) - len(kept)
