@@ -46,6 +46,11 @@ def _arithmetic(name: str, *others: str) -> Package:
     return _in_folders(tuple(f"tflq/{folder}" for folder in folders), tuple(tests))
 
 
+def _with_commands(name: str, *tests: str) -> Package:
+    """Return a package that commands print results of: its own tests, more of them, and the recordings of commands."""
+    return Package((f"tflq/{name}/**/*.py",), (f"tests/{name}/**/test_*.py", "tests/cli/test_goldens.py", *tests))
+
+
 _KERNELS = tuple(f"tests/interpreter/{name}/**/test_*.py" for name in ("float", "move", "plain", "tflite"))
 """Tests of the kernels that compute with what lies below them."""
 
@@ -79,11 +84,11 @@ PACKAGES = {
     "sampling": _in_folders(("tflq/sampling",), ("tests/sampling",)),
     "oracle": _in_folders(("tflq/oracle",), ("tests/oracle",), starts_processes=True),
     "parallel": _in_folders(("tflq/parallel",), ("tests/parallel",), starts_processes=True),
-    "diagnosis": _in_folders(("tflq/diagnosis",), ("tests/diagnosis", "tests/faults")),
-    "emit": _in_folders(("tflq/emit",), ("tests/emit",)),
-    "benchmarks": _in_folders(("tflq/benchmarks",), ("tests/benchmarks",)),
-    "precision": _in_folders(("tflq/precision",), ("tests/precision",)),
-    "report": Package(("tflq/report/**/*.py",), ("tests/report/test_*.py", "tests/cli/test_report.py")),
+    "diagnosis": _with_commands("diagnosis", "tests/faults/test_*.py"),
+    "emit": _with_commands("emit"),
+    "benchmarks": _with_commands("benchmarks"),
+    "precision": _with_commands("precision"),
+    "report": _with_commands("report", "tests/cli/test_report.py"),
     "api": _in_folders(("tflq/api",), ("tests/api", "tests/cli")),
     "cli": _in_folders(("tflq/cli",), ("tests/cli",)),
     "tflite_interpreter": Package(
