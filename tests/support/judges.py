@@ -28,7 +28,7 @@ TEXTS = {
     "TFLite": ("tflite.verify",),
     "tool": (
         *(
-            "recorded.json",
+            "aipu_layers.json.xz",
             "gap9_networks.json.xz",
             "tpu_mlir_networks.json.xz",
             "golden",
