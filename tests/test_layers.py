@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 
 import pytest
@@ -49,47 +50,79 @@ MAY_IMPORT = {
 PARTS = sorted({path.stem for path in (ROOT / "tflq").iterdir() if path.suffix == ".py" or any(path.glob("*.py"))})
 
 
-def imported_modules(source: str, package: tuple[str, ...]) -> Iterator[str]:
-    """Yield the full name of each module or name that a module of `package` imports, wherever in its source."""
-    for node in ast.walk(ast.parse(source)):
+@dataclass(frozen=True)
+class Imports:
+    """Full names of the modules and names that a module imports, wherever in its source.
+
+    Attributes:
+        runtime: Imports that run.
+        typing: Imports below `if TYPE_CHECKING`, which only annotations need.
+    """
+
+    runtime: frozenset[str]
+    typing: frozenset[str]
+
+    @property
+    def every(self) -> frozenset[str]:
+        return self.runtime | self.typing
+
+
+def read_imports(source: str, package: tuple[str, ...]) -> Imports:
+    """Return the imports of a module of `package`."""
+    runtime, typing = set[str](), set[str]()
+    todo: list[tuple[ast.AST, set[str]]] = [(ast.parse(source), runtime)]
+    while todo:
+        node, names = todo.pop()
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) + 1 - node.level] if node.level else ()
             module = ".".join([*base, *filter(None, [node.module])])
-            yield from (f"{module}.{alias.name}" for alias in node.names)
+            names.update(f"{module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.stmt):  # expressions hold no imports
+            is_typing = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+            todo += [(child, typing if is_typing else names) for child in ast.iter_child_nodes(node)]
+        elif isinstance(node, (ast.mod, ast.excepthandler, ast.match_case)):
+            todo += [(child, names) for child in ast.iter_child_nodes(node)]
+    return Imports(frozenset(runtime), frozenset(typing - runtime))
 
 
-def imported_parts(source: str, package: tuple[str, ...]) -> set[str]:
-    """Return the parts of tflq that a module imports; "tflq" stands for the package's own top module."""
+@cache
+def imports_of_files() -> dict[str, Imports]:
+    """Return the imports of each file of tflq, by its path from the root."""
+    paths = sorted(path.relative_to(ROOT) for path in (ROOT / "tflq").rglob("*.py"))
+    return {p.as_posix(): read_imports((ROOT / p).read_text(encoding="utf-8"), p.parent.parts) for p in paths}
+
+
+def parts_of(names: frozenset[str]) -> set[str]:
+    """Return the parts of tflq among imported names; "tflq" stands for the package's own top module."""
     known = {*PARTS, *MAY_IMPORT}
-    names = (name.split(".") for name in imported_modules(source, package))
-    return {name[1] if len(name) > 1 and name[1] in known else "tflq" for name in names if name[0] == "tflq"}
+    split = (name.split(".") for name in names)
+    return {name[1] if len(name) > 1 and name[1] in known else "tflq" for name in split if name[0] == "tflq"}
 
 
 @pytest.mark.parametrize("part", [part for part in PARTS if part != "__init__"])
 def test_imports_point_down(part: str) -> None:
     assert part in MAY_IMPORT, f"tflq/{part} is new: give it its place here and in docs/architecture.md"
-    files = [*(ROOT / "tflq" / part).rglob("*.py"), *(ROOT / "tflq").glob(f"{part}.py")]
-    found = set()
-    for path in files:
-        name = path.relative_to(ROOT)
-        parts = imported_parts(path.read_text(encoding="utf-8"), name.parent.parts)
-        found |= {f"{name} imports tflq.{other}" for other in parts - MAY_IMPORT[part] - {part}}
-    assert not found
+    allowed = MAY_IMPORT[part] | {part}
+    files = {
+        name: of for name, of in imports_of_files().items() if name.startswith((f"tflq/{part}/", f"tflq/{part}.py"))
+    }
+    assert files
+    assert {
+        f"{name} imports tflq.{other}" for name, of in files.items() for other in parts_of(of.every) - allowed
+    } == set()
 
 
 @cache
 def read_modules() -> dict[str, frozenset[str]]:
     """Return each module of tflq with the modules that it imports, in functions too; imports of types are left out."""
-    paths = [path.relative_to(ROOT) for path in (ROOT / "tflq").rglob("*.py")]
-    names = {path: ".".join(path.with_suffix("").parts).removesuffix(".__init__") for path in paths}
+    files = imports_of_files()
+    names = {path: path.removesuffix(".py").replace("/", ".").removesuffix(".__init__") for path in files}
     known = set(names.values())
     modules = {}
     for path, name in names.items():
-        source = without_types((ROOT / path).read_text(encoding="utf-8"))
-        imports = imported_modules(source, path.parent.parts)
-        homes = {full if full in known else full.rpartition(".")[0] for full in imports}
+        homes = {full if full in known else full.rpartition(".")[0] for full in files[path].runtime}
         modules[name] = frozenset(homes & known - {name})
     return modules
 
@@ -157,14 +190,12 @@ def test_packages_below_the_kernels_import_down(package: str) -> None:
 
 def test_the_interpreter_knows_no_file_of_a_target() -> None:
     """Keys and records of a target's files belong to its emitter; TFLite's own strings and flexbuffers are data."""
-    files = (ROOT / "tflq" / "interpreter").rglob("*.py")
-    found = set()
-    for path in files:
-        name = path.relative_to(ROOT)
-        modules = imported_modules(path.read_text(encoding="utf-8"), name.parent.parts)
-        schemas = {module.split(".")[2] for module in modules if module.startswith("tflq.schemas.")}
-        found |= {f"{name} imports tflq.schemas.{schema}" for schema in schemas - {"tflite", "flatbuffer"}}
-    assert not found
+    files = {name: of.every for name, of in imports_of_files().items() if name.startswith("tflq/interpreter/")}
+    schemas = {
+        (name, full.split(".")[2]) for name, of in files.items() for full in of if full.startswith("tflq.schemas.")
+    }
+    allowed = ("tflite", "flatbuffer")
+    assert {f"{name} imports tflq.schemas.{schema}" for name, schema in schemas if schema not in allowed} == set()
 
 
 CLI_RUNS = GROUND | {
@@ -182,31 +213,17 @@ CLI_RUNS = GROUND | {
 """What a command imports to do something: use cases, and the words and kinds of what it prints; the rest are types."""
 
 
-def without_types(source: str) -> str:
-    """Return a module's source without the imports that only annotations need."""
-
-    class Dropped(ast.NodeTransformer):
-        def visit_If(self, node: ast.If) -> ast.AST:
-            return ast.Pass() if ast.unparse(node.test) == "TYPE_CHECKING" else self.generic_visit(node)
-
-    return ast.unparse(ast.fix_missing_locations(Dropped().visit(ast.parse(source))))
-
-
 def test_commands_parse_and_print() -> None:
-    found = set()
-    for path in (ROOT / "tflq" / "cli").glob("*.py"):
-        parts = imported_parts(without_types(path.read_text(encoding="utf-8")), ("tflq", "cli"))
-        found |= {f"{path.name} imports tflq.{part}; let tflq.api do it" for part in parts - CLI_RUNS}
-    assert not found
+    files = {name: of.runtime for name, of in imports_of_files().items() if name.startswith("tflq/cli/")}
+    above = {(name, part) for name, of in files.items() for part in parts_of(of) - CLI_RUNS}
+    assert {f"{name} imports tflq.{part}; let tflq.api do it" for name, part in above} == set()
 
 
 @pytest.mark.parametrize("package", ["click", "rich"])
 def test_only_the_command_line_imports(package: str) -> None:
-    outside = [path for path in (ROOT / "tflq").rglob("*.py") if path.relative_to(ROOT).parts[1] != "cli"]
-    found = [
-        p.name for p in outside if package in {m.split(".")[0] for m in imported_modules(p.read_text("utf-8"), ())}
-    ]
-    assert not found
+    importers = {n for n, of in imports_of_files().items() if package in {m.split(".")[0] for m in of.every}}
+    assert importers
+    assert {name for name in importers if not name.startswith("tflq/cli/")} == set()
 
 
 def test_the_map_names_files_that_exist() -> None:
@@ -229,7 +246,9 @@ def test_the_map_names_files_that_exist() -> None:
 
 def test_imports_for_annotations_do_not_count() -> None:
     source = "if TYPE_CHECKING:\n    from tflq.graph import Graph\nfrom tflq.api import run"
-    assert imported_parts(without_types(source), ()) == {"api"}
+    imports = read_imports(source, ())
+    assert parts_of(imports.runtime) == {"api"}
+    assert parts_of(imports.every) == {"api", "graph"}
 
 
 @pytest.mark.parametrize(
@@ -239,8 +258,11 @@ def test_imports_for_annotations_do_not_count() -> None:
         ("from tflq import errors", {"errors"}),
         ("from tflq import Interpreter", {"tflq"}),
         ("def f():\n    from ..graph.model import Graph", {"graph"}),
+        ("try:\n    pass\nexcept OSError:\n    import tflq.errors", {"errors"}),
+        ("match x:\n    case 1:\n        import tflq.errors", {"errors"}),
+        ("if x:\n    pass\nelse:\n    import tflq.errors", {"errors"}),
         ("import numpy, tflqx", set()),
     ],
 )
 def test_every_kind_of_import_is_seen(source: str, parts: set[str]) -> None:
-    assert imported_parts(source, ("tflq", "interpreter")) == parts
+    assert parts_of(read_imports(source, ("tflq", "interpreter")).runtime) == parts

@@ -8,7 +8,7 @@ networks.py beside it, each in one of seven modes in turn, and the layers of dra
 --only takes networks with the words in their names, --kind one kind of network, --float only the Parser and
 networks. A row a
 case says whether tflq's float IR, quantized IR and tensors are the tools'. --write puts what is equal into
-tests/converters/aipu/recorded.json, beside what stands there of other cases. What --work holds already is not made
+tests/data/aipu_layers.json.xz, beside what stands there of other cases. What --work holds already is not made
 anew.
 """
 
@@ -37,6 +37,8 @@ from tests.converters.aipu.recording import (
     UNIFIED,
     digest_of_files,
     digest_of_tensor,
+    read_recorded,
+    write_recorded,
     settings_of,
 )
 from tests.converters.aipu.single_layers import LAYERS
@@ -48,7 +50,6 @@ from tflq.errors import TflqError
 from tflq.schemas.aipu import read_network, write_network
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-RECORDED = ROOT / "tests" / "converters" / "aipu" / "recorded.json"
 Case = dict[str, Any]
 IN_TURN = MODES[:7]
 
@@ -145,7 +146,7 @@ def _run(peer: Peer, plan: list[Case], work: Path, jobs: int) -> None:
 
 
 def _rows(plan: list[Case], write: bool) -> Iterator[Row]:
-    recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
+    recorded = read_recorded()
     found: Case = {"layers": {}, "networks": {}, "drawn": {}}
     test_recorded.RECORDED = found
     for case in plan:
@@ -212,15 +213,6 @@ def _finite(ranges: Case) -> dict[str, list[float]]:
         for name, pair in ranges.items()
         if np.isfinite(pair).all()
     }
-
-
-def write_recorded(recorded: Case) -> None:
-    """One line a case."""
-    kinds = []
-    for kind, cases in recorded.items():
-        lines = (f"{json.dumps(n)}:{json.dumps(c, separators=(',', ':'), sort_keys=True)}" for n, c in cases.items())
-        kinds.append(f'"{kind}":{{\n' + ",\n".join(lines) + "\n}")
-    RECORDED.write_text("{" + ",\n".join(kinds) + "}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from inspect import isfunction
 from pathlib import Path
 
 import numpy as np
@@ -56,7 +57,47 @@ CASES: dict[str, tuple[Callable[[], Result], tuple[str, ...]]] = {
         ("verify", DIGITS, "-n", "10", "--seed", "3", "-t", "gap9-ne16", "--freeze", "b.tflq.json"),
     ),
     "targets": (tflq.targets, ("targets",)),
+    "convert_all": (
+        lambda: tflq.convert_all(DIGITS, "out", samples=TEN),
+        tuple(f"convert {DIGITS} -t all -o out -n 10 --seed 3".split()),
+    ),
+    "dumps": (
+        lambda: tflq.dumps(tflq.run(DIGITS, TEN, all_tensors=True, output="d.npz").output or "", DIGITS),
+        ("dumps", "d.npz", "--model", DIGITS),
+    ),
+    "verify_baseline": (
+        lambda: tflq.verify_baseline(tflq.freeze(DIGITS, "b.tflq.json", TEN).path),
+        ("verify", "--baseline", "b.tflq.json"),
+    ),
+    "estimate": (lambda: tflq.estimate(DIGITS, "gap9-ne16"), ("estimate", DIGITS, "-t", "gap9-ne16")),
 }
+
+ELSEWHERE = {
+    "bench": "tests/api/test_bench.py::test_result_is_what_json_prints",
+    "compare": "tests/api/test_compare.py::test_result_is_what_json_prints",
+    "convert": "tests/api/test_convert.py::test_result_and_files_are_those_of_the_command",
+    "demo": "tests/cli/test_demo.py::test_json",
+    "dut": "tests/cli/test_dut.py::test_the_board_is_what_the_interpreter_computes",
+    "search": "tests/api/test_search.py::test_search_is_what_the_command_prints_and_writes",
+    "sensitivity": "tests/api/test_search.py::test_sensitivity_is_what_the_command_prints",
+}
+"""Functions with their own test against the command of their name."""
+NO_COMMAND = {"calibrate", "load_kernels", "read_model", "samples"}
+"""Functions that prepare what others take; tests/api/test_package.py."""
+NETWORK = {"build_data", "fetch_data", "fetch_models"}
+"""Functions that fetch files; tests/benchmarks/test_fetch.py and tests/cli/test_data_sets.py."""
+
+
+def test_every_function_is_held_to_its_command() -> None:
+    functions = {
+        name for name in tflq.__all__ if getattr(getattr(tflq, name), "__module__", "").startswith("tflq.api.")
+    }
+    functions = {name for name in functions if isfunction(getattr(tflq, name))} | {"load_kernels"}
+    calls = {name for call, _ in CASES.values() for name in (call.__name__, *call.__code__.co_names)}
+    assert functions - calls == {*ELSEWHERE, *NO_COMMAND, *NETWORK}
+    for node_id in ELSEWHERE.values():
+        path, _, name = node_id.partition("::")
+        assert f"\ndef {name}(" in (ROOT / path).read_text(encoding="utf-8"), node_id
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -67,7 +108,7 @@ def test_to_dict_is_what_json_prints(
     monkeypatch.chdir(tmp_path)
     found = call().to_dict()
     run = found.pop("run", None)
-    forced = ["--force"] if list(tmp_path.iterdir()) else []  # the call wrote what the command writes
+    forced = ["--force"] if {"-o", "--freeze"} & {*arguments} and any(tmp_path.iterdir()) else []  # the call wrote it
     main([*arguments, *forced, "--json"])
     printed = capsys.readouterr().out
     said = json.loads(printed)

@@ -8,14 +8,16 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.support.command import Outcome, tflq_process
+from tests.support.command import CommandSession, tflq_process
 from tests.support.digits_problem import write_labeled
 from tests.support.tracked import ROOT
 from tflq.api.demo import demo_model_path
@@ -49,13 +51,21 @@ def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_labeled(tmp_path_factory.mktemp("digits"), 60)
 
 
-@pytest.fixture
-def tflq(installed: Path, tmp_path: Path):
-    def run(*arguments: object) -> Outcome:
-        path = os.pathsep.join((str(ROOT), str(installed)))
-        return tflq_process(*arguments, cwd=tmp_path, environment={"PYTHONPATH": path})
+@pytest.fixture(scope="module")
+def search_path(installed: Path) -> str:
+    return os.pathsep.join((str(ROOT), str(installed)))
 
-    return run
+
+@pytest.fixture(scope="module")
+def session(search_path: str) -> Iterator[CommandSession]:
+    session = CommandSession(search_path)
+    yield session
+    session.close()
+
+
+@pytest.fixture
+def tflq(session: CommandSession, tmp_path: Path):
+    return partial(session.run, cwd=tmp_path)
 
 
 def test_targets_lists_it(tflq) -> None:
@@ -136,10 +146,12 @@ def with_custom(folder: Path, code: str) -> Path:
     return path
 
 
-def test_a_custom_operator_from_a_file(tflq, tmp_path: Path) -> None:
+def test_a_custom_operator_from_a_file(tmp_path: Path) -> None:
+    """In a process of its own, which keeps the kernel."""
     np.save(tmp_path / "x.npy", np.array([[[-1.0, 0.0, 1.0, 3.0]]], np.float32))
-    done = tflq(
-        "run", with_custom(tmp_path, "Mish"), "--kernels", PACKAGE / "mish.py", "--input", "x.npy", "-o", "out.npz"
+    kernels = ("--kernels", PACKAGE / "mish.py")
+    done = tflq_process(
+        "run", with_custom(tmp_path, "Mish"), *kernels, "--input", "x.npy", "-o", "out.npz", cwd=tmp_path
     )
     assert done.status == 0, done.err
     with np.load(tmp_path / "out.npz") as arrays:
@@ -309,12 +321,13 @@ def test_a_file_that_fails_is_refused_in_a_line(tflq, tmp_path: Path) -> None:
     assert "bad.py: ZeroDivisionError" in tflq("run", MODEL, "--kernels", "bad.py", "-n", 1, "-o", "o.npz").refused()
 
 
-@pytest.mark.parametrize(("x", "shift"), [(5, 1), (7, 1), (-5, 1), (6, 2), (-6, 2), (3, 0), (3, -2), (2**40 + 1, 1)])
-def test_the_primitive_rounds_half_to_even(installed: Path, x: int, shift: int) -> None:
-    code = f"from tflq_power_of_two.primitives import shift_half_even as s; print(int(s({x}, {shift})))"
-    path = os.pathsep.join((str(ROOT), str(installed)))
-    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, capture_output=True)
-    assert int(done.stdout) == round(Fraction(x) / Fraction(2) ** shift)
+def test_the_primitive_rounds_half_to_even(search_path: str) -> None:
+    pairs = [(5, 1), (7, 1), (-5, 1), (6, 2), (-6, 2), (3, 0), (3, -2), (2**40 + 1, 1)]
+    code = f"from tflq_power_of_two.primitives import shift_half_even as s; print([int(s(x, n)) for x, n in {pairs}])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": search_path}, capture_output=True
+    )
+    assert json.loads(done.stdout) == [round(Fraction(x) / Fraction(2) ** shift) for x, shift in pairs]
 
 
 def test_the_pages_code_is_the_packages_files() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tests.faults import device
-from tests.faults.case import Case, Plant, Values
+from tests.faults.case import Case, Plant, Planted, Values
 from tests.faults.planted import dumped, given_input, layer_fault, operator_fault
 from tflq.diagnosis.compare.isolated import run_node
 from tflq.errors import TflqError
@@ -188,6 +188,45 @@ def _filled(c: Case, i: int, values: Values) -> np.ndarray | None:
     return np.where(low == high, np.zeros_like(sound), sound) if (low == high).any() else None
 
 
+def _other_side(_c: Case, layer: device.Layer) -> dict | None:
+    v = layer.window
+    if v is None or (v.top == v.bottom and v.left == v.right):
+        return None
+    return {"window": replace(v, top=v.bottom, bottom=v.top, left=v.right, right=v.left)}
+
+
+def _corners(c: Case, i: int, values: Values) -> np.ndarray | None:
+    """Nearest pixels by their upper left corners; the layer takes them by their centers."""
+    node = c.graph.nodes[i]
+    if not node.attributes.get("half_pixel_centers"):
+        return None
+    x, (_, height, width, _) = values[node.inputs[0]], c.graph.tensors[c.out(i)].shape
+    rows, columns = (np.arange(n) * x.shape[axis] // n for axis, n in ((2, height), (3, width)))
+    return x[:, :, rows][:, :, :, columns]
+
+
+def _overflow(c: Case, i: int, values: Values) -> np.ndarray | None:
+    """A sum of 8 bits that wraps, where all scales are equal."""
+    node, tensors = c.graph.nodes[i], c.graph.tensors
+    if c.graph.nodes[i].arithmetic not in (None, "", "tflite"):
+        return None
+    affine = [tensors[t].affine for t in (*node.inputs, *node.outputs)]
+    if len({float(a.scale[0]) for a in affine}) > 1:
+        return None
+    x, y, z = (int(a.zero_point[0]) for a in affine)
+    total = sum(values[t].astype(np.int64) for t in node.inputs) - x - y + z
+    return total.astype(np.int8)
+
+
+def _another_library(c: Case) -> Planted | None:
+    """A float32 tensor of another library: each number is the next one below."""
+    i = c.pick(lambda i: c.sound[c.out(i)].dtype == np.float32)
+    if i is None:
+        return None
+    t = c.out(i)
+    return Planted({**c.sound, t: np.nextafter(c.sound[t], np.float32(-np.inf))}, t, r"last places of float32 alone")
+
+
 def _brighter(c: Case, x: np.ndarray) -> np.ndarray | None:
     if x.dtype.itemsize > 1:
         return None
@@ -219,5 +258,9 @@ FAULTS: dict[str, Plant] = {
     "input 1 not rescaled": operator_fault(_SUMS, _like_output(0), r"rescaled|encoding|scale"),
     "input 2 not rescaled": operator_fault(_SUMS, _like_output(-1), r"rescaled|encoding|scale"),
     "filled with 0": operator_fault(("pad", "padv2"), _filled, r"filling is 0"),
+    "padding on the other side": layer_fault(_other_side, r"padding of the .* on the other side"),
+    "resize by corners": operator_fault(("resize_nearest_neighbor",), _corners, r"at their upper left corners"),
+    "sum wraps": operator_fault(("add",), _overflow, r"wraps where it should saturate"),
+    "another library": _another_library,
     "input brighter": given_input(_brighter, r"too high, saturated|zero point"),
 }

@@ -25,6 +25,8 @@ def network(name: str, seed: int) -> Model | None:
     """Return a network by name; None where its file is not on this machine."""
     if name == "digits":
         return read_model(DIGITS)
+    if name == "sheets":
+        return Model([sheet_network(np.random.default_rng(seed))], source="sheets.tflite")
     if name.startswith("random"):
         return Model([random_network(np.random.default_rng([seed, int(name[6:])]))], source=f"{name}.tflite")
     if name.startswith("keras:"):
@@ -51,6 +53,20 @@ def random_network(rng: np.random.Generator):
     t, q = _dense(b, rng, t, flat[1], q, int(rng.integers(4, 11)))
     out = (1, b._graph.tensors[t].shape[1])
     t = b.add("softmax", [t], out, DType.INT8, Affine.per_tensor(np.float32(1 / 256), -128), beta=1.0)
+    return b.build([t])
+
+
+def sheet_network(rng: np.random.Generator):
+    """A convolution of stride 2, a PAD, a resize, and an ADD that saturates; the scales of the last three are equal."""
+    b = GraphBuilder("sheets")
+    q = Affine.per_tensor(np.float32(0.03), -5)
+    t, _, q = _filter(b, rng, "conv_2d", b.input("image", (1, 8, 8, 2), DType.INT8, q), (1, 8, 8, 2), q, 4, 3, 2)
+    sides = b.constant("sides", np.array([[0, 0], [1, 1], [1, 1], [0, 0]], np.int32))
+    t = b.add("pad", [t, sides], (1, 6, 6, 4), DType.INT8, q)
+    size = b.constant("size", np.array([9, 9], np.int32))
+    options = {"align_corners": False, "half_pixel_centers": True}
+    t = b.add("resize_nearest_neighbor", [t, size], (1, 9, 9, 4), DType.INT8, q, **options)
+    t = b.add("add", [t, t], (1, 9, 9, 4), DType.INT8, q, fused_activation_function="none")
     return b.build([t])
 
 

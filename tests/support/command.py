@@ -94,6 +94,37 @@ def tflq_process(*arguments: object, cwd: Path | None = None, environment: dict[
     return Outcome(done.returncode, done.stdout, done.stderr)
 
 
+class CommandSession:
+    """A process that runs one command after another, with the packages of a search path that this process has not."""
+
+    def __init__(self, search_path: str) -> None:
+        command = [sys.executable, "-c", "from tests.support.command import serve; serve()"]
+        variables = {**os.environ, "PYTHONPATH": search_path}
+        self._process = subprocess.Popen(
+            command, env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def run(self, *arguments: object, cwd: Path) -> Outcome:
+        """Run `tflq` with these arguments in a folder, as the function `tflq` does."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(json.dumps([str(cwd), *map(str, arguments)]), file=self._process.stdin, flush=True)
+        return Outcome(*json.loads(self._process.stdout.readline()))
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.communicate()
+
+
+def serve() -> None:
+    """Run the commands that a `CommandSession` writes to standard input: a list of JSON a line, the folder first."""
+    out = sys.stdout
+    for line in sys.stdin:
+        folder, *words = json.loads(line)
+        done = tflq(*words, cwd=Path(folder))
+        print(json.dumps([done.status, done.out, done.err]), file=out, flush=True)
+
+
 class _Stream(io.TextIOWrapper):
     """A stream of UTF-8 that is no terminal, with its bytes in memory."""
 

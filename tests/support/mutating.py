@@ -67,12 +67,20 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
             session.config.stash[_CHILD] = True
             _silent()
             change(ROOT / mutant["path"], mutant["source"])
-            session.items[:] = [items[name] for name in mutant["tests"]]
+            session.items[:] = _choose(items, mutant["tests"])
             return None
         running[child] = (mutant, time.monotonic())
     while running:
         _wait(running)
     return True
+
+
+def _choose(items: dict[str, pytest.Item], names: list[str]) -> list[pytest.Item]:
+    """Return the tests of node ids and of files, in the order of their names."""
+    of_files: dict[str, list[pytest.Item]] = {}
+    for node_id, item in items.items():
+        of_files.setdefault(node_id.split("::")[0], []).append(item)
+    return [item for name in names for item in ([items[name]] if "::" in name else of_files.get(name, []))]
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
@@ -121,6 +129,7 @@ def change(path: Path, mutated: str) -> None:
     places: dict[tuple[str, int], list[tuple[CodeType, CodeType]]] = {}
     for pair in _pairs(before, after):
         places.setdefault((pair[0].co_name, pair[0].co_firstlineno), []).append(pair)
+    gc.unfreeze()  # tests/support/tiers.py freezes what collection has made, which hides it from get_objects
     for function in [f for f in gc.get_objects() if isinstance(f, FunctionType)]:
         code = function.__code__
         if code.co_filename == str(path):

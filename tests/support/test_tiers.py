@@ -22,6 +22,10 @@ drawn = []
 @pytest.mark.parametrize("number", range(70))
 def test_of_many(number): pass
 
+@pytest.mark.every
+@pytest.mark.parametrize("number", range(3))
+def test_every(number): pass
+
 def test_alone(quick): assert quick is QUICK
 
 @settings(max_examples=COUNT, derandomize=True)
@@ -44,18 +48,18 @@ def run(folder: Path, *arguments: str, is_quick: bool) -> list[str]:
     return [" ".join(line.split()) for line in done.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2", "--dist", "loadfile")])
-def test_the_quick_tier_is_the_default_and_counts_the_rest(tmp_path: Path, workers: tuple[str, ...]) -> None:
-    lines = run(tmp_path, *workers, is_quick=True)
+@pytest.mark.parametrize("arguments", [(), ("-n", "2", "--dist", "loadfile"), ("--quick", "test_example.py")])
+def test_the_quick_tier_is_the_default_and_counts_the_rest(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    lines = run(tmp_path, *arguments, is_quick=True)
     assert "68 left out; scripts/test --all (pytest --all) runs all" in lines
-    assert "5 passed" in lines[-1]
+    assert "8 passed" in lines[-1]
 
 
 @pytest.mark.parametrize("arguments", [("--all",), ("test_example.py",), ("-k", "example")])
 def test_everything_runs_where_tests_are_named(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     lines = run(tmp_path, *arguments, is_quick=False)
     assert not [line for line in lines if "left out" in line]
-    assert "73 passed" in lines[-1]
+    assert "76 passed" in lines[-1]
 
 
 @pytest.mark.parametrize(("count", "kept"), [(1, 1), (SHARE, 1), (SHARE + 1, 2), (10 * SHARE, 10)])

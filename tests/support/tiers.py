@@ -25,37 +25,60 @@ EXAMPLES = 3
 """Examples that hypothesis draws for a test in the quick tier, at most."""
 
 _SPREAD = "tests/parallel/test_spread.py::test_run_gives_the_same_bytes"
-_ARTEFACTS = "tests/scripts/test_compare_artifacts.py::test_bytes_of_files_are_compared"
+_CLUSTER = "tests/parallel/test_workers.py::test_a_cluster_of_two_workers_finds_the_same"
+_ARTIFACTS = "tests/scripts/test_compare_artifacts.py::test_tensors_are_compared_and_a_revision_is_cached"
+_DETECTOR = "tests/scripts/test_detector.py::test_everything_from_image_to_boxes_is_integer"
+_FEATURES = "tests/sampling/test_described_data.py::test_samples_reach_a_quantized_input_as_its_codes"
 _EXTENDING = "tests/extending/test_extending.py::test_convert_writes_its_files"
-FULL_ONLY = {
+_PROCESSES = {
+    "tests/cli/test_demo.py::test_commands_of_the_story_run": "tests/cli/test_demo.py::test_story",
+    "tests/cli/test_verify.py::test_tensorflow_is_an_oracle_too": (
+        "tests/oracle/test_oracle.py::test_identity_names_package_version_and_kernels"
+    ),
     "tests/parallel/test_spread.py::test_verify_finds_the_same": _SPREAD,
     "tests/parallel/test_spread.py::test_bench_measures_the_same": _SPREAD,
     "tests/parallel/test_spread.py::test_compare_finds_the_same": _SPREAD,
-    "tests/parallel/test_spread.py::test_a_cluster_gives_the_same_when_a_worker_is_killed": (
-        "tests/parallel/test_workers.py::test_a_cluster_of_two_workers_finds_the_same"
-    ),
+    "tests/parallel/test_spread.py::test_a_cluster_gives_the_same_when_a_worker_is_killed": _CLUSTER,
     "tests/parallel/test_workers.py::test_a_worker_that_is_killed_loses_nothing": _SPREAD,
+    "tests/parallel/test_workers.py::test_work_that_kills_every_worker_is_one_line": _CLUSTER,
     "tests/parallel/test_workers.py::test_processes_find_the_same": (
         "tests/cli/test_search_metric.py::test_fewer_errors_choose_what_more_right_answers_do"
     ),
+    "tests/extending/test_extending.py::test_run_gives_every_tensor": _EXTENDING,
+    "tests/extending/test_extending.py::test_bench_counts": _EXTENDING,
+    "tests/extending/test_extending.py::test_compare_ranks_its_layers": _EXTENDING,
+    "tests/extending/test_extending.py::test_export_writes_vectors": _EXTENDING,
+    "tests/scripts/test_compare_artifacts.py::test_a_checkout_equals_itself": _ARTIFACTS,
+    "tests/scripts/test_compare_artifacts.py::test_a_process_that_dies_is_a_difference": (
+        "tests/scripts/test_compare_artifacts.py::test_the_death_of_a_process_is_not_cached"
+    ),
+    "tests/scripts/test_compare_artifacts.py::test_bytes_of_files_are_compared": _ARTIFACTS,
+    "tests/scripts/test_compare_artifacts.py::test_names_of_files_are_compared": _ARTIFACTS,
+    "tests/scripts/test_compare_artifacts.py::test_refusals_are_compared": _ARTIFACTS,
+}
+_TENSORFLOW = {
+    "tests/interpreter/aipu/test_nms.py::test_the_same_boxes_stay": (
+        "tests/interpreter/aipu/test_nms.py::test_classes_in_integers"
+    ),
+    "tests/interpreter/aipu/test_pyramid_levels.py::test_agrees_with_tensorflow_on_every_level": (
+        "tests/interpreter/aipu/test_pyramid_levels.py::test_limits_of_the_levels"
+    ),
+    "tests/sampling/test_described_data.py::test_keyword_features_agree_with_tf_signal": _FEATURES,
+    "tests/sampling/test_described_data.py::test_filter_bank_energies_agree_with_tf_signal": _FEATURES,
+    "tests/scripts/test_detector_pieces.py::test_crops_are_tensorflows": _DETECTOR,
+    "tests/scripts/test_detector_pieces.py::test_suppression_is_tensorflows": _DETECTOR,
+    "tests/scripts/test_network.py::test_the_box_head_of_the_graph_is_the_trained_one": _DETECTOR,
+    "tests/scripts/test_network.py::test_normalization_is_folded_into_the_weights": _DETECTOR,
+}
+FULL_ONLY = {
+    **_PROCESSES,
+    **_TENSORFLOW,
     "tests/converters/gap9/test_forms.py::test_so_many_are_taken": (
         "tests/converters/gap9/test_forms.py::test_near_what_the_model_computes"
     ),
     "tests/converters/nnie/test_forms.py::test_so_many_are_taken": (
         "tests/converters/nnie/test_forms.py::test_near_what_the_model_computes"
     ),
-    "tests/extending/test_extending.py::test_run_gives_every_tensor": _EXTENDING,
-    "tests/extending/test_extending.py::test_bench_counts": _EXTENDING,
-    "tests/extending/test_extending.py::test_compare_ranks_its_layers": _EXTENDING,
-    "tests/extending/test_extending.py::test_export_writes_vectors": _EXTENDING,
-    "tests/scripts/test_compare_artifacts.py::test_a_checkout_equals_itself": (
-        "tests/scripts/test_compare_artifacts.py::test_tensors_are_compared_and_a_revision_is_cached"
-    ),
-    "tests/scripts/test_compare_artifacts.py::test_a_process_that_dies_is_a_difference": (
-        "tests/scripts/test_compare_artifacts.py::test_the_death_of_a_process_is_not_cached"
-    ),
-    "tests/scripts/test_compare_artifacts.py::test_names_of_files_are_compared": _ARTEFACTS,
-    "tests/scripts/test_compare_artifacts.py::test_refusals_are_compared": _ARTEFACTS,
 }
 """Functions of the full tier only, each expensive, with the function of the quick tier that covers the behavior."""
 
@@ -65,9 +88,11 @@ _left_out = pytest.StashKey[int]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="run all parameter sets with all their examples")
+    parser.addoption("--quick", action="store_true", help="run the quick tier of the named tests")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "every: all parameter sets of this function are in the quick tier")
     workerinput: dict[str, Any] | None = getattr(config, "workerinput", None)
     config.stash[_is_quick] = not _names_tests(config) if workerinput is None else workerinput["quick"]
     config.stash[_left_out] = 0
@@ -94,7 +119,8 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
     """Draw the sample before pytest makes a test of each parameter set; it has no public way to drop some."""
     yield
-    if metafunc.config.stash[_is_quick] and len(metafunc._calls) > 1:
+    is_sampled = metafunc.definition.get_closest_marker("every") is None
+    if metafunc.config.stash[_is_quick] and is_sampled and len(metafunc._calls) > 1:
         of_ids = {f"{metafunc.definition.nodeid}[{call.id}]": call for call in metafunc._calls}
         kept = draw_sample(list(of_ids))
         metafunc.config.stash[_left_out] += len(of_ids) - len(kept)
@@ -149,7 +175,9 @@ def _order(node_id: str) -> tuple[bool, bytes]:
 
 
 def _names_tests(config: pytest.Config) -> bool:
-    """Whether the command line requests all tests, or names some."""
+    """Whether the command line requests all tests, or names some without --quick."""
+    if config.option.quick:
+        return False
     chosen = ("all", "keyword", "markexpr", "lf", "failedfirst")
     is_named = config.args_source is pytest.Config.ArgsSource.ARGS
     return is_named or any(getattr(config.option, name, None) for name in chosen)

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import lzma
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from tests.support.tracked import ROOT
 from tflq.converters.aipu import AIPU
 from tflq.graph import Array, Graph, Range
 from tflq.interpreter import Engine
 
+FILE = ROOT / "tests" / "data" / "aipu_layers.json.xz"
+DIGITS = 8
+"""Hexadecimal digits of a digest: 32 bits tell each of 10 000 tensors from a wrong one."""
 CALIBRATED = 8
 """So many samples calibrate; the others are run."""
 
@@ -70,12 +77,24 @@ def settings_of(mode: str) -> list[str]:
 
 
 def digest_of_files(text: bytes, binary: bytes) -> str:
-    return hashlib.sha256(text + binary).hexdigest()[:16]
+    return hashlib.sha256(text + binary).hexdigest()[:DIGITS]
 
 
 def digest_of_tensor(values: Array) -> str:
     """Of the whole numbers of all samples, whatever shape and type they have."""
-    return hashlib.sha256(np.ascontiguousarray(values, "<i8").tobytes()).hexdigest()[:16]
+    return hashlib.sha256(np.ascontiguousarray(values, "<i8").tobytes()).hexdigest()[:DIGITS]
+
+
+def read_recorded() -> dict[str, Any]:
+    """Return kind -> name of a case -> what was recorded of it."""
+    recorded: dict[str, Any] = json.loads(lzma.decompress(FILE.read_bytes()))
+    return recorded
+
+
+def write_recorded(recorded: dict[str, Any]) -> None:
+    """Write what `read_recorded` returns."""
+    text = json.dumps(recorded, separators=(",", ":"), sort_keys=False)
+    FILE.write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
 
 
 def ranged(graph: Graph, limits: Mapping[str, Sequence[float]]) -> Graph:

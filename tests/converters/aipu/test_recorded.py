@@ -1,17 +1,15 @@
 """Single layers and small networks as the Compass Parser and Optimizer made them, recorded from the live tools.
 
-recorded.json holds, for each case and mode, the ranges that the Optimizer calibrated, and digests of its quantized IR
-and of every tensor of two samples; for a network also that of the Parser's float IR. `scripts/peer compass-recorded`
-makes it of single_layers.py, drawn_layers.py and networks.py, and names what differs from tflq.
+tests/data/aipu_layers.json.xz holds, for each case and mode, the ranges that the Optimizer calibrated, and digests of
+its quantized IR and of every tensor of two samples; for a network also that of the Parser's float IR. `scripts/peer
+compass-recorded` makes it of single_layers.py, drawn_layers.py and networks.py, and names what differs from tflq.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,6 +22,7 @@ from tests.converters.aipu.recording import (
     digest_of_files,
     digest_of_tensor,
     ranged,
+    read_recorded,
     settings_of,
     values_of,
 )
@@ -41,7 +40,7 @@ from tflq.graph import Array, DType, Graph, GraphBuilder, float_view
 from tflq.interpreter import lower
 from tflq.schemas.aipu import Constant, Layer, Network, read_network, write_network
 
-RECORDED = json.loads(Path(__file__).with_name("recorded.json").read_text(encoding="utf-8"))
+RECORDED = read_recorded()
 CASES = [(kind, name, mode) for kind, cases in RECORDED.items() for name, one in cases.items() for mode in one["modes"]]
 WITHOUT_FLOAT = (
     *("bounding_box", "ctc_greedy_decoder", "detection_output", "max_pooling_with_arg_max", "max_roi_pool", "nms"),
@@ -120,7 +119,7 @@ def with_inner_ranges(kind: str, name: str) -> Graph:
 @pytest.mark.parametrize("name", RECORDED["networks"])
 def test_the_float_ir_is_the_parsers(name: str) -> None:
     text, binary = write_network(float_network("networks", name))
-    assert digest_of_files(text.encode(), binary) == RECORDED["networks"][name]["float"], "another float IR"
+    require_equal(name, "float IR", RECORDED["networks"][name]["float"], digest_of_files(text.encode(), binary))
 
 
 @pytest.mark.parametrize(("kind", "name", "mode"), CASES)
@@ -130,17 +129,21 @@ def test_the_quantized_ir_and_every_value_are_the_optimizers(kind: str, name: st
     graph = ranged(with_inner_ranges(kind, name), wanted["ranges"])
     quantized = lower(AIPU.quantize(graph, parse_settings(AIPU.settings, settings_of(mode))), AIPU.arithmetic)
     text, binary = write_network(network_of(quantized))
-    assert digest_of_files(text.encode(), binary) == wanted["file"], "another file"
-    assert not _others(quantized, samples, wanted["tensors"]), "other values"
-    if name in NOT_READ_BACK:
-        return
-    assert not _others(graph_of(read_network(text, binary)), samples, wanted["tensors"]), "other values when read back"
+    require_equal(name, "file", wanted["file"], digest_of_files(text.encode(), binary))
+    require_values(name, wanted["tensors"], quantized, samples)
+    if name not in NOT_READ_BACK:
+        require_values(f"{name}, read back", wanted["tensors"], graph_of(read_network(text, binary)), samples)
 
 
-def _others(graph: Graph, samples: Sequence[Array], wanted: Mapping[str, str]) -> list[str]:
-    """The tensors whose values are not those that were recorded."""
-    found = values_of(graph, samples, list(wanted))
-    return [name for name, values in found.items() if digest_of_tensor(values) != wanted[name]]
+def require_values(name: str, expected: Mapping[str, str], graph: Graph, samples: Sequence[Array]) -> None:
+    for tensor, values in values_of(graph, samples, list(expected)).items():
+        require_equal(name, f"tensor {tensor}", expected[tensor], digest_of_tensor(values))
+
+
+def require_equal(name: str, what: str, expected: str, actual: str) -> None:
+    """Fail with a line for the layer and one for each digest."""
+    if actual != expected:
+        pytest.fail(f"{name}: {what}\nexpected: {expected}\nactual:   {actual}", pytrace=False)
 
 
 @pytest.mark.parametrize(("kind", "name"), FLOAT)

@@ -99,10 +99,10 @@ def test_the_file_is_tensorflows_own() -> None:
     Ranges of activations come out of float sums in another order there, so that scales differ in the last bits, and a
     bias in units of such a scale by one.
     """
+    clips, labels = keyword_clips()
     reason = "tensorflow is not installed: it comes with tflq[tensorflow]"
     calibrator = pytest.importorskip("tensorflow.lite.python.optimize.calibrator", reason=reason)
     types = pytest.importorskip("tensorflow", reason=reason)
-    clips, labels = keyword_clips()
     real = real_clips(clips)
     floating = dequantized(read_model(data_path(*KWS)))
     own = calibrator.Calibrator(model_to_bytes(floating))

@@ -117,7 +117,7 @@ def test_memory_is_bounded_before_anything_runs() -> None:
 
 @pytest.mark.parametrize("settings", [("weight_bits=8",), ()])
 def test_eight_bits_keep_their_weights(settings: tuple[str, ...]) -> None:
-    found = recovered("gap9-ne16", settings)
+    found = recovered("gap9-ne16", settings, images=FEW)
     for node in found.plain.main.nodes:
         if len(node.inputs) > 1:
             old, new = (network.main.tensors[node.inputs[1]].data for network in (found.plain, found.network))
@@ -133,7 +133,7 @@ def test_bias_only() -> None:
 
 
 def test_a_target_that_keeps_floating_point_has_nothing_to_recover() -> None:
-    found = recovered("onnx", ())
+    found = recovered("onnx", (), images=FEW)
     assert {layer.kept for layer in found.layers} == {"nothing"}
     assert all("another form" in layer.reason for layer in found.layers)
     assert found.network.main.tensors == found.plain.main.tensors
@@ -141,7 +141,7 @@ def test_a_target_that_keeps_floating_point_has_nothing_to_recover() -> None:
 
 def test_weights_that_the_quantizer_does_not_give_back_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proposals, "_gives_back", lambda placed, graph, of, rounding: bool(rounding.is_plain.all()))
-    found = recovered("gap9-ne16", ("weight_bits=3",))
+    found = recovered("gap9-ne16", ("weight_bits=3",), images=FEW)
     assert {layer.kept for layer in found.layers} <= {"bias", "nothing"}
     narrow = [layer for layer in found.layers if layer.bits == 3]
     assert narrow
@@ -152,7 +152,7 @@ def test_a_network_that_got_worse_aside_is_left(monkeypatch: pytest.MonkeyPatch)
     ratios = iter(range(1000, 0, -1))
     worse = lambda judge, execution, tensors: next(ratios) if len(tensors) == 1 else 0  # noqa: E731
     monkeypatch.setattr(network.Judge, "held_out_db", worse)
-    found = recovered("gap9-ne16", ("weight_bits=3",))
+    found = recovered("gap9-ne16", ("weight_bits=3",), images=FEW)
     assert {layer.kept for layer in found.layers} == {"nothing"}
     assert "got worse on the samples kept aside" in found.reason
     assert found.network.main.tensors == found.plain.main.tensors
