@@ -107,6 +107,8 @@ _PACKAGES = {
     "aipu_whitepaper": "aipu.whitepaper",
     "openvino": "openvino",
 }
+RUNTIMES = ("litert-optimized", "xnnpack", "tflm", "cmsis-nn", "cmsis-nn-single", "tosa")
+"""Arithmetics of other runtimes of a .tflite file than TFLite's reference kernels (docs/runtimes.md)."""
 _arithmetics: dict[str, Arithmetic] = {}
 _searched: set[str] = set()
 """Names that entry points have been looked for."""
@@ -119,7 +121,7 @@ def without_scales(kernels: Mapping[str, Kernel]) -> dict[str, Kernel]:
 
 def arithmetics() -> tuple[str, ...]:
     """Return the names of all arithmetics."""
-    return tuple(sorted({*_PACKAGES, *_arithmetics}))
+    return tuple(sorted({*_PACKAGES, *RUNTIMES, *_arithmetics}))
 
 
 def arithmetic(name: str) -> Arithmetic:
@@ -131,6 +133,8 @@ def arithmetic(name: str) -> Arithmetic:
     if name not in _arithmetics:
         if name in _PACKAGES:
             _arithmetics[name] = import_module(f"tflq.interpreter.kernels.{_PACKAGES[name]}.operators").ARITHMETIC
+        elif name in RUNTIMES:
+            _arithmetics.update(import_module("tflq.interpreter.kernels.tflite.runtimes").ARITHMETICS)
         else:
             _load_entry_points(name)
     if name not in _arithmetics:
@@ -144,7 +148,7 @@ def register_arithmetic(new: Arithmetic) -> None:
     Raises:
         TflqError: one of that name exists.
     """
-    if new.name in _PACKAGES or new.name in _arithmetics:
+    if new.name in (*_PACKAGES, *RUNTIMES, *_arithmetics):
         raise TflqError(f"arithmetic '{new.name}' is registered already")
     _arithmetics[new.name] = new
 

@@ -2,7 +2,8 @@
 
 LEAKY_RELU: v = x - z_i; y = clamp(z_o + MBQ(v, of f32(s_i / s_o))) for v >= 0, else clamp(z_o + MBQ(v, of f32(f32(s_i
 alpha) / s_o))). A negative alpha multiplies by its magnitude and negates after the rounding (TensorFlow 2.21 passes the
-negative multiplier on, which differs in exact ties only). int8, uint8, int16 with zero points 0.
+negative multiplier on, which differs in exact ties only). int8, uint8, int16 with zero points 0. TFLM computes both
+multipliers in float64: s_i / s_o and s_i alpha / s_o.
 
 PRELU: v = x - z_i; y = clamp(z_o + MBQ(v, of f32(s_i / s_o))) for v >= 0, else clamp(z_o + MBQ(v * (a - z_a), of
 f32(f32(s_i s_a) / s_o))). int8 and uint8 with an alpha of the same type, int16 with an int8 alpha.
@@ -54,17 +55,18 @@ class LeakyRelu:
     table: Table
 
 
-def _lower_leaky_relu(node: Node, operands: Operands) -> LeakyRelu:
-    """Decide the params.
+def _lower_leaky_relu(node: Node, operands: Operands, wide_scales: bool = False) -> LeakyRelu:
+    """Decide the params; with `wide_scales` the multipliers are computed in float64.
 
     Raises:
         UnsupportedError: a type that TFLite's kernel does not take, or int16 with a zero point.
         GraphError: a tensor without scale.
     """
     dtype, si, zi, so, zo = quantized_ends(operands, (*EIGHT_BITS, DType.INT16))
-    alpha = np.float32(node.attributes.real("alpha", 0.0))
-    alpha_multiplier, alpha_shift = scalar_multiplier(si * alpha / so)
-    multiplier, shift = scalar_multiplier(si / so)
+    real = np.float64 if wide_scales else np.float32
+    source, alpha, target = real(si), real(np.float32(node.attributes.real("alpha", 0.0))), real(so)
+    alpha_multiplier, alpha_shift = scalar_multiplier(source * alpha / target)
+    multiplier, shift = scalar_multiplier(source / target)
     sign = -1 if alpha_multiplier < 0 else 1
 
     def entry(code: Integers) -> Integers:

@@ -6,7 +6,8 @@ follows for uint8. int32, int64 without quantization: the sum in the tensor's ty
 
 MEAN of int8, uint8, int16: y = clamp(MBQ(sum - z_i n, m', s - k) + z_o) with (m, s) of s_i / s_o in float64, k =
 min(floor(log2 n), 32, 31 + s) and m' = trunc((m << k) / n): the division by n goes into the multiplier. The
-accumulator is an int32 that wraps. int32, int64 without quantization: int64 sum, divided toward zero.
+accumulator is an int32 that wraps. int32, int64 without quantization: int64 sum, divided toward zero. XNNPACK:
+y = clamp(half_to_even(f32(sum - z_i n) * f32(s_i / f32(s_o n))) + z_o) for int8 and uint8.
 
 REDUCE_PROD of int8, int16: p = x_0 - z_i; for each further element p = MBQ64(p (x - z_i)); y = clamp(MBQ64(p) + z_o),
 all with the multiplier of s_i / s_o^(1/n) in float64: each step rescales, so that p stays an int32 (cut, not clamped).
@@ -24,6 +25,7 @@ from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.plain.reduction import PlainReduction, lower_plain_reduction, rows_of, run_fold
+from tflq.interpreter.kernels.tflite.rescale import Rounding, round_product_in_float32
 from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
 from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier_64, scalar_multiplier, wrap_int32
 from tflq.interpreter.operands.checks import (
@@ -57,6 +59,7 @@ class QuantizedReduction:
         multiplier: int32: of the whole for SUM, with 1 / n in it for MEAN, of one step for REDUCE_PROD; 0 where the
             tensors are not quantized.
         shift: positive is left.
+        scale: Real multiplier that replaces MBQ, as FLOAT32 of `Rounding`; None if MBQ runs.
     """
 
     reduction: Reduction
@@ -65,6 +68,7 @@ class QuantizedReduction:
     output_zero_point: int = 0
     multiplier: int = 0
     shift: int = 0
+    scale: np.float32 | None = None
 
 
 def _lower_sum(node: Node, operands: Operands) -> QuantizedReduction | PlainReduction:
@@ -92,8 +96,8 @@ def _run_sum(params: QuantizedReduction | PlainReduction, x: Array, *_axes: Arra
     return (_rescaled(params, total).reshape(shape_of_result(params.reduction, x)),)
 
 
-def _lower_mean(node: Node, operands: Operands) -> QuantizedReduction:
-    """Decide the params of MEAN.
+def _lower_mean(node: Node, operands: Operands, rounding: Rounding = Rounding.DOUBLE) -> QuantizedReduction:
+    """Decide the params of MEAN; `rounding` is the last step of 8 bits, DOUBLE or FLOAT32.
 
     Raises:
         UnsupportedError: a type that TFLite's kernel does not take.
@@ -109,7 +113,8 @@ def _lower_mean(node: Node, operands: Operands) -> QuantizedReduction:
     wide, exponent = scalar_multiplier(float(si) / float(so))
     count = max(1, reduction.count)
     k = min(count.bit_length() - 1, 32, 31 + exponent)
-    return QuantizedReduction(reduction, dtype, zi, zo, (wide << k) // count, exponent - k)
+    scale = si / (so * np.float32(count)) if rounding is Rounding.FLOAT32 and dtype in EIGHT_BITS else None
+    return QuantizedReduction(reduction, dtype, zi, zo, (wide << k) // count, exponent - k, scale)
 
 
 def _run_mean(params: QuantizedReduction, x: Array, *_axes: Array) -> tuple[Array, ...]:
@@ -136,8 +141,12 @@ def _sum(params: QuantizedReduction, x: Array) -> Integers:
 
 def _rescaled(params: QuantizedReduction, total: Integers) -> Array:
     accumulator = wrap_int32(total - params.input_zero_point * params.reduction.count)
-    rescaled = mbq(accumulator, params.multiplier, params.shift) + params.output_zero_point
-    return np.clip(wrap_int32(rescaled), params.dtype.minimum, params.dtype.maximum).astype(params.dtype.storage)
+    if params.scale is None:
+        rescaled = mbq(accumulator, params.multiplier, params.shift)
+    else:
+        rescaled = round_product_in_float32(accumulator, params.scale)
+    codes = wrap_int32(rescaled + params.output_zero_point)
+    return np.clip(codes, params.dtype.minimum, params.dtype.maximum).astype(params.dtype.storage)
 
 
 def _lower_product(node: Node, operands: Operands) -> QuantizedReduction | PlainReduction:
