@@ -30,7 +30,7 @@ from functools import partial
 from importlib import import_module
 
 from tflq.errors import TflqError, UnsupportedError
-from tflq.graph import Array, Node, Operands
+from tflq.graph import Array, Graph, Node, Operands
 from tflq.graph.quantization import Affine, Blockwise
 from tflq.plugins import find_entry_points
 
@@ -89,11 +89,14 @@ class Arithmetic:
         name: as users write it.
         kernels: operator -> kernel.
         floating: the arithmetic for nodes whose tensors are all floating-point; None where it has its own.
+        leave: Returns the nodes of a graph as the file stores it that run in another arithmetic, by index: its name;
+            None if all nodes run in this one.
     """
 
     name: str
     kernels: dict[str, Kernel]
     floating: str | None = None
+    leave: Callable[[Graph], Mapping[int, str]] | None = None
 
 
 _PACKAGES = {

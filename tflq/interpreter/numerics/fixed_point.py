@@ -160,7 +160,7 @@ def multiply_by_quantized_multiplier_up(
     high = saturating_rounding_doubling_high_mul(shifted, multiplier)
     n = np.maximum(-exponent, 0)
     half = (np.int64(1) << n) >> 1
-    return np.asarray((high + half + (high >> 63) * (n > 0) * away) >> n, np.int64)
+    return np.asarray((high + half + (high >> 63) * (n > 0) * np.asarray(away, np.int64)) >> n, np.int64)
 
 
 @primitive("rounded", "({x} * {multiplier} + 2^(30 - {shift})) >> (31 - {shift}), rounded once, half up")

@@ -153,7 +153,14 @@ def require_pairing(node: Node, operands: Operands, rounding_of_8_bits: Rounding
         return Rounding.SINGLE_64, bits
     if _is_sparse(x, weights):
         return Rounding.DOUBLE, bits
-    return (rounding_of_8_bits if dtype in EIGHT_BITS else Rounding.REAL), bits
+    if dtype in EIGHT_BITS:
+        return rounding_of_8_bits, bits
+    return (Rounding.REAL if rounding_of_8_bits is not Rounding.DOUBLE else _fixed_point(bits)), bits
+
+
+def _fixed_point(bits: int) -> Rounding:
+    """Return the rounding of int16 in TFLM, by the width of the accumulator."""
+    return Rounding.SINGLE_64 if bits == 64 else Rounding.DOUBLE
 
 
 def _rule(node: Node, operands: Operands, rounding: Rounding, bits: int) -> Rule:

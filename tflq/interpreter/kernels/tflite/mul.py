@@ -1,8 +1,8 @@
 """MUL and DIV, elementwise with broadcasting and a fused activation, in integers as TFLite (docs/tflite.md).
 
 MUL: y = clamp(MBQ((x_1 - z_1) * (x_2 - z_2), m, s) + z_o), int32; the product of two int16 fits. The real multiplier is
-f32(f32(s_1 * s_2) / s_o): float32 throughout, unlike most operators. XNNPACK multiplies the product by it in float32,
-half to even, in place of MBQ. int16 inputs with an 8-bit output take the scales
+f32(f32(s_1 * s_2) / s_o): float32 throughout, unlike most operators (TFLM: in float64). XNNPACK multiplies the product
+by it in float32, half to even, in place of MBQ. int16 inputs with an 8-bit output take the scales
 for powers of two and ignore them: y = z_o + clamp(RDBP(SRDHM16(x_1, x_2), 8)).
 
 DIV: a = x_1 - z_1, b = x_2 - z_2, both negated where b < 0; (r, k) = 1 / b (gemmlowp.py, 31 integer bits); h = number
@@ -73,9 +73,15 @@ class QuantizedProduct(RescaledPair):
 
 
 def _lower_mul(
-    node: Node, operands: Operands, rounding: Rounding = Rounding.DOUBLE
+    node: Node, operands: Operands, rounding: Rounding = Rounding.DOUBLE, wide_scales: bool = False
 ) -> QuantizedProduct | PlainBinary | ComplexProduct:
-    """Decide the params of MUL; `rounding` is the last step of 8 bits, DOUBLE or FLOAT32.
+    """Decide the params of MUL.
+
+    Args:
+        node: MUL.
+        operands: of the node.
+        rounding: Last step of 8 bits, DOUBLE or FLOAT32.
+        wide_scales: Whether the real multiplier is computed in float64.
 
     Raises:
         UnsupportedError: types that TFLite's kernel does not take.
@@ -98,7 +104,8 @@ def _lower_mul(
     if dtype is DType.INT16:
         require_symmetric(first, second, output)
     (s1, z1), (s2, z2) = per_tensor(first), per_tensor(second)
-    multiplier, shift = quantize_multiplier(float(s1 * s2 / so))
+    ratio = float(s1) * float(s2) / float(so) if wide_scales else float(s1 * s2 / so)
+    multiplier, shift = quantize_multiplier(ratio)
     params = QuantizedProduct((z1, z2), zo, int(multiplier), int(shift), low, high, dtype)
     if dtype not in EIGHT_BITS:
         return params

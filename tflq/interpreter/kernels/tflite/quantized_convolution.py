@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.errors import GraphError, UnsupportedError
+from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.accumulate import Convolution, accumulate_in_order, gain_in_order, prepare_convolution
 from tflq.interpreter.kernels.tflite.rescale import Rounding, effective_scale, make_rule, require_bias_scale
@@ -98,7 +98,7 @@ def lower_convolution(
         )
     rounding, bits = _accumulator_of(node, dtype, bias, allow_int32_bias_for_int16)
     if dtype in EIGHT_BITS:
-        rounding = rounding_of_8_bits
+        rounding = _vectorized(rounding_of_8_bits, groups if not channels_last else 1, dtype)
     if dtype is DType.UINT8 and bias is not None:
         require_bias_scale(x, weights, bias, output)
     scale = effective_scale(x, weights, output, outputs, rounding, product_in_float32=dtype is DType.UINT8)
@@ -136,6 +136,12 @@ def gain_of_samples_last(layer: QuantizedConvolution, operands: Operands) -> flo
 def as_grouped(weights: Array, channels_last: bool) -> Array:
     """Bring depthwise weights [..., 1, KH, KW, O] to [..., O, KH, KW, 1]; others stay."""
     return np.swapaxes(weights, -4, -1) if channels_last else weights
+
+
+def _vectorized(rounding: Rounding, groups: int, dtype: DType) -> Rounding:
+    """Return the last step of 8 bits; LiteRT's optimized kernels run grouped and uint8 depthwise layers as DOUBLE."""
+    is_scalar = (rounding is Rounding.UP and groups > 1) or (rounding is Rounding.UP_BY_EIGHT and dtype is DType.UINT8)
+    return Rounding.DOUBLE if is_scalar else rounding
 
 
 def _accumulator_of(

@@ -121,7 +121,8 @@ class Rule:
 def round_product_in_float32(total: Integers, scale: Singles | np.float32) -> Integers:
     """Return round_half_even(float32(total) * scale), cut to int32 if it does not fit."""
     product = total.astype(np.float32) * scale
-    return np.clip(np.rint(product).astype(np.float64), INT32_MIN, INT32_MAX).astype(np.int64)
+    rounded: Integers = np.clip(np.rint(product).astype(np.float64), INT32_MIN, INT32_MAX).astype(np.int64)
+    return rounded
 
 
 @dataclass(frozen=True, eq=False)

@@ -79,7 +79,7 @@ def _blend_in_fixed_point(params: FixedPointBlend, x: Array) -> Array:
     across = (left << 11) + (right - left) * columns.part[:, None]
     upper, lower_row = np.take(across, rows.low, 2), np.take(across, rows.high, 2)
     down = (upper << 11) + (lower_row - upper) * rows.part[:, None, None]
-    return ((down + (1 << 21)) >> 22).astype(x.dtype)
+    return np.asarray((down + (1 << 21)) >> 22, x.dtype)
 
 
 def _positions(size: int, wanted: int, align: bool, centers: bool) -> Positions:

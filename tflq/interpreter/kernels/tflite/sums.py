@@ -36,6 +36,7 @@ from tflq.interpreter.kernels.tflite.rescaled_sum import (
     lower_weighted_sum,
     run_rescaled_sum,
     run_weighted_sum,
+    with_vectors,
 )
 from tflq.interpreter.numerics.fixed_point import (
     activation_range,
@@ -153,7 +154,7 @@ def _lower(
         operands: of the node.
         sign: 1 or -1.
         plain_types: Types without quantization that TFLite's kernel takes.
-        rounding: Last steps of 8 bits: DOUBLE, or FLOAT32 for XNNPACK's weighted sum.
+        rounding: Last steps of 8 bits: DOUBLE; FLOAT32 for XNNPACK's weighted sum; UP for vectors (of int16, too).
 
     Raises:
         UnsupportedError: a type that TFLite's kernel does not take, or scales at which it aborts.
@@ -172,7 +173,8 @@ def _lower(
             return lower_power_of_two_sum(sign, node, operands)
     elif rounding is Rounding.FLOAT32:
         return lower_weighted_sum(sign, node, operands)
-    return lower_rescaled_sum(sign, node, operands)
+    params = lower_rescaled_sum(sign, node, operands)
+    return with_vectors(params) if rounding is Rounding.UP and first.shape == second.shape else params
 
 
 def _run(params: _Params, first: Array, second: Array) -> tuple[Array, ...]:
