@@ -30,7 +30,7 @@ from functools import partial
 from importlib import import_module
 
 from tflq.errors import TflqError, UnsupportedError
-from tflq.graph import Array, Node, Operands
+from tflq.graph import Array, Graph, Node, Operands
 from tflq.graph.quantization import Affine, Blockwise
 from tflq.plugins import find_entry_points
 
@@ -89,11 +89,14 @@ class Arithmetic:
         name: as users write it.
         kernels: operator -> kernel.
         floating: the arithmetic for nodes whose tensors are all floating-point; None where it has its own.
+        leave: Returns the nodes of a graph as the file stores it that run in another arithmetic, by index: its name;
+            None if all nodes run in this one.
     """
 
     name: str
     kernels: dict[str, Kernel]
     floating: str | None = None
+    leave: Callable[[Graph], Mapping[int, str]] | None = None
 
 
 _PACKAGES = {
@@ -107,6 +110,8 @@ _PACKAGES = {
     "aipu_whitepaper": "aipu.whitepaper",
     "openvino": "openvino",
 }
+RUNTIMES = ("litert-optimized", "xnnpack", "tflm", "cmsis-nn", "cmsis-nn-single", "tosa")
+"""Arithmetics of other runtimes of a .tflite file than TFLite's reference kernels (docs/runtimes.md)."""
 _arithmetics: dict[str, Arithmetic] = {}
 _searched: set[str] = set()
 """Names that entry points have been looked for."""
@@ -119,7 +124,7 @@ def without_scales(kernels: Mapping[str, Kernel]) -> dict[str, Kernel]:
 
 def arithmetics() -> tuple[str, ...]:
     """Return the names of all arithmetics."""
-    return tuple(sorted({*_PACKAGES, *_arithmetics}))
+    return tuple(sorted({*_PACKAGES, *RUNTIMES, *_arithmetics}))
 
 
 def arithmetic(name: str) -> Arithmetic:
@@ -131,6 +136,8 @@ def arithmetic(name: str) -> Arithmetic:
     if name not in _arithmetics:
         if name in _PACKAGES:
             _arithmetics[name] = import_module(f"tflq.interpreter.kernels.{_PACKAGES[name]}.operators").ARITHMETIC
+        elif name in RUNTIMES:
+            _arithmetics.update(import_module("tflq.interpreter.kernels.tflite.runtimes").ARITHMETICS)
         else:
             _load_entry_points(name)
     if name not in _arithmetics:
@@ -144,7 +151,7 @@ def register_arithmetic(new: Arithmetic) -> None:
     Raises:
         TflqError: one of that name exists.
     """
-    if new.name in _PACKAGES or new.name in _arithmetics:
+    if new.name in (*_PACKAGES, *RUNTIMES, *_arithmetics):
         raise TflqError(f"arithmetic '{new.name}' is registered already")
     _arithmetics[new.name] = new
 

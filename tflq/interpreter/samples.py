@@ -47,3 +47,17 @@ def run_each(run: Callable[..., tuple[Array, ...]], *arrays: Array | None) -> tu
     count = max(len(array) for array in arrays if array is not None)
     own = (tuple(None if a is None else a[s % len(a)][None] for a in arrays) for s in range(count))
     return tuple(np.concatenate(parts) for parts in zip(*(run(*one) for one in own), strict=True))
+
+
+def vectors_then_rest(vectors: Array, rest: Array, size: int) -> Array:
+    """Return elements of `vectors` as far as they fill whole vectors of a sample, then those of `rest`.
+
+    Args:
+        vectors: T[S, *shape] with n elements a sample; the first size * floor(n / size) are taken.
+        rest: T[S, *shape].
+        size: Elements of a vector.
+    """
+    samples, count = len(rest), rest[0].size if len(rest) else 0
+    is_vector = np.arange(count) < count // size * size
+    flat = np.where(is_vector, vectors.reshape(samples, -1), rest.reshape(samples, -1))
+    return np.asarray(flat).reshape(rest.shape)

@@ -9,12 +9,18 @@ from typing import Literal
 
 from tflq.errors import MissingExtraError
 
-Package = Literal["auto", "litert", "tensorflow"]
+MICRO = "tflite-micro"
+Package = Literal["auto", "litert", "tensorflow", "tflite-micro"]
 Kernels = Literal["BUILTIN_REF", "BUILTIN", "AUTO"]
 
-DISTRIBUTIONS = {"litert": "ai-edge-litert", "tensorflow": "tensorflow"}
-INTERPRETERS = {"litert": "ai_edge_litert.interpreter", "tensorflow": "tensorflow.lite.python.interpreter"}
+DISTRIBUTIONS = {"litert": "ai-edge-litert", "tensorflow": "tensorflow", MICRO: "tflite-micro"}
+INTERPRETERS = {
+    "litert": "ai_edge_litert.interpreter",
+    "tensorflow": "tensorflow.lite.python.interpreter",
+    MICRO: "tflite_micro.python.tflite_micro.runtime",
+}
 # TFLite's own BUILTIN adds XNNPACK; here BUILTIN is its optimized kernels alone, and AUTO is a user's default.
+# TensorFlow Lite Micro has one set, its reference kernels.
 RESOLVERS = {"BUILTIN_REF": "BUILTIN_REF", "BUILTIN": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "AUTO": "AUTO"}
 
 

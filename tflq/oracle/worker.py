@@ -20,6 +20,8 @@ import numpy as np
 
 from tflq.arrays import Array
 from tflq.oracle import protocol
+from tflq.oracle.micro import MicroModel, MicroRuntime
+from tflq.oracle.package import MICRO
 from tflq.oracle.results import OracleTensor
 from tflq.oracle.runtime import Runtime, TfliteModel
 
@@ -27,7 +29,7 @@ from tflq.oracle.runtime import Runtime, TfliteModel
 class Session:
     """One `Load` and what follows it. Whatever TFLite raises goes through; the session is then of no more use."""
 
-    def __init__(self, runtime: Runtime, load: protocol.Load, pulse: Callable[[], None]) -> None:
+    def __init__(self, runtime: Runtime | MicroRuntime, load: protocol.Load, pulse: Callable[[], None]) -> None:
         self._runtime = runtime
         self._content = load.content.tobytes()
         self._load = load
@@ -38,7 +40,7 @@ class Session:
         self._stateful = self._model.is_stateful()
         self._inputs = tuple(self._model.interface.inputs.values())
 
-    def _open(self) -> TfliteModel:
+    def _open(self) -> TfliteModel | MicroModel:
         return self._runtime.open(self._content, self._load.signature, self._load.preserve)
 
     def loaded(self) -> protocol.Loaded:
@@ -142,7 +144,7 @@ def main() -> None:
     _end_with_parent(os.getppid())
     protocol.greet(replies)
     try:
-        runtime = Runtime(package, kernels, int(threads))
+        runtime = MicroRuntime(package) if package == MICRO else Runtime(package, kernels, int(threads))
     except Exception as error:
         protocol.send(replies, protocol.Refused(_one_line(error)))
         return
@@ -183,7 +185,7 @@ class Pulse:
             signal.alarm(seconds)
 
 
-def _serve(runtime: Runtime, requests: BinaryIO, replies: BinaryIO, pulse: Pulse) -> None:
+def _serve(runtime: Runtime | MicroRuntime, requests: BinaryIO, replies: BinaryIO, pulse: Pulse) -> None:
     session: Session | None = None
     while True:
         try:

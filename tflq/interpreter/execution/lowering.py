@@ -37,6 +37,8 @@ def lower(graph: Graph, default_arithmetic: str = "tflite", is_called: bool = Fa
     """
     require_kernels(graph, default_arithmetic)
     settled = settle(graph, default_arithmetic, is_called)
+    leave = arithmetic(default_arithmetic).leave
+    left = {} if leave is None else leave(graph)
     lowered = settled.graph
     refused: list[UnsupportedError] = []
     for index, node in enumerate(lowered.nodes):
@@ -44,7 +46,7 @@ def lower(graph: Graph, default_arithmetic: str = "tflite", is_called: bool = Fa
             require_handle(node, lowered.operands(index))
             lowered.nodes[index] = replace(node, arithmetic=default_arithmetic, params=Deferred("runs other graphs"))
         elif node is graph.nodes[index]:  # not lowered on the way
-            name = arithmetic_of(node, lowered.operands(index), default_arithmetic)
+            name = left.get(index) or arithmetic_of(node, lowered.operands(index), default_arithmetic)
             is_open = not settled.open.isdisjoint(node.inputs)
             try:
                 lowered.nodes[index] = lower_node(lowered, index, name, kernel(name, kernel_name(node)), is_open)

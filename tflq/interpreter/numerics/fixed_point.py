@@ -139,6 +139,47 @@ def multiply_by_quantized_multiplier_64(x: ArrayLike, multiplier: ArrayLike, shi
     return wrap_int32((np.asarray(x, np.int64) * reduced + (np.int64(1) << ((right - 1) & 63))) >> (right & 63))
 
 
+@primitive("rounded", "MBQ' = ({x} << max({shift}, 0)) * {multiplier} / 2^31, then / 2^max(-{shift}, 0), half up")
+def multiply_by_quantized_multiplier_up(
+    x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike, away: ArrayLike
+) -> Integers:
+    """MBQ with ties of the second rounding up, toward +infinity.
+
+    h = SRDHM(wrap32(x << max(shift, 0)), multiplier); (h + 2^(n-1) - (h < 0 ? away : 0)) >> n with n = max(-shift, 0);
+    h if n = 0. Example: h = -3, n = 1 gives -1 with away = 0, -2 with away = 1.
+
+    Args:
+        x: int32 values.
+        multiplier: int32, of `quantize_multiplier`.
+        shift: from -31 to 31; positive is left.
+        away: 1 for channels that round half away from zero, as MBQ does; 0 for the others.
+
+    Source: TFLite with ruy and with vectorized requantization (docs/runtimes.md).
+    """
+    exponent = np.asarray(shift, np.int64)
+    shifted = wrap_int32(np.asarray(x, np.int64) << np.maximum(exponent, 0))
+    high = saturating_rounding_doubling_high_mul(shifted, multiplier)
+    n = np.maximum(-exponent, 0)
+    half = (np.int64(1) << n) >> 1
+    return np.asarray((high + half + (high >> 63) * (n > 0) * np.asarray(away, np.int64)) >> n, np.int64)
+
+
+@primitive("rounded", "({x} * {multiplier} + 2^(30 - {shift})) >> (31 - {shift}), rounded once, half up")
+def multiply_by_quantized_multiplier_once(x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike) -> Integers:
+    """Single rounding: (x * multiplier + 2^(30-shift)) >> (31-shift) in 64 bits, ties toward +infinity.
+
+    Args:
+        x: int32 values.
+        multiplier: int32, of `quantize_multiplier`.
+        shift: from -31 to 30; positive is left.
+
+    Source: CMSIS-NN Include/arm_nnsupportfunctions.h, arm_nn_requantize with CMSIS_NN_USE_SINGLE_ROUNDING.
+    """
+    right = 31 - np.asarray(shift, np.int64)
+    product = np.asarray(x, np.int64) * np.asarray(multiplier, np.int64)
+    return np.asarray((product + (np.int64(1) << (right - 1))) >> right, np.int64)
+
+
 @primitive("rounded", "{x} rounded half away from 0")
 def round_half_away(x: ArrayLike) -> Reals:
     """Round to the nearest integer, ties away from zero, in the precision of x (C's std::round; float64 for integers).

@@ -34,6 +34,7 @@ from tflq.interpreter.kernels.tflite.quantized_convolution import (
     lower_convolution,
     run_convolution,
 )
+from tflq.interpreter.kernels.tflite.rescale import Rounding
 from tflq.interpreter.operands.checks import meets_integer_weights, require_bias_size, require_type
 from tflq.interpreter.operands.sliding_windows import Window, require_convolved, window_of
 from tflq.interpreter.operands.windows import groups_of, require_strides
@@ -170,11 +171,11 @@ def _as_grouped(weights: Array, depthwise: bool) -> Array:
 _Params = QuantizedConvolution | HybridConvolution
 
 
-def _lower_conv_2d(node: Node, operands: Operands) -> _Params:
+def _lower_conv_2d(node: Node, operands: Operands, rounding: Rounding = Rounding.DOUBLE) -> _Params:
     require_strides(node)
     if meets_integer_weights(operands):
         return lower_hybrid(node, operands, depthwise=False)
-    return lower_convolution(node, operands, channels_last=False, allow_int32_bias_for_int16=True)
+    return lower_convolution(node, operands, False, allow_int32_bias_for_int16=True, rounding_of_8_bits=rounding)
 
 
 def _run_conv_2d(params: _Params, x: Array, weights: Array, bias: Array | None = None) -> tuple[Array, ...]:
@@ -183,10 +184,10 @@ def _run_conv_2d(params: _Params, x: Array, weights: Array, bias: Array | None =
     return run_convolution(params, x, weights, bias)
 
 
-def _lower_depthwise(node: Node, operands: Operands) -> _Params:
+def _lower_depthwise(node: Node, operands: Operands, rounding: Rounding = Rounding.DOUBLE) -> _Params:
     if meets_integer_weights(operands):
         return lower_hybrid(node, operands, depthwise=True)
-    return lower_convolution(node, operands, channels_last=True, allow_int32_bias_for_int16=False)
+    return lower_convolution(node, operands, True, allow_int32_bias_for_int16=False, rounding_of_8_bits=rounding)
 
 
 def _run_depthwise(params: _Params, x: Array, weights: Array, bias: Array | None = None) -> tuple[Array, ...]:

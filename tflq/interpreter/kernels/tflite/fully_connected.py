@@ -29,7 +29,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
@@ -43,7 +42,7 @@ from tflq.interpreter.kernels.tflite.hybrid_fully_connected import (
     run_blockwise,
     run_hybrid,
 )
-from tflq.interpreter.kernels.tflite.rescale import Rounding, Rule, make_rule, require_bias_scale
+from tflq.interpreter.kernels.tflite.rescale import Rounding, Rule, effective_scale, make_rule, require_bias_scale
 from tflq.interpreter.kernels.tflite.weighted import LayerConstants, WeightedLayer, make_constants, with_constants
 from tflq.interpreter.layers.linear import Linear, linear_product
 from tflq.interpreter.operands.checks import (
@@ -98,7 +97,7 @@ def lower_shuffled(node: Node, operands: Operands) -> tuple[Rule, bool, tuple[in
             f"multiple of {_ROWS} rows and of {_COLUMNS} columns, 1 or 4 rows of input, and an output for those"
         )
     require_bias_scale(x, weights, bias, output)
-    rule = make_rule(node, output, scale_of(x, weights, output, Rounding.DOUBLE), Rounding.DOUBLE, 32)
+    rule = _rule(node, operands, Rounding.DOUBLE, 32)
     return replace(rule, zero_point=0), keep, workspace.shape
 
 
@@ -129,8 +128,13 @@ _WEIGHTS = {
 }
 
 
-def require_pairing(node: Node, operands: Operands) -> tuple[Rounding, int]:
+def require_pairing(node: Node, operands: Operands, rounding_of_8_bits: Rounding) -> tuple[Rounding, int]:
     """Return the rounding and the width of the accumulator.
+
+    Args:
+        node: FULLY_CONNECTED.
+        operands: of the node.
+        rounding_of_8_bits: Last step of int8 and uint8 with dense weights.
 
     Raises:
         UnsupportedError: types that do not meet in TFLite, weights stored in another way than it reads them.
@@ -147,23 +151,24 @@ def require_pairing(node: Node, operands: Operands) -> tuple[Rounding, int]:
         require_type(bias, (bias_type,))
     if weights.dtype is DType.INT16:
         return Rounding.SINGLE_64, bits
-    return (Rounding.DOUBLE if _is_sparse(x, weights) else Rounding.REAL), bits
+    if _is_sparse(x, weights):
+        return Rounding.DOUBLE, bits
+    if dtype in EIGHT_BITS:
+        return rounding_of_8_bits, bits
+    return (Rounding.REAL if rounding_of_8_bits is not Rounding.DOUBLE else _fixed_point(bits)), bits
 
 
-def scale_of(x: Tensor, weights: Tensor, output: Tensor, rounding: Rounding) -> NDArray[np.float64]:
-    """Return si * sw / so, float64[O]; si * sw is a float32 for fixed-point multipliers of weights with one scale.
+def _fixed_point(bits: int) -> Rounding:
+    """Return the rounding of int16 in TFLM, by the width of the accumulator."""
+    return Rounding.SINGLE_64 if bits == 64 else Rounding.DOUBLE
 
-    Raises:
-        GraphError: another number of scales than one or one for each row of the weights.
-    """
-    si, so = per_tensor(x)[0], per_tensor(output)[0]
-    sw, outputs = weights.affine.scale.astype(np.float32), weights.shape[0]
-    if sw.size not in (1, outputs):
-        raise GraphError(f"weights '{weights.name}' have {sw.size} scales; allowed are 1 or {outputs}")
-    product = np.float64(si) * sw.astype(np.float64)
-    if rounding is not Rounding.REAL and sw.size == 1:
-        product = (si * sw).astype(np.float64)
-    return np.array(np.broadcast_to(product / np.float64(so), (outputs,)))
+
+def _rule(node: Node, operands: Operands, rounding: Rounding, bits: int) -> Rule:
+    """Return the last step; si * sw is a float32 for fixed-point multipliers of weights with one scale."""
+    x, weights, output = operands.input(0), operands.input(1), operands.output()
+    is_single = rounding is not Rounding.REAL and weights.affine.scale.size == 1
+    scale = effective_scale(x, weights, output, weights.shape[0], rounding, product_in_float32=is_single)
+    return make_rule(node, output, scale, rounding, bits)
 
 
 def _accumulator(node: Node, x: Tensor, weights: Tensor) -> tuple[int, DType]:
@@ -236,8 +241,15 @@ class ShuffledFullyConnected:
     workspace: tuple[int, ...]
 
 
-def lower(node: Node, operands: Operands) -> FullyConnected | FloatInput | ShuffledFullyConnected:
+def lower(
+    node: Node, operands: Operands, rounding: Rounding = Rounding.REAL
+) -> FullyConnected | FloatInput | ShuffledFullyConnected:
     """Decide the params of FULLY_CONNECTED; float inputs are those of hybrid_fully_connected.py.
+
+    Args:
+        node: FULLY_CONNECTED.
+        operands: of the node.
+        rounding: Last step of int8 and uint8, a property of the runtime (docs/runtimes.md).
 
     Raises:
         UnsupportedError: types or quantization that TFLite's kernel does not take.
@@ -248,13 +260,13 @@ def lower(node: Node, operands: Operands) -> FullyConnected | FloatInput | Shuff
     if is_shuffled(node):
         return _lower_shuffled(node, operands)
     x, weights, bias, output = operands.input(0), operands.input(1), operands.optional(2), operands.output()
-    rounding, bits = require_pairing(node, operands)
+    chosen, bits = require_pairing(node, operands, rounding)
     require_clipping(node)
     if x.dtype is DType.INT16:
         require_symmetric(x, output)
     if bias is not None and not weights.affine.is_per_axis:
         require_bias_scale(x, weights, bias, output)
-    rule = make_rule(node, output, scale_of(x, weights, output, rounding), rounding, bits)
+    rule = _rule(node, operands, chosen, bits)
     zw = 0 if weights.affine.is_per_axis else int(weights.affine.zero_point[0])
     layer = FullyConnected(per_tensor(x)[1], zw, rule, None, x.dtype, check_shapes(node, x, weights))
     return with_constants(layer, weights.data, bias)

@@ -1,7 +1,8 @@
 """MUL and DIV, elementwise with broadcasting and a fused activation, in integers as TFLite (docs/tflite.md).
 
 MUL: y = clamp(MBQ((x_1 - z_1) * (x_2 - z_2), m, s) + z_o), int32; the product of two int16 fits. The real multiplier is
-f32(f32(s_1 * s_2) / s_o): float32 throughout, unlike most operators. int16 inputs with an 8-bit output take the scales
+f32(f32(s_1 * s_2) / s_o): float32 throughout, unlike most operators (TFLM: in float64). XNNPACK multiplies the product
+by it in float32, half to even, in place of MBQ. int16 inputs with an 8-bit output take the scales
 for powers of two and ignore them: y = z_o + clamp(RDBP(SRDHM16(x_1, x_2), 8)).
 
 DIV: a = x_1 - z_1, b = x_2 - z_2, both negated where b < 0; (r, k) = 1 / b (gemmlowp.py, 31 integer bits); h = number
@@ -30,6 +31,7 @@ from tflq.interpreter.kernels.plain.binary import (
     run_complex,
     run_plain,
 )
+from tflq.interpreter.kernels.tflite.rescale import Rounding, round_product_in_float32
 from tflq.interpreter.kernels.tflite.undefined_shifts import rounding_divide_by_pot_x86
 from tflq.interpreter.numerics.fixed_point import (
     activation_range,
@@ -63,13 +65,23 @@ class QuantizedProduct(RescaledPair):
 
     Attributes:
         narrowing: whether int16 inputs meet an 8-bit output, and nothing is rescaled.
+        scale: Real multiplier that replaces MBQ, as FLOAT32 of `Rounding`; None if MBQ runs.
     """
 
     narrowing: bool = False
+    scale: np.float32 | None = None
 
 
-def _lower_mul(node: Node, operands: Operands) -> QuantizedProduct | PlainBinary | ComplexProduct:
+def _lower_mul(
+    node: Node, operands: Operands, rounding: Rounding = Rounding.DOUBLE, wide_scales: bool = False
+) -> QuantizedProduct | PlainBinary | ComplexProduct:
     """Decide the params of MUL.
+
+    Args:
+        node: MUL.
+        operands: of the node.
+        rounding: Last step of 8 bits, DOUBLE or FLOAT32.
+        wide_scales: Whether the real multiplier is computed in float64.
 
     Raises:
         UnsupportedError: types that TFLite's kernel does not take.
@@ -92,10 +104,13 @@ def _lower_mul(node: Node, operands: Operands) -> QuantizedProduct | PlainBinary
     if dtype is DType.INT16:
         require_symmetric(first, second, output)
     (s1, z1), (s2, z2) = per_tensor(first), per_tensor(second)
-    multiplier, shift = quantize_multiplier(float(s1 * s2 / so))
+    ratio = float(s1) * float(s2) / float(so) if wide_scales else float(s1 * s2 / so)
+    multiplier, shift = quantize_multiplier(ratio)
     params = QuantizedProduct((z1, z2), zo, int(multiplier), int(shift), low, high, dtype)
     if dtype not in EIGHT_BITS:
         return params
+    if rounding is Rounding.FLOAT32:
+        params = replace(params, scale=s1 * s2 / so)
     return replace(params, pairs=make_pairs(lambda x, y: _compute(params, x, y), dtype, dtype, dtype))
 
 
@@ -128,7 +143,11 @@ def _narrowing(operands: Operands, params: QuantizedProduct) -> QuantizedProduct
 
 def _compute(params: QuantizedProduct, x: Integers, y: Integers) -> Integers:
     z1, z2 = params.input_zero_points
-    rescaled = mbq(wrap_int32((x - z1) * (y - z2)), params.multiplier, params.shift)
+    product = wrap_int32((x - z1) * (y - z2))
+    if params.scale is None:
+        rescaled = mbq(product, params.multiplier, params.shift)
+    else:
+        rescaled = round_product_in_float32(product, params.scale)
     return np.clip(wrap_int32(rescaled + params.output_zero_point), params.minimum, params.maximum)
 
 

@@ -2,10 +2,12 @@
 
 LEAKY_RELU: v = x - z_i; y = clamp(z_o + MBQ(v, of f32(s_i / s_o))) for v >= 0, else clamp(z_o + MBQ(v, of f32(f32(s_i
 alpha) / s_o))). A negative alpha multiplies by its magnitude and negates after the rounding (TensorFlow 2.21 passes the
-negative multiplier on, which differs in exact ties only). int8, uint8, int16 with zero points 0.
+negative multiplier on, which differs in exact ties only). int8, uint8, int16 with zero points 0. TFLM computes both
+multipliers in float64: s_i / s_o and s_i alpha / s_o. XNNPACK, 8 bits: y = clamp(((v m + 128) >> 8) + z_o), m =
+half_to_even(256 f32(s_i / s_o)) for v >= 0, else half_to_even(256 f32(f32(s_i / s_o) alpha)).
 
 PRELU: v = x - z_i; y = clamp(z_o + MBQ(v, of f32(s_i / s_o))) for v >= 0, else clamp(z_o + MBQ(v * (a - z_a), of
-f32(f32(s_i s_a) / s_o))). int8 and uint8 with an alpha of the same type, int16 with an int8 alpha.
+f32(f32(s_i s_a) / s_o))). int8 and uint8 with an alpha of the same type, int16 with an int8 alpha. TFLM: in float64.
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ import numpy as np
 
 from tflq.arrays import Integers
 from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.kernels.tflite.rescale import Rounding
 from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
-from tflq.interpreter.numerics.fixed_point import scalar_multiplier, wrap_int32
+from tflq.interpreter.numerics.fixed_point import norm, scalar_multiplier, wrap_int32
 from tflq.interpreter.numerics.lookup_tables import Table, is_used, look_up, look_up_pairs, make_pairs, make_table
 from tflq.interpreter.operands.checks import (
     EIGHT_BITS,
@@ -54,17 +57,58 @@ class LeakyRelu:
     table: Table
 
 
-def _lower_leaky_relu(node: Node, operands: Operands) -> LeakyRelu:
+@dataclass(frozen=True, eq=False)
+class EightBitLeakyRelu:
+    """The params of one LEAKY_RELU of 8 bits as XNNPACK computes it.
+
+    Attributes:
+        input_zero_point: Zero point of the input.
+        output_zero_point: Zero point of the output.
+        multipliers: For v >= 0 and for v < 0, in 1/256.
+        table: T[256], by the raw bits of the quantized value.
+    """
+
+    input_zero_point: int
+    output_zero_point: int
+    multipliers: tuple[int, int]
+    table: Table
+
+
+def _lower_in_8_bits(node: Node, operands: Operands) -> EightBitLeakyRelu:
+    dtype, si, zi, so, zo = quantized_ends(operands, EIGHT_BITS)
+    alpha, unit = np.float32(node.attributes.real("alpha", 0.0)), np.float32(256)
+    positive, negative = int(np.rint(unit * (si / so))), int(np.rint(unit * (si / so * alpha)))
+
+    def entry(code: Integers) -> Integers:
+        value = code - zi
+        scaled = norm(value * np.where(value >= 0, positive, negative), 8)
+        return np.clip(scaled + zo, dtype.minimum, dtype.maximum)
+
+    return EightBitLeakyRelu(zi, zo, (positive, negative), make_table(entry, dtype, dtype))
+
+
+def _lower_leaky_relu(
+    node: Node, operands: Operands, wide_scales: bool = False, rounding: Rounding = Rounding.DOUBLE
+) -> LeakyRelu | EightBitLeakyRelu:
     """Decide the params.
+
+    Args:
+        node: LEAKY_RELU.
+        operands: of the node.
+        wide_scales: Whether multipliers are computed in float64.
+        rounding: DOUBLE, or FLOAT32 for XNNPACK's rule of 8 bits.
 
     Raises:
         UnsupportedError: a type that TFLite's kernel does not take, or int16 with a zero point.
         GraphError: a tensor without scale.
     """
+    if rounding is Rounding.FLOAT32 and operands.input(0).dtype in EIGHT_BITS:
+        return _lower_in_8_bits(node, operands)
     dtype, si, zi, so, zo = quantized_ends(operands, (*EIGHT_BITS, DType.INT16))
-    alpha = np.float32(node.attributes.real("alpha", 0.0))
-    alpha_multiplier, alpha_shift = scalar_multiplier(si * alpha / so)
-    multiplier, shift = scalar_multiplier(si / so)
+    real = np.float64 if wide_scales else np.float32
+    source, alpha, target = real(si), real(np.float32(node.attributes.real("alpha", 0.0))), real(so)
+    alpha_multiplier, alpha_shift = scalar_multiplier(source * alpha / target)
+    multiplier, shift = scalar_multiplier(source / target)
     sign = -1 if alpha_multiplier < 0 else 1
 
     def entry(code: Integers) -> Integers:
@@ -77,7 +121,7 @@ def _lower_leaky_relu(node: Node, operands: Operands) -> LeakyRelu:
     return LeakyRelu(zi, zo, multiplier, shift, alpha_multiplier, alpha_shift, table)
 
 
-def _run_leaky_relu(params: LeakyRelu, x: Array) -> tuple[Array, ...]:
+def _run_leaky_relu(params: LeakyRelu | EightBitLeakyRelu, x: Array) -> tuple[Array, ...]:
     """Run LEAKY_RELU: T[S, *shape] -> T[S, *shape]."""
     return (look_up(params.table, x),)
 
@@ -109,8 +153,8 @@ class Prelu:
     pairs: Array | None = None
 
 
-def _lower_prelu(node: Node, operands: Operands) -> Prelu:  # noqa: ARG001
-    """Decide the params.
+def _lower_prelu(node: Node, operands: Operands, wide_scales: bool = False) -> Prelu:  # noqa: ARG001
+    """Decide the params; with `wide_scales` the multipliers are computed in float64.
 
     Raises:
         UnsupportedError: types that TFLite's kernel does not take.
@@ -122,7 +166,9 @@ def _lower_prelu(node: Node, operands: Operands) -> Prelu:  # noqa: ARG001
     require_type(alpha, (DType.INT8,) if dtype is DType.INT16 else (dtype,))
     require_alpha_fits(operands)
     (si, zi), (sa, za), (so, zo) = per_tensor(source), per_tensor(alpha), per_tensor(output)
-    (m1, e1), (m2, e2) = (scalar_multiplier(real) for real in (si / so, si * sa / so))
+    real = np.float64 if wide_scales else np.float32
+    scale, target = real(si), real(so)
+    (m1, e1), (m2, e2) = (scalar_multiplier(ratio) for ratio in (scale / target, scale * real(sa) / target))
     params = Prelu(zi, za, zo, m1, e1, m2, e2, dtype)
     if dtype is DType.INT16:
         return params

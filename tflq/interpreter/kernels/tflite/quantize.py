@@ -6,21 +6,29 @@ z_o), (m, s) of s_i / s_o in float64. From 8 and 16 bits that is a table.
 
 DEQUANTIZE: Per tensor: y = f32(f64(s) * (x - z)), one rounding. Per channel: y = f32(s_c * f32(x - z_c)), a product of
 float32. From 8 bits per tensor that is a table. int2, int4, uint4, int8, uint8, int16.
+
+Other runtimes, per tensor (docs/runtimes.md). XNNPACK: QUANTIZE from float32 to 8 bits y = clamp(half_to_even(f32(x
+f32(1 / s))) + z); between 8 bits of one type y = clamp(((x - z_i) m + 128 >> 8) + z_o), m = half_to_even(256 f32(s_i /
+s_o)). LiteRT's optimized kernels: the first 8 * floor(n / 8) of n elements are computed as vectors: QUANTIZE as
+XNNPACK's from float32, DEQUANTIZE y = f32(f32(s x) + f32(-z s)); the rest y = clamp(half_away(f64(x) / f64(s)) + z),
+DEQUANTIZE as above.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tflq.arrays import Integers, Reals, Singles
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
+from tflq.interpreter.kernels.tflite.rescale import Rounding
 from tflq.interpreter.numerics.fixed_point import (
     INT32_MAX,
     INT32_MIN,
     float_to_int32,
+    norm,
     quantize_multiplier,
     round_half_away,
     wrap_int32,
@@ -30,7 +38,10 @@ from tflq.interpreter.numerics.lookup_tables import Table, is_used, look_up, mak
 from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_symmetric, require_type
 from tflq.interpreter.recording.primitive import recorder
 from tflq.interpreter.registry import Kernel
+from tflq.interpreter.samples import vectors_then_rest
 
+VECTOR = 8
+"""Elements of a vector in LiteRT's optimized kernels."""
 FROM_FLOAT = (*EIGHT_BITS, DType.INT16, DType.INT4, DType.UINT4)
 BETWEEN = {
     DType.INT16: (DType.INT8, DType.INT16, DType.INT32),
@@ -64,8 +75,8 @@ class Requantize:
     Attributes:
         input_zero_point: of the input.
         output_zero_point: of the output.
-        multiplier: int32.
-        shift: positive is left.
+        multiplier: int32; in 1/256 if there is no shift.
+        shift: positive is left; None for XNNPACK's multiplier of 8 fraction bits.
         dtype: of the output.
         table: T[256] or T[65536] by the raw bits of the code; None from int32.
     """
@@ -73,13 +84,30 @@ class Requantize:
     input_zero_point: int
     output_zero_point: int
     multiplier: int
-    shift: int
+    shift: int | None
     dtype: DType
     table: Table | None = None
 
 
-def _lower_quantize(node: Node, operands: Operands) -> FromFloat | Requantize:  # noqa: ARG001
-    """Decide the params.
+@dataclass(frozen=True, eq=False)
+class ByReciprocal(FromFloat):
+    """float32 -> integers by the reciprocal of the scale.
+
+    Attributes:
+        reciprocal: f32(1 / scale).
+        has_rest: Whether only whole vectors of 8 elements are computed so.
+    """
+
+    reciprocal: np.float32
+    has_rest: bool
+
+
+def _lower_quantize(
+    node: Node,  # noqa: ARG001
+    operands: Operands,
+    rounding: Rounding = Rounding.DOUBLE,
+) -> FromFloat | Requantize:
+    """Decide the params; `rounding` is DOUBLE, FLOAT32 (XNNPACK) or UP (optimized).
 
     Raises:
         UnsupportedError: a pair of types that TFLite's kernel does not take.
@@ -87,21 +115,25 @@ def _lower_quantize(node: Node, operands: Operands) -> FromFloat | Requantize:  
     """
     source, output = operands.input(0), operands.output()
     if require_type(source, (DType.FLOAT32, *BETWEEN)) is DType.FLOAT32:
-        return _from_float(output)
+        return _by_reciprocal(output, rounding) if rounding is not Rounding.DOUBLE else _from_float(output)
     require_type(output, BETWEEN[source.dtype])
     if source.dtype is DType.INT16 and output.dtype is DType.INT16:
         require_symmetric(source, output)
     (si, zi), (so, zo) = per_tensor(source), per_tensor(output)
     multiplier, shift = (int(part) for part in quantize_multiplier(float(si) / float(so)))
     params = Requantize(zi, zo, multiplier, shift, output.dtype)
+    if rounding is Rounding.FLOAT32 and source.dtype is output.dtype and output.dtype in EIGHT_BITS:
+        params = replace(params, multiplier=int(np.rint(np.float32(256) * (si / so))), shift=None)
     if source.dtype is DType.INT32:
         return params
     table = make_table(lambda code: _requantize(params, code), source.dtype, output.dtype)
-    return Requantize(zi, zo, multiplier, shift, output.dtype, table)
+    return replace(params, table=table)
 
 
 def _run_quantize(params: FromFloat | Requantize, x: Array) -> tuple[Array, ...]:
     """Run QUANTIZE: T[S, *shape] -> U[S, *shape]."""
+    if isinstance(params, ByReciprocal):
+        return (_quantize_by_reciprocal(params, x),)
     if isinstance(params, FromFloat):
         return (quantize_reals(x, params.scale, params.zero_point, params.dtype),)
     if is_used(params.table):
@@ -155,8 +187,32 @@ def _from_float(output: Tensor) -> FromFloat:
 
 def _requantize(params: Requantize, code: Integers) -> Integers:
     difference = wrap_int32(code - params.input_zero_point)
-    rescaled = wrap_int32(mbq(difference, params.multiplier, params.shift) + params.output_zero_point)
+    if params.shift is None:
+        scaled = norm(difference * params.multiplier, 8)
+    else:
+        scaled = mbq(difference, params.multiplier, params.shift)
+    rescaled = wrap_int32(scaled + params.output_zero_point)
     return np.clip(rescaled, params.dtype.minimum, params.dtype.maximum)
+
+
+def _by_reciprocal(output: Tensor, rounding: Rounding) -> FromFloat:
+    params = _from_float(output)
+    takes = EIGHT_BITS if rounding is Rounding.FLOAT32 else (*EIGHT_BITS, DType.INT16)
+    if output.affine.is_per_axis or params.dtype not in takes:
+        return params
+    reciprocal = np.float32(1.0 / float(params.scale[0]))
+    return ByReciprocal(**vars(params), reciprocal=reciprocal, has_rest=rounding is Rounding.UP)
+
+
+def _quantize_by_reciprocal(params: ByReciprocal, x: Array) -> Array:
+    with np.errstate(all="ignore"):
+        product = np.rint(x.astype(np.float32, copy=False) * params.reciprocal)
+        if not params.has_rest:
+            low, high = params.dtype.minimum, params.dtype.maximum
+            return np.asarray(np.clip(product + params.zero_point, low, high), params.dtype.storage)
+        quotient = round_half_away(x.astype(np.float64) / float(params.scale[0]))
+    code = wrap_int32(float_to_int32(vectors_then_rest(product, quotient, VECTOR)) + params.zero_point)
+    return np.clip(code, params.dtype.minimum, params.dtype.maximum).astype(params.dtype.storage)
 
 
 NARROW = (DType.INT2, DType.INT4, DType.UINT4)
@@ -170,15 +226,17 @@ class Dequantize:
         scale: float64[1] per tensor; float32 per channel, shaped to broadcast against [S, *shape].
         zero_point: int64, shaped likewise.
         table: float32[256] by the raw bits of the code; None where there is none.
+        offset: f32(-z s) of vectors of 8 elements in LiteRT's optimized kernel; None if all elements follow one rule.
     """
 
     scale: Reals
     zero_point: Integers
     table: Table | None = None
+    offset: np.float32 | None = None
 
 
-def _lower_dequantize(node: Node, operands: Operands) -> Dequantize:  # noqa: ARG001
-    """Decide scale and table.
+def _lower_dequantize(node: Node, operands: Operands, in_vectors: bool = False) -> Dequantize:  # noqa: ARG001
+    """Decide scale and table; `in_vectors` is the rule of LiteRT's optimized kernel.
 
     Raises:
         UnsupportedError: a type that TFLite's kernel does not take, or int16 with a zero point.
@@ -193,6 +251,8 @@ def _lower_dequantize(node: Node, operands: Operands) -> Dequantize:  # noqa: AR
     if dtype is DType.INT16 and zero_point:
         raise UnsupportedError(f"tensor '{source.name}' (int16) has zero point {zero_point}; the kernel takes 0 only")
     params = Dequantize(np.array([scale], np.float64), np.array([zero_point], np.int64))
+    if in_vectors and zero_point and dtype in (*EIGHT_BITS, DType.INT16):
+        return replace(params, offset=np.float32(-zero_point * float(scale)))
     if dtype not in EIGHT_BITS:
         return params
     table = make_table(lambda code: _evaluate(params, code), dtype, DType.FLOAT32)
@@ -203,7 +263,11 @@ def _run_dequantize(params: Dequantize, x: Array) -> tuple[Array, ...]:
     """Run DEQUANTIZE: T[S, *shape] -> float32[S, *shape]."""
     if is_used(params.table):
         return (look_up(params.table, x),)
-    return (_evaluate(params, x.astype(np.int64)),)
+    real = _evaluate(params, x.astype(np.int64))
+    if params.offset is None:
+        return (real,)
+    vectors = params.scale.astype(np.float32) * x.astype(np.float32) + params.offset
+    return (vectors_then_rest(vectors, real, VECTOR),)
 
 
 def _evaluate(params: Dequantize, code: Integers) -> Singles:

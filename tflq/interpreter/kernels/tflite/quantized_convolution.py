@@ -11,12 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tflq.errors import GraphError, UnsupportedError
+from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.accumulate import Convolution, accumulate_in_order, gain_in_order, prepare_convolution
-from tflq.interpreter.kernels.tflite.rescale import Rounding, make_rule, require_bias_scale
+from tflq.interpreter.kernels.tflite.rescale import Rounding, effective_scale, make_rule, require_bias_scale
 from tflq.interpreter.kernels.tflite.weighted import LayerConstants, WeightedLayer, make_constants, with_constants
 from tflq.interpreter.layers.linear import Linear
 from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_same_type, require_symmetric, require_type
@@ -65,7 +64,11 @@ class QuantizedConvolution(WeightedLayer[Convolution]):
 
 
 def lower_convolution(
-    node: Node, operands: Operands, channels_last: bool, allow_int32_bias_for_int16: bool
+    node: Node,
+    operands: Operands,
+    channels_last: bool,
+    allow_int32_bias_for_int16: bool,
+    rounding_of_8_bits: Rounding = Rounding.DOUBLE,
 ) -> QuantizedConvolution:
     """Decide the params.
 
@@ -74,6 +77,7 @@ def lower_convolution(
         operands: input [N, H, W, C], weights, optional bias [O], and the output.
         channels_last: weights are depthwise [1, KH, KW, O]; else [O, KH, KW, C/groups].
         allow_int32_bias_for_int16: whether the operator has a path with int32 accumulators for int16.
+        rounding_of_8_bits: Last step of int8 and uint8, a property of the runtime (docs/runtimes.md).
 
     Raises:
         UnsupportedError: types or quantization that TFLite's kernel does not take.
@@ -93,9 +97,12 @@ def lower_convolution(
             f"weights '{weights.name}' have a zero point other than 0; for {dtype.value} it must be 0"
         )
     rounding, bits = _accumulator_of(node, dtype, bias, allow_int32_bias_for_int16)
+    if dtype in EIGHT_BITS:
+        rounding = _vectorized(rounding_of_8_bits, groups if not channels_last else 1, dtype)
     if dtype is DType.UINT8 and bias is not None:
         require_bias_scale(x, weights, bias, output)
-    rule = make_rule(node, output, effective_scale(x, weights, output, outputs), rounding, bits)
+    scale = effective_scale(x, weights, output, outputs, rounding, product_in_float32=dtype is DType.UINT8)
+    rule = make_rule(node, output, scale, rounding, bits)
     window = window_of(node.attributes, (x.shape[1], x.shape[2]), (weights.shape[1], weights.shape[2]))
     require_convolved(window, x.shape, outputs)
     width = window.output_size((x.shape[1], x.shape[2]))[1]
@@ -126,20 +133,15 @@ def gain_of_samples_last(layer: QuantizedConvolution, operands: Operands) -> flo
     return gain_in_order(layer.constants.prepared, layer.constants.rescale.step_map is not None, (height, width))
 
 
-def effective_scale(x: Tensor, weights: Tensor, output: Tensor, outputs: int) -> NDArray[np.float64]:
-    """Return si * sw / so for each output channel: all float64, but for uint8 si * sw is a float32 product."""
-    si, so = per_tensor(x)[0], per_tensor(output)[0]
-    sw = weights.affine.scale.astype(np.float32)
-    if sw.size not in (1, outputs):
-        raise GraphError(f"weights '{weights.name}' have {sw.size} scales; allowed are 1 or {outputs}")
-    product = (si * sw).astype(np.float64) if x.dtype is DType.UINT8 else np.float64(si) * sw.astype(np.float64)
-    scale: NDArray[np.float64] = product / np.float64(so)
-    return np.array(np.broadcast_to(scale, (outputs,)))
-
-
 def as_grouped(weights: Array, channels_last: bool) -> Array:
     """Bring depthwise weights [..., 1, KH, KW, O] to [..., O, KH, KW, 1]; others stay."""
     return np.swapaxes(weights, -4, -1) if channels_last else weights
+
+
+def _vectorized(rounding: Rounding, groups: int, dtype: DType) -> Rounding:
+    """Return the last step of 8 bits; LiteRT's optimized kernels run grouped and uint8 depthwise layers as DOUBLE."""
+    is_scalar = (rounding is Rounding.UP and groups > 1) or (rounding is Rounding.UP_BY_EIGHT and dtype is DType.UINT8)
+    return Rounding.DOUBLE if is_scalar else rounding
 
 
 def _accumulator_of(

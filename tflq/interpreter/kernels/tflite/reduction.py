@@ -8,6 +8,11 @@ MEAN of int8, uint8, int16: y = clamp(MBQ(sum - z_i n, m', s - k) + z_o) with (m
 min(floor(log2 n), 32, 31 + s) and m' = trunc((m << k) / n): the division by n goes into the multiplier. The
 accumulator is an int32 that wraps. int32, int64 without quantization: int64 sum, divided toward zero.
 
+Other runtimes, SUM and MEAN of 8 bits (docs/runtimes.md), in float32: XNNPACK: y = clamp(half_to_even(sum * r + o)), r
+= (s_i / s_o) (1 / n), for SUM without 1 / n, o = z_o - (n z_i) r. LiteRT's optimized SUM: y = clamp(half_away(sum * r
++ o) + z_o), r = s_i / s_o, o = -z_i r n. LiteRT's optimized MEAN over height and width with kept axes: y =
+clamp(MBQ(sum, of s_i / (n s_o)) + z_o - half_away(z_i s_i / s_o)), ties of the first 16 * floor(C / 16) channels up.
+
 REDUCE_PROD of int8, int16: p = x_0 - z_i; for each further element p = MBQ64(p (x - z_i)); y = clamp(MBQ64(p) + z_o),
 all with the multiplier of s_i / s_o^(1/n) in float64: each step rescales, so that p stays an int32 (cut, not clamped).
 Integers without quantization: the product in the tensor's type, which wraps.
@@ -16,7 +21,7 @@ Integers without quantization: the product in the tensor's type, which wraps.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,13 +29,22 @@ from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.plain.reduction import PlainReduction, lower_plain_reduction, rows_of, run_fold
+from tflq.interpreter.kernels.tflite.rescale import Rounding
+from tflq.interpreter.numerics.fixed_point import (
+    float_to_int32,
+    multiply_by_quantized_multiplier_64,
+    multiply_by_quantized_multiplier_up,
+    round_half_away,
+    scalar_multiplier,
+    wrap_int32,
+)
 from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
-from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier_64, scalar_multiplier, wrap_int32
 from tflq.interpreter.operands.checks import (
     EIGHT_BITS,
     Reduction,
     is_quantized,
     lower_reduction,
+    per_tensor,
     quantized_ends,
     require_same_type,
     require_type,
@@ -46,6 +60,28 @@ LARGEST_SHIFT = 14
 
 
 @dataclass(frozen=True)
+class Line:
+    """y = round(f32(f32(sum) * scale) + offset) + zero, in float32.
+
+    Attributes:
+        scale: Quantized values of the output per unit of the sum.
+        offset: Added before rounding.
+        zero: Added after rounding.
+        is_away: Whether halves round away from zero; else to the even number.
+    """
+
+    scale: np.float32
+    offset: np.float32
+    zero: int
+    is_away: bool
+
+    def apply(self, sums: Integers) -> Integers:
+        """Return the quantized values, not clamped, of sums of stored values."""
+        real = sums.astype(np.float32) * self.scale + self.offset
+        return float_to_int32(round_half_away(real) if self.is_away else np.rint(real)) + self.zero
+
+
+@dataclass(frozen=True)
 class QuantizedReduction:
     """The params of one reduction.
 
@@ -57,6 +93,8 @@ class QuantizedReduction:
         multiplier: int32: of the whole for SUM, with 1 / n in it for MEAN, of one step for REDUCE_PROD; 0 where the
             tensors are not quantized.
         shift: positive is left.
+        line: Float32 rule that replaces MBQ; None if MBQ runs.
+        away: int64[C], 1 for channels that round half away from zero and 0 for those that round up; None for MBQ.
     """
 
     reduction: Reduction
@@ -65,10 +103,14 @@ class QuantizedReduction:
     output_zero_point: int = 0
     multiplier: int = 0
     shift: int = 0
+    line: Line | None = None
+    away: Integers | None = None
 
 
-def _lower_sum(node: Node, operands: Operands) -> QuantizedReduction | PlainReduction:
-    """Decide the params of SUM.
+def _lower_sum(
+    node: Node, operands: Operands, rounding: Rounding = Rounding.DOUBLE
+) -> QuantizedReduction | PlainReduction:
+    """Decide the params of SUM; `rounding` of 8 bits is DOUBLE, FLOAT32 (XNNPACK) or UP (optimized).
 
     Raises:
         UnsupportedError: a type that TFLite's kernel does not take.
@@ -79,7 +121,13 @@ def _lower_sum(node: Node, operands: Operands) -> QuantizedReduction | PlainRedu
         return lower_plain_reduction(node, operands, PLAIN_TYPES)
     _, si, zi, so, zo = quantized_ends(operands, (dtype,))
     multiplier, shift = scalar_multiplier(float(si) / float(so))
-    return QuantizedReduction(lower_reduction(node, operands), dtype, zi, zo, multiplier, shift)
+    reduction, line = lower_reduction(node, operands), None
+    if rounding is Rounding.FLOAT32:
+        line = _line_of_xnnpack(operands, reduction.count, si / so)
+    elif rounding is Rounding.UP:
+        scale = si / so
+        line = Line(scale, np.float32(-zi) * scale * np.float32(reduction.count), zo, is_away=True)
+    return QuantizedReduction(reduction, dtype, zi, zo, multiplier, shift, line)
 
 
 def _run_sum(params: QuantizedReduction | PlainReduction, x: Array, *_axes: Array) -> tuple[Array, ...]:
@@ -92,8 +140,8 @@ def _run_sum(params: QuantizedReduction | PlainReduction, x: Array, *_axes: Arra
     return (_rescaled(params, total).reshape(shape_of_result(params.reduction, x)),)
 
 
-def _lower_mean(node: Node, operands: Operands) -> QuantizedReduction:
-    """Decide the params of MEAN.
+def _lower_mean(node: Node, operands: Operands, rounding: Rounding = Rounding.DOUBLE) -> QuantizedReduction:
+    """Decide the params of MEAN; `rounding` of 8 bits is DOUBLE, FLOAT32 (XNNPACK) or UP (optimized).
 
     Raises:
         UnsupportedError: a type that TFLite's kernel does not take.
@@ -109,7 +157,26 @@ def _lower_mean(node: Node, operands: Operands) -> QuantizedReduction:
     wide, exponent = scalar_multiplier(float(si) / float(so))
     count = max(1, reduction.count)
     k = min(count.bit_length() - 1, 32, 31 + exponent)
-    return QuantizedReduction(reduction, dtype, zi, zo, (wide << k) // count, exponent - k)
+    found = QuantizedReduction(reduction, dtype, zi, zo, (wide << k) // count, exponent - k)
+    if rounding is Rounding.FLOAT32 and dtype in EIGHT_BITS:
+        return replace(found, line=_line_of_xnnpack(operands, count, si / so * (np.float32(1) / np.float32(count))))
+    is_image = reduction.keep_dims and len(source.shape) == 4 and reduction.axes == (1, 2)
+    return _optimized(found, operands) if rounding is Rounding.UP and is_image and dtype in EIGHT_BITS else found
+
+
+def _line_of_xnnpack(operands: Operands, count: int, scale: np.float32) -> Line:
+    zi, zo = per_tensor(operands.input(0))[1], per_tensor(operands.output())[1]
+    return Line(scale, np.float32(zo) - np.float32(count * zi) * scale, 0, is_away=False)
+
+
+def _optimized(found: QuantizedReduction, operands: Operands) -> QuantizedReduction:
+    """Return a mean over height and width whose zero points meet in one integer added at the end."""
+    (si, zi), (so, zo) = per_tensor(operands.input(0)), per_tensor(operands.output())
+    multiplier, shift = scalar_multiplier(float(si / (np.float32(found.reduction.count) * so)))
+    bias = zo - int(round_half_away(np.float32(zi) * si / so))
+    channels = operands.input(0).shape[3]
+    away = (np.arange(channels) >= channels // 16 * 16).astype(np.int64)
+    return replace(found, input_zero_point=0, output_zero_point=bias, multiplier=multiplier, shift=shift, away=away)
 
 
 def _run_mean(params: QuantizedReduction, x: Array, *_axes: Array) -> tuple[Array, ...]:
@@ -135,9 +202,18 @@ def _sum(params: QuantizedReduction, x: Array) -> Integers:
 
 
 def _rescaled(params: QuantizedReduction, total: Integers) -> Array:
-    accumulator = wrap_int32(total - params.input_zero_point * params.reduction.count)
-    rescaled = mbq(accumulator, params.multiplier, params.shift) + params.output_zero_point
-    return np.clip(wrap_int32(rescaled), params.dtype.minimum, params.dtype.maximum).astype(params.dtype.storage)
+    if params.line is not None:
+        codes = params.line.apply(total)
+    else:
+        accumulator = wrap_int32(total - params.input_zero_point * params.reduction.count)
+        codes = wrap_int32(_scaled(params, accumulator) + params.output_zero_point)
+    return np.clip(codes, params.dtype.minimum, params.dtype.maximum).astype(params.dtype.storage)
+
+
+def _scaled(params: QuantizedReduction, accumulator: Integers) -> Integers:
+    if params.away is None:
+        return mbq(accumulator, params.multiplier, params.shift)
+    return multiply_by_quantized_multiplier_up(accumulator, params.multiplier, params.shift, params.away)
 
 
 def _lower_product(node: Node, operands: Operands) -> QuantizedReduction | PlainReduction:

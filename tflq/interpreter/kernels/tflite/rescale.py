@@ -3,7 +3,8 @@
 Source: docs/tflite.md.
 
 y = clamp(round(total * scale) + zero_point, minimum, maximum), total = acc + bias wrapped to the accumulator's width.
-The three ways to round are TFLite's; where all totals that can occur stay in range, a proven StepMaps replaces them.
+The ways to round are those of TFLite and of the runtimes of its files (docs/runtimes.md). If all totals that can occur
+stay in range, a proven StepMaps replaces them.
 """
 
 from __future__ import annotations
@@ -13,14 +14,18 @@ from enum import Enum
 
 import numpy as np
 
-from tflq.arrays import Doubles, Integers
-from tflq.errors import UnsupportedError
+from tflq.arrays import Doubles, Integers, Singles
+from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Affine, Array, DType, Node, Tensor
 from tflq.interpreter.numerics.fixed_point import (
+    INT32_MAX,
+    INT32_MIN,
     activation_range,
     float_to_int32,
     multiply_by_quantized_multiplier,
     multiply_by_quantized_multiplier_64,
+    multiply_by_quantized_multiplier_once,
+    multiply_by_quantized_multiplier_up,
     quantize_multiplier,
     round_half_away,
     wrap_int32,
@@ -41,11 +46,23 @@ class Rounding(Enum):
     DOUBLE: MBQ, a 31-bit multiplier, rounded twice (8 bits; 16x8 with int32 accumulators).
     SINGLE_64: MBQ64, a 15-bit multiplier, rounded once (16x8 with int64 accumulators).
     REAL: round_half_away(float64(total) * scale), no fixed-point multiplier (FULLY_CONNECTED of the reference kernels).
+    UP: as DOUBLE, ties of the second rounding up (TFLite's optimized kernels).
+    UP_BY_EIGHT: UP for the first 8 * floor(O / 8) channels, which are computed as vectors, DOUBLE for the rest.
+    SINGLE: a 31-bit multiplier, rounded once, half up (CMSIS-NN with single rounding).
+    FLOAT32: round_half_even(float32(total) * scale) with a float32 scale and product (XNNPACK).
     """
 
     DOUBLE = "double"
     SINGLE_64 = "single_64"
     REAL = "real"
+    UP = "up"
+    UP_BY_EIGHT = "up_by_eight"
+    SINGLE = "single"
+    FLOAT32 = "float32"
+
+
+FIXED_POINT_TWICE = (Rounding.DOUBLE, Rounding.UP, Rounding.UP_BY_EIGHT)
+"""Roundings that shift the total left by a positive shift, where int32 wraps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +71,8 @@ class Rule:
 
     Attributes:
         rounding: see there.
-        scale: float64[O], quantized values per unit of the total.
-        multiplier: int64[O], of `quantize_multiplier`; REAL does not use it.
+        scale: float64[O], quantized values per unit of the total; for FLOAT32 values of float32.
+        multiplier: int64[O], of `quantize_multiplier`; not used by REAL and FLOAT32.
         shift: int64[O].
         accumulator_bits: 32 (wraps) or 64.
         zero_point: of the output.
@@ -77,13 +94,35 @@ class Rule:
     def exact(self, total: Integers) -> Integers:
         """Return the quantized values of totals int64[..., O], by TFLite's own integer operations."""
         wrapped = wrap_int32(total) if self.accumulator_bits == 32 else total
-        if self.rounding is Rounding.DOUBLE:
-            scaled = multiply_by_quantized_multiplier(wrapped, self.multiplier, self.shift)
-        elif self.rounding is Rounding.SINGLE_64:
-            scaled = multiply_by_quantized_multiplier_64(wrapped, self.multiplier, self.shift)
-        else:
-            scaled = float_to_int32(round_half_away(wrapped.astype(np.float64) * self.scale))
-        return np.clip(wrap_int32(scaled + self.zero_point), self.minimum, self.maximum)
+        return np.clip(wrap_int32(self._scaled(wrapped) + self.zero_point), self.minimum, self.maximum)
+
+    def _scaled(self, total: Integers) -> Integers:
+        """Return round(total * scale) of totals int64[..., O]."""
+        rounding, constants = self.rounding, (self.multiplier, self.shift)
+        if rounding is Rounding.DOUBLE:
+            return multiply_by_quantized_multiplier(total, *constants)
+        if rounding is Rounding.SINGLE_64:
+            return multiply_by_quantized_multiplier_64(total, *constants)
+        if rounding is Rounding.SINGLE:
+            return multiply_by_quantized_multiplier_once(total, *constants)
+        if rounding is Rounding.REAL:
+            return float_to_int32(round_half_away(total.astype(np.float64) * self.scale))
+        if rounding is Rounding.FLOAT32:
+            return round_product_in_float32(total, self.scale.astype(np.float32))
+        return multiply_by_quantized_multiplier_up(total, *constants, self._away())
+
+    def _away(self) -> Integers:
+        """Return 1 for channels that round half away from zero, 0 for those that round up: int64[O]."""
+        outputs = self.multiplier.size
+        vectors = outputs // 8 * 8 if self.rounding is Rounding.UP_BY_EIGHT else outputs
+        return (np.arange(outputs) >= vectors).astype(np.int64)
+
+
+def round_product_in_float32(total: Integers, scale: Singles | np.float32) -> Integers:
+    """Return round_half_even(float32(total) * scale), cut to int32 if it does not fit."""
+    product = total.astype(np.float32) * scale
+    rounded: Integers = np.clip(np.rint(product).astype(np.float64), INT32_MIN, INT32_MAX).astype(np.int64)
+    return rounded
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +152,35 @@ class Rescale:
     def apply(self, accumulators: Array) -> Array:
         """Return the quantized values of exact accumulators [..., O] in the output's storage type."""
         return requantize(self.step_map, self.exact, accumulators, self.rule.dtype.storage)
+
+
+def effective_scale(
+    x: Tensor, weights: Tensor, output: Tensor, outputs: int, rounding: Rounding, product_in_float32: bool
+) -> Doubles:
+    """Return si * sw / so for each output channel: float64[O].
+
+    Args:
+        x: Input, quantized per tensor.
+        weights: Weights with one scale, or one for each output channel.
+        output: Output, quantized per tensor.
+        outputs: Number of output channels.
+        rounding: FLOAT32 computes product and quotient in float32, the others in float64.
+        product_in_float32: Whether si * sw is rounded to float32 before the division.
+
+    Raises:
+        GraphError: another number of scales.
+    """
+    si, so = per_tensor(x)[0], per_tensor(output)[0]
+    sw = weights.affine.scale.astype(np.float32)
+    if sw.size not in (1, outputs):
+        raise GraphError(f"weights '{weights.name}' have {sw.size} scales; allowed are 1 or {outputs}")
+    if rounding is Rounding.FLOAT32:
+        scale: Doubles = ((si * sw) / so).astype(np.float64)
+    elif product_in_float32:
+        scale = (si * sw).astype(np.float64) / np.float64(so)
+    else:
+        scale = np.float64(si) * sw.astype(np.float64) / np.float64(so)
+    return np.array(np.broadcast_to(scale, (outputs,)))
 
 
 def make_rule(node: Node, output: Tensor, scale: Doubles, rounding: Rounding, accumulator_bits: int) -> Rule:
@@ -154,7 +222,7 @@ def _stays_in_range(rule: Rule, lower: Integers, upper: Integers) -> bool:
     magnitude = np.maximum(np.abs(lower), np.abs(upper)).astype(np.float64)
     left = magnitude * 2.0 ** np.maximum(rule.shift, 0)
     inside = (magnitude < (SAFE if rule.accumulator_bits == 32 else SAFE_64)) & (magnitude * rule.scale < SAFE)
-    if rule.rounding is Rounding.DOUBLE:
+    if rule.rounding in FIXED_POINT_TWICE:
         inside &= left < SAFE
     return bool(np.all(inside & (rule.scale >= 0)))
 

@@ -5,9 +5,14 @@ with align_corners; position = i * scale (+ scale / 2 - 512 with half_pixel_cent
 high = min((position + 1023) / 1024, in - 1), each division toward zero. The sum of the four corners, weighted by
 products of 1024ths, is divided by 2^20, rounded half away from zero: |accumulator| < 2^37 for int16.
 uint8: the float32 blend of tflq.interpreter.numerics.bilinear, plus 0.5, truncated.
+XNNPACK, 8 bits: the positions of that float32 blend; weights of 11 bits, w = half_to_even(part * 2^11); upper = (x[ly,
+lx] << 11) + (x[ly, hx] - x[ly, lx]) * w_x, lower alike from row hy; y = ((upper << 11) + (lower - upper) * w_y + 2^21)
+>> 22.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +27,13 @@ ONE = 1 << 10
 HALF = 1 << 19
 
 
-def lower(node: Node, operands: Operands) -> ResizeBilinear:
-    """Decide positions.
+@dataclass(frozen=True, eq=False)
+class FixedPointBlend(ResizeBilinear):
+    """Positions along height and width with parts in 2^-11, as XNNPACK has them."""
+
+
+def lower(node: Node, operands: Operands, fixed_point: bool = False) -> ResizeBilinear:
+    """Decide positions; `fixed_point` blends 8 bits as XNNPACK does.
 
     Raises:
         GraphError: another rank than 4, a size below 1 or computed at run time.
@@ -33,6 +43,9 @@ def lower(node: Node, operands: Operands) -> ResizeBilinear:
     if dtype is DType.FLOAT32:
         return plain.lower(node, operands)
     require_movable(node, operands.input(0), operands.output(), (DType.UINT8, DType.INT8, DType.INT16))
+    if fixed_point and dtype is not DType.INT16:
+        real = lower_float(node, operands)
+        return FixedPointBlend(*(_with_11_bits(positions) for positions in (real.rows, real.columns)))
     if dtype is DType.UINT8:
         return lower_float(node, operands)
     align, centers = options(node)
@@ -44,6 +57,8 @@ def run(params: ResizeBilinear, x: Array, *_size: Array) -> tuple[Array, ...]:
     """Run RESIZE_BILINEAR: T[S, N, H, W, C] -> T[S, N, rows, columns, C]."""
     if x.dtype.kind == "f":
         return plain.run(params, x)
+    if isinstance(params, FixedPointBlend):
+        return (_blend_in_fixed_point(params, x),)
     if x.dtype == np.uint8:
         return ((blend_float(params, x) + np.float32(0.5)).astype(np.uint8),)
     wide = x.astype(np.int32 if x.dtype == np.int8 else np.int64)  # int8: |accumulator| < 2^29
@@ -52,6 +67,19 @@ def run(params: ResizeBilinear, x: Array, *_size: Array) -> tuple[Array, ...]:
     total = np.take(rows, params.columns.low, 3) * (ONE - right) + np.take(rows, params.columns.high, 3) * right
     magnitude = (np.abs(total) + HALF) >> 20
     return ((np.sign(total) * magnitude).astype(x.dtype),)
+
+
+def _with_11_bits(positions: Positions) -> Positions:
+    return replace(positions, part=np.rint(positions.part * np.float32(1 << 11)).astype(np.int32))
+
+
+def _blend_in_fixed_point(params: FixedPointBlend, x: Array) -> Array:
+    rows, columns, wide = params.rows, params.columns, x.astype(np.int32)
+    left, right = np.take(wide, columns.low, 3), np.take(wide, columns.high, 3)
+    across = (left << 11) + (right - left) * columns.part[:, None]
+    upper, lower_row = np.take(across, rows.low, 2), np.take(across, rows.high, 2)
+    down = (upper << 11) + (lower_row - upper) * rows.part[:, None, None]
+    return np.asarray((down + (1 << 21)) >> 22, x.dtype)
 
 
 def _positions(size: int, wanted: int, align: bool, centers: bool) -> Positions:

@@ -8,7 +8,10 @@ or 16) + lowest). (m, left_shift) is the multiplier of min(beta * s_i * 2^26, 2^
 int16: two tables of 513 points with straight lines between them. d = x - max(row); e = exp_table(clamp(MBQ(d, m, s) +
 32767)), where -65535..0 stands for -10..0; sum in 15 fraction bits; u = ((sum << (z - 1)) + 2^13) >> 14 with z leading
 zeros; r = reciprocal_table(u - 2^15 - 2^16); y = clamp((e r + 2^(30 - z)) >> (31 - z), 0, 32767). (m, s) is the
-multiplier of f32(s_i beta) / (10 / 65535).
+multiplier of f32(s_i beta) / (10 / 65535), TFLM: of the product in float64.
+
+LiteRT's optimized kernel, 8 bits, all in float32: e = exp(-f32(s_i beta) * (max - x)); t = f32(1 / f32(sum(e) * s_o)),
+summed in order; y = clamp(half_away(f32(e t)) + z_o), for uint8 trunc(f32(f32(e t) + 0.5)).
 
 LOG_SOFTMAX: d = x - max of the row; t = SRDHM(d << s, m) with 5 integer bits, (m, s) of min(s_i 2^26, 2^31 - 1) in
 float64; the sum of RDBP(exp(t), 12) over d >= -floor(31 * 2^26 / 2^s) has 12 integer bits; l = ln(sum)
@@ -35,6 +38,7 @@ from tflq.interpreter.numerics.fixed_point import (
     quantize_multiplier,
     quantize_multiplier_greater_than_one,
     quantize_multiplier_smaller_than_one,
+    round_half_away,
     rounding_divide_by_pot,
     wrap_int32,
 )
@@ -49,6 +53,7 @@ from tflq.interpreter.numerics.gemmlowp import (
 )
 from tflq.interpreter.numerics.integer_functions import natural_logarithm
 from tflq.interpreter.numerics.lookup_tables import look_up_513, lut513
+from tflq.interpreter.numerics.transcendental import exp
 from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_symmetric, require_type
 from tflq.interpreter.recording.primitive import recorder
 from tflq.interpreter.registry import Kernel
@@ -87,8 +92,33 @@ class Softmax(Addends):
     output: DType
 
 
-def _lower_softmax(node: Node, operands: Operands) -> Softmax | SoftmaxInt16:
+@dataclass(frozen=True, eq=False)
+class SoftmaxInFloat:
+    """The params of one SOFTMAX of 8 bits in float32, as LiteRT's optimized kernel computes it.
+
+    Attributes:
+        exponentials: float32[256]: e of the differences 0, -1, ..., -255.
+        scale: Scale of the output.
+        zero_point: Zero point of the output.
+        output: Type of the output.
+    """
+
+    exponentials: Singles
+    scale: np.float32
+    zero_point: int
+    output: DType
+
+
+def _lower_softmax(
+    node: Node, operands: Operands, in_float: bool = False, wide_scales: bool = False
+) -> Softmax | SoftmaxInt16 | SoftmaxInFloat:
     """Decide multiplier and table.
+
+    Args:
+        node: SOFTMAX.
+        operands: of the node.
+        in_float: Whether 8 bits are computed in float32.
+        wide_scales: Whether the multiplier of int16 is computed in float64.
 
     Raises:
         UnsupportedError: a type that TFLite's kernel does not take, an output quantization that it refuses, or a beta
@@ -104,7 +134,11 @@ def _lower_softmax(node: Node, operands: Operands) -> Softmax | SoftmaxInt16:
     beta = node.attributes.real("beta", 0.0)
     _require_output(dtype, output)
     if dtype is DType.INT16:
-        return _lower_int16(source, beta)
+        return _lower_int16(source, beta, wide_scales)
+    if in_float:
+        step = -scale * np.float32(beta)
+        table = exp(step * np.arange(256).astype(np.float32))
+        return SoftmaxInFloat(table, *per_tensor(output), output.dtype)
     real = min(beta * float(scale) * (1 << (31 - DIFFERENCE_BITS)), float(INT32_MAX))
     if not real > 1.0:
         raise UnsupportedError(
@@ -127,7 +161,7 @@ def addends_of(real: float) -> tuple[Addends, Integers]:
     return Addends(multiplier, left_shift, smallest, addends), exponentials
 
 
-def _run_softmax(params: Softmax | SoftmaxInt16, x: Array) -> tuple[Array, ...]:
+def _run_softmax(params: Softmax | SoftmaxInt16 | SoftmaxInFloat, x: Array) -> tuple[Array, ...]:
     """Run SOFTMAX: T[S, ..., C] -> U[S, ..., C].
 
     Raises:
@@ -136,11 +170,24 @@ def _run_softmax(params: Softmax | SoftmaxInt16, x: Array) -> tuple[Array, ...]:
     """
     if isinstance(params, SoftmaxInt16):
         return (_run_int16(params, x),)
+    if isinstance(params, SoftmaxInFloat):
+        return (_run_in_float(params, x),)
     below: Integers = np.subtract(np.maximum.reduce(x, axis=-1, keepdims=True), x, dtype=np.int16)
     total = np.add.reduce(np.take(params.addends, below), axis=-1, keepdims=True) & 0xFFFFFFFF
     if total.size == 1 and recorder() is None:
         return (_scaled(params, below, *reciprocal_of_one(total.item(), SUM_BITS)),)
     return (_scaled(params, below, *reciprocal(total, SUM_BITS)),)
+
+
+def _run_in_float(params: SoftmaxInFloat, x: Array) -> Array:
+    below = np.subtract(np.maximum.reduce(x, axis=-1, keepdims=True), x, dtype=np.int16)
+    e = np.take(params.exponentials, below)
+    factor = np.float32(1) / (np.cumsum(e, axis=-1, dtype=np.float32)[..., -1:] * params.scale)
+    if params.output is DType.UINT8:
+        codes = (e * factor + np.float32(0.5)).astype(np.int64)
+    else:
+        codes = round_half_away(e * factor).astype(np.int64) + params.zero_point
+    return np.asarray(np.clip(codes, params.output.minimum, params.output.maximum), params.output.storage)
 
 
 def _scaled(params: Softmax, below: Integers, mantissa: Integers | int, over_unit: Integers | int) -> Array:
@@ -192,7 +239,7 @@ class SoftmaxInt16:
     exponentials: NDArray[np.int16]
 
 
-def _lower_int16(source: Tensor, beta: float) -> SoftmaxInt16:
+def _lower_int16(source: Tensor, beta: float, wide_scales: bool) -> SoftmaxInt16:
     """Decide multiplier and tables.
 
     Raises:
@@ -200,14 +247,17 @@ def _lower_int16(source: Tensor, beta: float) -> SoftmaxInt16:
     """
     require_symmetric(source)
     scale, _ = per_tensor(source)
-    real = float(scale * np.float32(beta)) / (10.0 / 65535.0)
+    factor = float(scale) * float(np.float32(beta)) if wide_scales else float(scale * np.float32(beta))
+    real = factor / (10.0 / 65535.0)
     if not 0.0 <= real < np.inf:
         raise UnsupportedError(f"beta {beta} with input scale {scale}; beta * scale must be finite and not negative")
     multiplier, shift = (int(part) for part in quantize_multiplier(real))
     if shift > 30:
         raise UnsupportedError(f"beta {beta} with input scale {scale}: the multiplier does not fit int32")
-    exp_table = lut513(np.exp, 10.0 / _RANGE, 32767, 2.0 / _RANGE)
-    reciprocal_table = lut513(lambda x: 1.0 / (1.0 + x), 1.0 / _RANGE, -32768, 2.0 / _RANGE)
+    kind = np.float32 if wide_scales else np.float64
+    function = exp if wide_scales else np.exp
+    exp_table = lut513(function, 10.0 / _RANGE, 32767, 2.0 / _RANGE, kind)
+    reciprocal_table = lut513(lambda x: kind(1.0) / (kind(1.0) + x), 1.0 / _RANGE, -32768, 2.0 / _RANGE, kind)
     scaled = mbq(-np.arange(65536, dtype=np.int64), multiplier, shift)
     exponentials = look_up_513(exp_table, np.clip(scaled + 32767, -32768, 32767)).astype(np.int16)
     return SoftmaxInt16(multiplier, shift, exp_table, reciprocal_table, exponentials)

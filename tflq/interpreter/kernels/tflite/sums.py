@@ -27,7 +27,17 @@ from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.kernels.plain.binary import PlainBinary, lower_plain, run_plain
 from tflq.interpreter.kernels.plain.elementwise import Elementwise, lower_binary
-from tflq.interpreter.kernels.tflite.rescaled_sum import RescaledPair, RescaledSum, lower_rescaled_sum, run_rescaled_sum
+from tflq.interpreter.kernels.tflite.rescale import Rounding
+from tflq.interpreter.kernels.tflite.rescaled_sum import (
+    RescaledPair,
+    RescaledSum,
+    WeightedSum,
+    lower_rescaled_sum,
+    lower_weighted_sum,
+    run_rescaled_sum,
+    run_weighted_sum,
+    with_vectors,
+)
 from tflq.interpreter.numerics.fixed_point import (
     activation_range,
     quantize_multiplier_smaller_than_one,
@@ -127,11 +137,24 @@ def _exponent(tensor: Tensor) -> int:
     return exponent
 
 
-_Params = RescaledSum | PowerOfTwoSum | PlainBinary
+_Params = RescaledSum | WeightedSum | PowerOfTwoSum | PlainBinary
 
 
-def _lower(node: Node, operands: Operands, sign: int, plain_types: Collection[DType]) -> _Params:
+def _lower(
+    node: Node,
+    operands: Operands,
+    sign: int,
+    plain_types: Collection[DType],
+    rounding: Rounding = Rounding.DOUBLE,
+) -> _Params:
     """Decide the params of ADD (sign 1) or SUB (sign -1).
+
+    Args:
+        node: ADD or SUB.
+        operands: of the node.
+        sign: 1 or -1.
+        plain_types: Types without quantization that TFLite's kernel takes.
+        rounding: Last steps of 8 bits: DOUBLE; FLOAT32 for XNNPACK's weighted sum; UP for vectors (of int16, too).
 
     Raises:
         UnsupportedError: a type that TFLite's kernel does not take, or scales at which it aborts.
@@ -148,12 +171,17 @@ def _lower(node: Node, operands: Operands, sign: int, plain_types: Collection[DT
         require_symmetric(first, second, output)
         if has_power_of_two_scales(node, operands):
             return lower_power_of_two_sum(sign, node, operands)
-    return lower_rescaled_sum(sign, node, operands)
+    elif rounding is Rounding.FLOAT32:
+        return lower_weighted_sum(sign, node, operands)
+    params = lower_rescaled_sum(sign, node, operands)
+    return with_vectors(params) if rounding is Rounding.UP and first.shape == second.shape else params
 
 
 def _run(params: _Params, first: Array, second: Array) -> tuple[Array, ...]:
     if isinstance(params, RescaledSum):
         return run_rescaled_sum(params, first, second)
+    if isinstance(params, WeightedSum):
+        return run_weighted_sum(params, first, second)
     if isinstance(params, PowerOfTwoSum):
         return run_power_of_two_sum(params, first, second)
     return run_plain(params, first, second)

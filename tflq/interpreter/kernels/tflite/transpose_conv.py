@@ -29,8 +29,7 @@ from tflq.interpreter.accumulate.transposed import (
 from tflq.interpreter.kernels.float.convolution import finish, float_bounds
 from tflq.interpreter.kernels.float.products import FloatTransposeConv, lower_transpose_conv, run_transpose_conv
 from tflq.interpreter.kernels.tflite.hybrid import quantize_asymmetric
-from tflq.interpreter.kernels.tflite.quantized_convolution import effective_scale
-from tflq.interpreter.kernels.tflite.rescale import Rounding, make_rule, require_bias_scale
+from tflq.interpreter.kernels.tflite.rescale import Rounding, effective_scale, make_rule, require_bias_scale
 from tflq.interpreter.kernels.tflite.weighted import LayerConstants, WeightedLayer, make_constants, with_constants
 from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_same_type, require_symmetric, require_type
 from tflq.interpreter.operands.windows import transposed_window
@@ -127,7 +126,9 @@ class TransposeConv(WeightedLayer[Transposed]):
         return constants.rescale.apply(accumulate_transposed(constants.prepared, shifted))
 
 
-def _lower_transpose_conv(node: Node, operands: Operands) -> TransposeConv | HybridTransposeConv | FloatTransposeConv:
+def _lower_transpose_conv(
+    node: Node, operands: Operands, rounding: Rounding = Rounding.DOUBLE
+) -> TransposeConv | HybridTransposeConv | FloatTransposeConv:
     """Decide the params; float32 is left to its own kernel (the first input, a shape, does not tell).
 
     Raises:
@@ -152,10 +153,12 @@ def _lower_transpose_conv(node: Node, operands: Operands) -> TransposeConv | Hyb
     zi = per_tensor(x)[1]
     zw = per_tensor(weights)[1] if dtype is DType.UINT8 else 0
     place = TransposedWindow(*transposed_window(node, operands))
-    scale = effective_scale(x, weights, output, weights.shape[0])
-    rounding, bits = (Rounding.SINGLE_64, 64) if wide else (Rounding.DOUBLE, 32)
+    chosen, bits = (Rounding.SINGLE_64, 64) if wide else (Rounding.DOUBLE, 32)
+    if dtype in EIGHT_BITS:
+        chosen = rounding
+    scale = effective_scale(x, weights, output, weights.shape[0], chosen, product_in_float32=dtype is DType.UINT8)
     bounds = (min(dtype.minimum - zi, 0), max(dtype.maximum - zi, 0))
-    layer = TransposeConv(zi, zw, make_rule(node, output, scale, rounding, bits), None, place, bounds)
+    layer = TransposeConv(zi, zw, make_rule(node, output, scale, chosen, bits), None, place, bounds)
     return with_constants(layer, weights.data, bias)
 
 
