@@ -10,7 +10,7 @@ from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.choose_engines import SQ8
 from tflq.converters.gap9.passes.constants import has_scales, keeps_bias, quantize_layer
 from tflq.converters.gap9.passes.slices import UNUSED
-from tflq.converters.gap9.types.network import GRAPH_INPUT, GRAPH_OUTPUT, Edge, Network
+from tflq.converters.gap9.types.network import GRAPH_INPUT, GRAPH_OUTPUT, Edge, Network, UnitCell
 from tflq.converters.gap9.types.procedure import eliminate, resolve_forward
 from tflq.converters.gap9.types.records import INT8, UINT16, Choice
 from tflq.converters.gap9.types.resolve import Resolved, range_of, resolver_of
@@ -138,17 +138,16 @@ def _plan(task: _Task, network: Network) -> TypePlan:
         if not all(other.in_conflict for other in network.edges_out[edge.tensor]):
             alone.add(place)
     outside, failing = _outside(task, network), _failing(task, network)
-    for number, found in network.resolved.items():
-        written = network.inner[number] if units[number].nodes[0] in outside else found
-        for index, member in zip(units[number].nodes, written.members, strict=True):
+    for unit, cell in zip(units, network.units, strict=True):
+        written = cell.inner if unit.nodes[0] in outside else cell.resolved
+        for index, member in zip(unit.nodes, written.members, strict=True):
             types.update(zip(graph.nodes[index].outputs, (c.affine for c in member.outputs), strict=True))
     types.update({t: types[source] for t, source in task.flat.items()})
     return TypePlan(tuple(units), types, conversions, frozenset(alone), _inside(units, network), outside, failing)
 
 
 def _decide(task: _Task, network: Network) -> None:
-    decided = network.resolved
-    order = resolve_forward(network, task.graph.inputs, lambda u: _open_constants(task, task.units[u], decided[u]))
+    order = resolve_forward(network, task.graph.inputs, lambda u, types: _open_constants(task, task.units[u], types))
     eliminate(network, order)
 
 
@@ -177,12 +176,12 @@ def _fused_network(task: _Task) -> Network:
 
 
 def _inside(units: list[Unit], network: Network) -> dict[int, Affine]:
-    found = {}
-    for number, edges in enumerate(network.edges_in):
-        taken = network.inner[number].inputs
-        if network.resolvers[number].is_filter and edges[0].state.wanted and not taken[0].agrees(edges[0].state.wanted):
-            found[units[number].nodes[0]] = taken[0].affine
-    return found
+    inside = {}
+    for unit, cell in zip(units, network.units, strict=True):
+        wanted = cell.inputs[0].state.wanted if unit.is_filter else None
+        if wanted is not None and not cell.inner.inputs[0].agrees(wanted):
+            inside[unit.nodes[0]] = cell.inner.inputs[0].affine
+    return inside
 
 
 def _outside(task: _Task, network: Network) -> dict[int, Affine]:
@@ -193,11 +192,11 @@ def _outside(task: _Task, network: Network) -> dict[int, Affine]:
     """
     graph, found = task.graph, {}
     for number in _taken_for_another(task.units, network):
-        unit, stated = task.units[number], network.resolved[number].outputs[0]
+        unit, stated = task.units[number], network.units[number].resolved.outputs[0]
         if graph.nodes[unit.nodes[0]].attributes.text("numerics", "exact") != "nntool":
             continue
         readers = network.edges_out[unit.outputs[0]]
-        same_codes = network.inner[number].outputs[0].codes == stated.codes
+        same_codes = network.units[number].inner.outputs[0].codes == stated.codes
         if not same_codes or not all(edge.in_conflict for edge in readers):
             raise UnsupportedError(
                 f"{graph.where(unit.nodes[0])}: NNTool's fusion writes another type than its readers take it for "
@@ -210,11 +209,9 @@ def _outside(task: _Task, network: Network) -> dict[int, Affine]:
 def _taken_for_another(units: list[Unit], network: Network) -> list[int]:
     """Return the fusions that begin with a filter whose members write, in NNTool, what they were asked for in vain."""
     return [
-        number
-        for number, inner in network.inner.items()
-        if units[number].is_filter
-        and len(units[number].nodes) > 1
-        and not inner.outputs[0].agrees(network.resolved[number].outputs[0])
+        cell.number
+        for unit, cell in zip(units, network.units, strict=True)
+        if unit.is_filter and len(unit.nodes) > 1 and not cell.inner.outputs[0].agrees(cell.resolved.outputs[0])
     ]
 
 
@@ -229,8 +226,8 @@ def _failing(task: _Task, network: Network) -> dict[int, str]:
         UnsupportedError: with numerics=nntool.
     """
     found = {task.units[number].nodes[0]: _TAKEN for number in _taken_for_another(task.units, network)}
-    for number, unit in enumerate(task.units):
-        written = network.resolved[number].outputs[0].codes
+    for unit, cell in zip(task.units, network.units, strict=True):
+        written = cell.resolved.outputs[0].codes
         first, layer = unit.nodes[0], task.option(unit)
         if unit.operator == "leaky_relu" and layer.use_ne16 and layer.feature_bits == 16:
             found[first] = _LEAKY
@@ -238,7 +235,7 @@ def _failing(task: _Task, network: Network) -> dict[int, str]:
             continue
         if unit.operator in POOLS and not written.signed:
             found[first] = _WIDE_POOL if written == UINT16 else _POOL
-        elif network.members_followed(number):
+        elif cell.members_followed():
             found[first] = _MEMBERS
         if first in found and layer.numerics == "nntool":
             raise UnsupportedError(
@@ -264,7 +261,7 @@ def _flawed(task: _Task) -> dict[int, str]:
     flawed = replace(task, options={name: replace(o, numerics="nntool") for name, o in task.options.items()})
     network = _fused_network(flawed)
     _decide(flawed, network)
-    decided, found = network.resolved, dict[int, str]()
+    decided, found = [cell.resolved for cell in network.units], dict[int, str]()
     for n in largest:
         first, taken, written = units[n].nodes[0], decided[n].inputs[0], decided[n].members[0].outputs[0]
         fails = units[n].operators[-1] in RECTIFIERS and taken.zero_point != written.zero_point
@@ -319,11 +316,13 @@ def _network(task: _Task) -> Network:
     producers = dict.fromkeys(graph.inputs, GRAPH_INPUT)
     producers.update({t: number for number, unit in enumerate(units) for t in unit.outputs})
     edges_out: dict[int, list[Edge]] = {t: [] for t in producers}
-    edges_in: list[list[Edge]] = []
+    cells: list[UnitCell] = []
     for number, unit in enumerate(units):
         read = [task.flat.get(t, t) for _, t in unit.inputs]
-        edges_in.append([Edge(t, producers[t], number, place) for place, t in enumerate(read)])
-        for edge in edges_in[-1]:
+        edges = [Edge(t, producers[t], number, place) for place, t in enumerate(read)]
+        written = [edges_out[t] for t in unit.outputs]
+        cells.append(UnitCell(number, resolver_of(graph, unit, task.option(unit)), edges, written))
+        for edge in edges:
             edges_out[edge.tensor].append(edge)
     for place, t in enumerate([*graph.outputs, *_unused_pieces(graph)]):
         if t in producers:
@@ -339,18 +338,8 @@ def _network(task: _Task) -> Network:
     def of_output(arrived: Choice) -> Choice:
         return arrived if allow else arrived.symmetric() or arrived
 
-    return Network(
-        [resolver_of(graph, u, task.option(u)) for u in units],
-        edges_in,
-        edges_out,
-        [unit.outputs for unit in units],
-        {},
-        {},
-        {},
-        {t: range_of(graph, t) for t in producers},
-        of_input,
-        of_output,
-    )
+    ranges = {t: range_of(graph, t) for t in producers}
+    return Network(cells, edges_out, ranges, of_input, of_output)
 
 
 def _rewired(units: list[Unit], copied: set[int], edge: Edge) -> int:
