@@ -13,13 +13,13 @@ from tflq.converters.nnie.check import (
     is_quantizing,
     is_relu_enough,
     layer_inputs,
-    prepared,
+    prepare,
     problems_of,
 )
 from tflq.converters.nnie.rewrites import origin
 from tflq.converters.passes.requirements import refuse, refuse_missing_ranges
 from tflq.converters.settings import Settings, key, read_options
-from tflq.errors import UnsupportedError
+from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import ABSENT, Graph, Logarithmic, Node, validate
 from tflq.graph.rewriting import fused_activation
 from tflq.interpreter.kernels.nnie.logarithm import FORMULAS, clipping_of, scheme_of, z_of
@@ -53,8 +53,11 @@ def quantize_graph(graph: Graph, settings: Settings) -> Graph:
         OptionError: settings that do not fit the graph.
     """
     options = read_options(LayerOptions, graph, settings).layers
-    refuse(problems_of(graph))
-    result = prepared(graph).copy()
+    try:
+        result = prepare(graph)
+    except GraphError as error:
+        raise UnsupportedError(str(error)) from None
+    refuse(problems_of(graph, result))
     _require_ranges(result)
     readers = result.consumers()
     for index, node in enumerate(result.nodes):
