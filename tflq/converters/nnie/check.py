@@ -12,11 +12,10 @@ import numpy as np
 from tflq.converters.nnie.caffe.network import caffe_network, rule_of
 from tflq.converters.nnie.rewrites import PASSES, origin
 from tflq.converters.passes.patterns import computed_inputs
-from tflq.converters.passes.requirements import float_network
 from tflq.errors import GraphError, UnsupportedError
-from tflq.graph import ABSENT, Graph, Node
+from tflq.graph import ABSENT, Graph, Node, pruned
 from tflq.graph.operators import LINEAR_OPERATORS
-from tflq.graph.rewriting import GraphEditor, run_passes
+from tflq.graph.rewriting import rewrite_graph
 from tflq.schemas.nnie import limits
 
 FILTERS = LINEAR_OPERATORS
@@ -58,9 +57,7 @@ def prepare(graph: Graph) -> Graph:
     Raises:
         GraphError, UnsupportedError: Constants with scales of another shape, windows that do not fit.
     """
-    editor = GraphEditor(float_network(graph))
-    run_passes(editor, PASSES, owner="nnie")
-    return editor.graph(prune=True)
+    return pruned(rewrite_graph(graph, PASSES, owner="nnie"))
 
 
 def problems_of(graph: Graph, prepared: Graph | None = None) -> tuple[str, ...]:

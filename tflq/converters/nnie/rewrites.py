@@ -13,6 +13,7 @@ import numpy as np
 
 from tflq.converters.nnie.caffe.elementwise import affine_of
 from tflq.converters.passes.patterns import bias_of, constant_operand
+from tflq.converters.passes.requirements import float_network
 from tflq.converters.passes.rewrite import constant
 from tflq.converters.passes.take_in import fold_padding, foldable_padding
 from tflq.errors import TflqError
@@ -28,6 +29,7 @@ from tflq.graph.rewriting import (
     Value,
     find_matches,
     fused_activation,
+    graph_pass,
     match,
     op,
 )
@@ -319,8 +321,9 @@ def _fold_scale(editor: GraphEditor, node: Node) -> Node | None:
     return editor.change(node, inputs=inputs, outputs=scaling.outputs, fused_activation_function=activation)
 
 
-_LAYERS = "docs/nnie.md, 2"
+_LAYERS = "docs/nnie.md, 5"
 PASSES: tuple[Pass[GraphEditor], ...] = (
+    graph_pass("float_view", float_network, "Caffe's layers compute on float32; ranges are kept", _LAYERS),
     Pass("remove_dead", GraphEditor.remove_dead, "an unread node has no layer and is no reader"),
     Pass("hoist_views", _hoist_views, "PAD of rows, then images: a convolution folds PAD of images", _LAYERS),
     Pass("lower_views", _build_pass(_ROWS_OF_VIEW, _lower_view), "as hoist_views, for BATCH_TO_SPACE_ND", _LAYERS),
@@ -342,5 +345,5 @@ PASSES: tuple[Pass[GraphEditor], ...] = (
     Pass("repeat_pixels", _build_pass(_SPREAD, _repeat_pixel), "one resized pixel: TILE", _LAYERS),
     Pass("fold_padding", fold_padding, "Caffe's convolutions pad with zeros", _LAYERS),
     Pass("pad_by_filters", _pad_by_filters, "Caffe has no PAD: a depthwise convolution of 1 x 1 ones pads", _LAYERS),
-    Pass("fold_scales", _fold_scales, "batch normalization: one set of quantized weights per layer", "docs/nnie.md, 5"),
+    Pass("fold_scales", _fold_scales, "batch normalization: one set of quantized weights per layer", _LAYERS),
 )

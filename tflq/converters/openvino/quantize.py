@@ -80,8 +80,13 @@ def quantize_graph(graph: Graph, settings: Settings) -> Graph:
     if any(isinstance(t.quantization, FakeQuantize) for t in graph.tensors):
         return finished(graph, options)
     refuse(problems_of(graph, options))
-    network = rewrite_graph(float_network(graph), [_FUSE], owner="openvino")
-    return finished(insert(network, graph, rules_of(network, graph, options), options), options)
+    levels = graph_pass(
+        "insert_levels",
+        lambda network: insert(network, graph, rules_of(network, graph, options), options),
+        "FakeQuantize follows each tensor that a quantized layer reads or writes; weights become quantized values",
+        "docs/openvino.md, 1",
+    )
+    return finished(rewrite_graph(float_network(graph), [_FUSE, levels], owner="openvino-levels"), options)
 
 
 def finished(graph: Graph, options: Options[LayerOptions]) -> Graph:

@@ -31,7 +31,7 @@ from tflq.converters.tpu_mlir.passes.unify import spans_of
 from tflq.converters.tpu_mlir.tables import CalibrationTable
 from tflq.errors import OptionError
 from tflq.graph import Graph, validate
-from tflq.graph.rewriting import GraphEditor, Pass, rewrite_graph
+from tflq.graph.rewriting import GraphEditor, Pass, graph_pass, rewrite_graph
 
 _SOURCE = "docs/tpu_mlir.md, 4"
 _PASSES: tuple[Pass[GraphEditor], ...] = (
@@ -126,7 +126,13 @@ def quantize_network(network: SeenNetwork, table: CalibrationTable | None, optio
     spans = spans_of(fused, own, options.whole.asymmetric, network.moves)
     refuse_products(fused, spans, options)
     types = types_of(fused, spans, options.whole)
-    result = assemble(fused, Ranges(network, spans, types), options)
+    assembled = graph_pass(
+        "assemble",
+        lambda graph: assemble(graph, Ranges(network, spans, types), options),
+        "layers compute in their types; a conversion follows where two types meet",
+        "docs/tpu_mlir.md, 5",
+    )
+    result = rewrite_graph(fused, [assembled], owner="tpu-mlir-assemble")
     validate(result, "tpu-mlir graph")
     inside = (replace(own[t], name=name) for t, name in cores.items() if t in own)
     lines = {line.name: line for line in (*own.values(), *inside)}
