@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tests.conformance.cases import CellResult
 from tests.conformance.report import HEADER, rows, summary
-from tflq.analysis.known_differences import KNOWN_DIFFERENCES
+from tflq.diagnosis.known_differences import KNOWN_DIFFERENCES
 from tflq.interpreter.registry import arithmetic, kernel
 
 _HEAD = """# Operators: what tflq runs, and how it compares with TFLite
