@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from tflq.converters.passes.patterns import TO_FIRST, TO_LAST, axis_first, shape_first
-from tflq.converters.passes.requirements import no_mapping
+from tflq.converters.passes.requirements import no_mapping, refuse_state
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import ABSENT, Array, Graph, Node, Operands, Tensor
 from tflq.graph.rewriting import fused_activation
@@ -149,7 +149,7 @@ class Emitter(ABC):
 
         Nodes that read the output of such a node are skipped.
         """
-        problems = list[str]()
+        problems, states = list[str](), refuse_state(self.graph)
         for index, node in enumerate(self.graph.nodes):
             self.index = index
             if self.is_omitted(node):
@@ -157,6 +157,8 @@ class Emitter(ABC):
             try:
                 if node.custom_code or node.operator not in rules:
                     raise UnsupportedError(no_mapping(node, self.refusal.format(node.operator)))
+                if index in states:
+                    raise UnsupportedError(states[index])
                 self.require(node)
                 if all(t == ABSENT or self.tensor(t).is_constant or self.is_written(t) for t in node.inputs):
                     rules[node.operator](self)

@@ -76,7 +76,7 @@ def _is_taken_in(graph: Graph, index: int) -> bool:
     """Whether a convolution takes a PAD of zeros over."""
     reader = only_reader(graph, graph.nodes[index].outputs[0])
     follows = reader is not None and graph.nodes[reader].operator in CONVOLUTIONS
-    return follows and foldable_padding(graph, index) is not None
+    return follows and foldable_padding(graph.tensors, graph.nodes[index]) is not None
 
 
 def _move(graph: Graph, index: int, node: Node, options: LayerOptions) -> str:

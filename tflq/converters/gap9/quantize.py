@@ -30,7 +30,7 @@ from tflq.converters.passes.conversions import remove_conversions
 from tflq.converters.passes.merge_equal import merge_equal
 from tflq.converters.passes.requirements import refuse
 from tflq.converters.passes.rewrite import with_attributes
-from tflq.converters.passes.take_in import fold_pad
+from tflq.converters.passes.take_in import fold_padding
 from tflq.converters.settings import Settings
 from tflq.graph import Graph, Tensor, pruned, validate
 from tflq.graph.rewriting import GraphEditor, Pass, graph_pass, run_passes
@@ -88,7 +88,9 @@ def _without_conversions(graph: Graph) -> Graph:
     forgotten = {t for node in graph.nodes if (t := forgotten_range(graph, node)) is not None}
     plain = [replace(node, intermediates=None) for node in graph.nodes]
     marked = [with_attributes(n, departure=FORGOTTEN) if forgotten.intersection(n.outputs) else n for n in plain]
-    return remove_conversions(replace(graph, nodes=marked), lambda tensor: file_range(tensor) is not None)
+    editor = GraphEditor(replace(graph, nodes=marked))
+    remove_conversions(editor, lambda tensor: file_range(tensor) is not None)
+    return editor.graph(prune=True)
 
 
 def _without_file_facts(graph: Graph) -> Graph:
@@ -123,10 +125,10 @@ _PASSES: tuple[Pass[_Network], ...] = (
         lambda graph, network: find_columns(graph, network.options, network.positive),
         "NNTool's loader searches before anything is fused",
     ),
-    graph_pass("fold_pad", fold_pad, "NE16 and the cluster's convolutions pad by themselves"),
-    graph_pass(
+    Pass("fold_padding", fold_padding, "NE16 and the cluster's convolutions pad by themselves"),
+    Pass(
         "merge_equal",
-        lambda graph: merge_equal(graph, ("add", "mul", "minimum", "maximum")),
+        lambda editor: merge_equal(editor, ("add", "mul", "minimum", "maximum")),
         "several pads of one tensor have become the same convolution input, and NNTool makes equal nodes once",
     ),
     graph_pass(

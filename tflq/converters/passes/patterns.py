@@ -14,7 +14,7 @@ Readers = Mapping[int, Sequence[int]]
 """Tensor -> the nodes that read it, as `Graph.consumers` gives it."""
 
 
-def bias_of(graph: Graph, filter_: Node) -> Tensor | None:
+def bias_of(graph: Graph | GraphEditor, filter_: Node) -> Tensor | None:
     """Return the bias of a convolution or fully connected layer, its input 2; None where it has none."""
     given = len(filter_.inputs) > 2 and filter_.inputs[2] != ABSENT
     return graph.tensors[filter_.inputs[2]] if given else None

@@ -19,7 +19,6 @@ from tflq.interpreter.operands.sliding_windows import Window
 from tflq.interpreter.operands.windows import window_of_node
 
 FILTERS = LINEAR_OPERATORS
-PADS = ("pad", "padv2")
 
 
 @dataclass(frozen=True)
@@ -121,8 +120,8 @@ def filter_of(graph: Graph, index: int) -> Filter | str:
 
 def _before_pad(graph: Graph, tensor: int, window: Window) -> tuple[int, Window]:
     """Return the input of a PAD of zeros and the window on it; the tensor itself where no such PAD writes it."""
-    for index, node in enumerate(graph.nodes):
-        amounts = foldable_padding(graph, index) if node.outputs == (tensor,) and node.operator in PADS else None
+    for node in graph.nodes:
+        amounts = foldable_padding(graph.tensors, node) if node.outputs == (tensor,) else None
         if amounts is not None:
             top, bottom, left, right = (a + b for a, b in zip(window.padding, amounts, strict=True))
             return node.inputs[0], replace(window, top=top, bottom=bottom, left=left, right=right)

@@ -25,6 +25,10 @@ InputPlace = tuple[int, int]
 EdgePlace = tuple[int, int, int]
 """(tensor, consumer, position) of an edge."""
 _COPIED = ("concatenation", "split", "split_v", "unpack")
+_CYCLE = (
+    "tensor '{}' depends on itself: an expression of NNTool joins operators upstream and downstream of other layers; "
+    "NNTool stops, too: cut the graph upstream of it"
+)
 _UNSIGNED_CURVE = (
     "NNTool reads it unsigned, S = 2^-12 and Z beyond the type, which is no sigmoid or tanh any more (17.23)"
 )
@@ -126,7 +130,8 @@ def _plan(task: _Task, network: Network) -> TypePlan:
     conversions: dict[InputPlace, Affine] = {}
     alone: set[InputPlace] = set()
     for edge in network.edges():
-        assert edge.state.written is not None
+        if edge.state.written is None:
+            raise UnsupportedError(_CYCLE.format(graph.tensors[edge.tensor].name))
         types[edge.tensor] = edge.state.written.affine
         if not edge.in_conflict:
             continue
