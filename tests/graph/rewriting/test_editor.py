@@ -215,3 +215,28 @@ def test_work_grows_with_the_length_of_a_chain(name: str) -> None:
         return names.look_ups
 
     assert count_work(4000) <= 10 * count_work(400) + 100
+
+
+@pytest.mark.parametrize(("first", "second"), [(0, 1), (0, 3), (1, 2), (1, 4)])
+def test_swap_exchanges_the_places_of_two_nodes(first: int, second: int) -> None:
+    editor = GraphEditor(chain(5))
+    names = [node.name for node in editor.nodes]
+    editor.swap(editor.node(names[first]), editor.node(names[second]))
+    names[first], names[second] = names[second], names[first]
+    assert [node.name for node in editor.nodes] == names
+
+
+def test_sort_brings_nodes_into_the_order_of_the_graph() -> None:
+    editor = GraphEditor(chain(3))
+    editor.swap(editor.node("relu0"), editor.node("relu2"))
+    assert [node.name for node in editor.nodes] == ["relu2", "relu1", "relu0"]
+    editor.sort()
+    assert [node.name for node in editor.nodes] == ["relu0", "relu1", "relu2"]
+    check_chains(editor)
+
+
+def test_restate_gives_nodes_of_the_graph_the_same_name() -> None:
+    editor = GraphEditor(chain(2))
+    editor.restate(editor.node("relu1"), "relu0")
+    assert [node.name for node in editor.graph().nodes] == ["relu0", "relu0"]
+    assert [node.name for node in editor.nodes] == ["relu0", "relu1"]

@@ -221,13 +221,34 @@ class GraphEditor:
         """Remove a node; its results have no writer from now on."""
         old = self.node(node.name)
         self._unlink(old)
-        before, after = self._previous.pop(old.name), self._next.pop(old.name)
-        self._next[before], self._previous[after] = after, before
+        self._detach(old.name)
         del self._nodes[old.name], self._places[old.name]
         self._stated_names.pop(old.name, None)
         base, _, number = old.name.rpartition("_")
         if base in self._numbers and number.isdecimal():
             self._numbers[base] = min(self._numbers[base], int(number))
+
+    def sort(self) -> None:
+        """Bring the nodes into the order of `graph` now, for a pass that depends on it."""
+        previous = _END
+        for name in [node.name for node in self._in_order()]:
+            self._detach(name)
+            self._place(name, previous)
+            previous = name
+
+    def swap(self, first: Node, second: Node) -> None:
+        """Exchange the places of two nodes in the order; the first one precedes the second."""
+        a, b = self.node(first.name).name, self.node(second.name).name
+        previous = self._previous[a]
+        self._detach(a)
+        self._place(a, b)
+        self._detach(b)
+        self._place(b, previous)
+
+    def restate(self, node: Node, name: str) -> None:
+        """Let `graph` return a node under a name that other nodes may have, too."""
+        if name != node.name:
+            self._stated_names[self.node(node.name).name] = name
 
     def redirect(self, old: int, new: int) -> None:
         """Let all readers of a tensor, and the graph's outputs, use another tensor."""
@@ -363,6 +384,10 @@ class GraphEditor:
         while name != _END:
             yield name
             name = self._next[name]
+
+    def _detach(self, name: str) -> None:
+        before, after = self._previous.pop(name), self._next.pop(name)
+        self._next[before], self._previous[after] = after, before
 
     def _place(self, name: str, previous: str) -> None:
         """Insert a name after another one; after `_END` it is the first."""
