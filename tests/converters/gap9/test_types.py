@@ -474,5 +474,5 @@ def test_members_follow_where_any_type_is_another(changed: int | None) -> None:
         return Resolved((Decision((made[0], made[1]), (made[2],)),))
 
     state = UnitState(resolved(None), resolved(changed))
-    resolver = Resolver("", (), is_filter=False, on_bytes=None, is_last=False)
+    resolver = Resolver(str, (), is_filter=False, on_bytes=None, is_last=False)
     assert UnitCell(0, resolver, [], [], state).members_followed() == (changed is not None)

@@ -114,7 +114,7 @@ def _run(steps: Steps) -> None:
 def _untyped(resolver: Resolver) -> UnsupportedError:
     names = ", ".join(operator.name for operator in resolver.operators)
     return UnsupportedError(
-        f"{resolver.where}: GAP9's tool fuses {names} and cannot type them together: one cannot write what the next "
+        f"{resolver.where()}: GAP9's tool fuses {names} and cannot type them together: one cannot write what the next "
         "takes; replace one or put another layer between them"
     )
 
