@@ -12,10 +12,8 @@ from tflq.converters.passes.conversions import Conversions, remove_conversions
 from tflq.converters.passes.merge_equal import merge_equal
 from tflq.converters.passes.patterns import (
     axis_first,
-    branches,
     computed_inputs,
     constant_operand,
-    leads_to,
     only_reader,
     order_first,
     shape_first,
@@ -168,12 +166,6 @@ def test_patterns() -> None:
     assert constant_operand(graph, add) == 1
     assert constant_operand(graph, relu) is None
     assert computed_inputs(graph, add) == [(0, add.inputs[0])]
-    assert branches(add) == add.inputs[:1]
-    assert branches(replace(add, operator="concatenation")) == add.inputs
-    moves = {"relu", "reshape"}
-    assert leads_to(graph, graph.nodes[2].outputs[0], ("add",), lambda node: node.operator in moves)
-    assert not leads_to(graph, graph.nodes[2].outputs[0], ("add",), lambda node: node.operator == "relu")
-    assert not leads_to(graph, graph.inputs[0], ("add",), lambda _: True)
 
 
 def test_refusals_come_all_at_once() -> None:
