@@ -38,8 +38,8 @@ from tests.converters.aipu.recording import (
     digest_of_files,
     digest_of_tensor,
     read_recorded,
-    write_recorded,
     settings_of,
+    write_recorded,
 )
 from tests.converters.aipu.single_layers import LAYERS
 from tflq.converters.aipu import AIPU

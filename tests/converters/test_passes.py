@@ -7,102 +7,141 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.support.rewriting import float_results, graph_text, node_lines, rewrite_text
 from tflq.converters.passes.conversions import Conversions, remove_conversions
 from tflq.converters.passes.merge_equal import merge_equal
 from tflq.converters.passes.patterns import (
     axis_first,
-    branches,
     computed_inputs,
     constant_operand,
-    leads_to,
     only_reader,
     order_first,
     shape_first,
 )
 from tflq.converters.passes.requirements import collect_problems, refuse, refuse_custom, refuse_missing_ranges
 from tflq.converters.passes.rewrite import channel_maxima, constant, sorted_nodes
-from tflq.converters.passes.take_in import fold_pad, fuse_activations
+from tflq.converters.passes.take_in import fold_padding, fuse_activations
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, DType, Graph, GraphBuilder, Node
+from tflq.graph.parsing import parse_graph
+from tflq.graph.rewriting import GraphEditor
 
 REAL = DType.FLOAT32
 
 
-def _chain(*operators: str, fused: str = "none") -> Graph:
-    """Return x and operators behind each other; sums add a constant."""
+IMAGE = """
+  input %x: float32[1,4,4,1]
+  const %p: int32[4,2] = [[0, 0], [1, 2], [0, 1], [0, 0]]
+  const %v: float32[1] = [0]
+  const %w: float32[1,2,2,1] = random(1)
+"""
+VALID = 'padding="valid", stride_h=1, stride_w=1, fused_activation_function="none"'
+PADDED = f"""
+  %t: float32[1,7,5,1] = padv2(%x, %p, %v)
+  %y: float32[1,6,4,1] = conv_2d(%t, %w) {{{VALID}}}
+"""
+ROW = "input %x: float32[1,4]\nconst %c: float32[4] = random(1)\n"
+
+
+def _chain(*operators: str) -> Graph:
+    """Return x and operators one after the other; sums add a constant."""
     b = GraphBuilder()
     t = b.input("x", (1, 4), REAL)
     for operator in operators:
         inputs = [t, b.constant("c", np.ones(4, np.float32))] if operator == "add" else [t]
-        t = b.add(operator, inputs, (1, 4), REAL, fused_activation_function=fused)
+        t = b.add(operator, inputs, (1, 4), REAL, fused_activation_function="none")
     return b.build([t])
 
 
-def _operators(graph: Graph) -> list[str]:
-    return [node.operator for node in graph.nodes]
+def _fuse(editor: GraphEditor) -> None:
+    fuse_activations(editor, ("add",), ("relu", "relu6"))
 
 
-def test_an_activation_goes_into_the_layer_in_front_of_it() -> None:
-    graph = _chain("add", "relu6", "softmax")
-    fused = fuse_activations(graph, ("add",), ("relu", "relu6"))
-    assert _operators(fused) == ["add", "softmax"]
-    assert fused.nodes[0].attributes.text("fused_activation_function") == "relu6"
-    assert fused.nodes[0].outputs == graph.nodes[1].outputs
-    assert _operators(graph) == ["add", "relu6", "softmax"]
+def test_an_activation_is_fused_into_the_layer_upstream() -> None:
+    sums = '%a: float32[1,4] = add(%x, %c) {fused_activation_function="none"}\n%r: float32[1,4] = relu6(%a)\n'
+    graph = rewrite_text(_fuse, graph_text(ROW, sums + "%y: float32[1,4] = softmax(%r)"))
+    assert node_lines(graph) == ['%r = add(%x, %c) {fused_activation_function="relu6"}', "%y = softmax(%r)"]
 
 
-@pytest.mark.parametrize("case", ["two readers", "an output", "fused already", "another operator"])
-def test_an_activation_stays_where_it_cannot_go(case: str) -> None:
-    graph = _chain("add", "relu", fused="relu6" if case == "fused already" else "none")
-    middle = graph.nodes[0].outputs[0]
-    if case == "two readers":
-        graph.nodes.append(replace(graph.nodes[1], outputs=(graph.add_tensor(graph.tensors[middle]),)))
-    if case == "an output":
-        graph.outputs = (*graph.outputs, middle)
-    into = ("mul",) if case == "another operator" else ("add",)
-    assert _operators(fuse_activations(graph, into, ("relu",))) == _operators(graph)
+@pytest.mark.parametrize(
+    ("nodes", "outputs"),
+    [
+        ("%a: float32[1,4] = add(%x, %c) {F}; %y: float32[1,4] = relu(%a); %z: float32[1,4] = relu(%a)", "%y %z"),
+        ("%a: float32[1,4] = add(%x, %c) {F}; %y: float32[1,4] = relu(%a)", "%y %a"),
+        ('%a: float32[1,4] = add(%x, %c) {fused_activation_function="relu6"}; %y: float32[1,4] = relu(%a)', "%y"),
+        ("%a: float32[1,4] = mul(%x, %c) {F}; %y: float32[1,4] = relu(%a)", "%y"),
+        ("%a: float32[1,4] = add(%x, %c) {F}; %y: float32[1,4] = tanh(%a)", "%y"),
+    ],
+    ids=["two readers", "an output", "fused already", "another layer", "another activation"],
+)
+def test_other_activations_stay(nodes: str, outputs: str) -> None:
+    lines = nodes.replace("{F}", '{fused_activation_function="none"}').replace("; ", "\n")
+    text = graph_text(ROW, lines, outputs)
+    assert node_lines(rewrite_text(_fuse, text)) == node_lines(parse_graph(text))
 
 
-def _padded(value: float, channels: int = 0) -> Graph:
-    b = GraphBuilder()
-    x = b.input("x", (1, 4, 4, 1), REAL)
-    amounts = b.constant("p", np.array([[0, 0], [1, 2], [0, 1], [channels, 0]], np.int32))
-    inputs = [x, amounts, b.constant("v", np.array([value], np.float32))]
-    t = b.add("padv2", inputs, (1, 7, 5, 1 + channels), REAL)
-    weights = b.constant("w", np.ones((1, 2, 2, 1 + channels), np.float32))
-    same = {"padding": "valid", "stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1}
-    return b.build([b.add("conv_2d", [t, weights], (1, 6, 4, 1), REAL, fused_activation_function="none", **same)])
+def test_a_pad_of_zeros_becomes_padding_of_the_convolution() -> None:
+    graph = rewrite_text(fold_padding, graph_text(IMAGE, PADDED))
+    assert node_lines(graph) == [f"%y = conv_2d(%x, %w) {{{VALID}, explicit_padding=(1, 2, 0, 1)}}"]
+    before, after = (float_results(g)[0] for g in (parse_graph(graph_text(IMAGE, PADDED)), graph))
+    assert np.array_equal(before, after)
 
 
-def test_a_pad_of_zeros_becomes_the_convolutions_own() -> None:
-    folded = fold_pad(_padded(0.0))
-    assert _operators(folded) == ["conv_2d"]
-    assert folded.nodes[0].attributes.integers("explicit_padding") == (1, 2, 0, 1)
+def test_own_padding_is_added() -> None:
+    text = graph_text(IMAGE, PADDED.replace('"valid"', '"same"').replace("[1,6,4,1]", "[1,7,5,1]"))
+    graph = rewrite_text(fold_padding, text)
+    assert graph.nodes[0].attributes.integers("explicit_padding") == (1, 3, 0, 2)
 
 
-@pytest.mark.parametrize("graph", [_padded(1.0), _padded(0.0, channels=1)])
-def test_other_pads_stay(graph: Graph) -> None:
-    assert _operators(fold_pad(graph)) == ["padv2", "conv_2d"]
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("[0]", "[1]"),
+        ("[0, 1], [0, 0]]", "[0, 1], [1, 0]]"),
+        ("const %p: int32[4,2] = [[0, 0], [1, 2], [0, 1], [0, 0]]", "input %p: int32[4,2]"),
+    ],
+    ids=["of ones", "of channels", "computed"],
+)
+def test_other_pads_stay(old: str, new: str) -> None:
+    text = graph_text(IMAGE, PADDED).replace(old, new)
+    assert [node.operator for node in rewrite_text(fold_padding, text).nodes] == ["padv2", "conv_2d"]
 
 
-def test_equal_nodes_are_made_once() -> None:
-    b = GraphBuilder()
-    x = b.input("x", (1, 4), REAL)
-    first, second, other = (b.add(name, [x], (1, 4), REAL) for name in ("tanh", "tanh", "abs"))
-    graph = b.build([b.add("add", [first, second], (1, 4), REAL), b.add("add", [second, other], (1, 4), REAL)])
-    merged = merge_equal(graph)
-    assert _operators(merged) == ["tanh", "abs", "add", "add"]
-    tanh = merged.nodes[0].outputs[0]
-    assert merged.nodes[2].inputs == (tanh, tanh)
+def test_a_pad_of_two_convolutions_stays() -> None:
+    nodes = f"{PADDED}\n%z: float32[1,6,4,1] = conv_2d(%t, %w) {{{VALID}}}"
+    graph = rewrite_text(fold_padding, graph_text(IMAGE, nodes, "%y %z"))
+    assert [node.operator for node in graph.nodes] == ["padv2", "conv_2d", "conv_2d"]
 
 
-def test_conversions_of_a_file_go() -> None:
-    b = GraphBuilder()
-    x = b.input("x", (1, 4), REAL)
-    code = b.add("quantize", [x], (1, 4), DType.INT8, Affine.per_tensor(np.float32(0.5)))
-    moved = b.add("reshape", [code], (4,), DType.INT8, Affine.per_tensor(np.float32(0.5)))
-    graph = remove_conversions(b.build([moved]), lambda tensor: tensor.quantization is not None)
-    assert _operators(graph) == ["reshape"]
+def test_equal_nodes_become_one() -> None:
+    nodes = """
+      %a: float32[1,4] = tanh(%x)
+      %b: float32[1,4] = tanh(%x)
+      %d: float32[1,4] = abs(%b)
+      %e: float32[1,4] = abs(%a)
+      %f: float32[1,4] = sub(%d, %a)
+      %g: float32[1,4] = sub(%b, %e)
+      %h: float32[1,4] = add(%d, %b)
+      %i: float32[1,4] = add(%a, %e)
+    """
+    text = graph_text(ROW, nodes, "%f %g %h")
+    first = ["%a = tanh(%x)", "%d = abs(%a)", "%f = sub(%d, %a)", "%g = sub(%a, %d)", "%h = add(%d, %a)"]
+    assert node_lines(rewrite_text(lambda editor: merge_equal(editor, ("add",)), text)) == first
+    both = rewrite_text(merge_equal, text.replace("output %h", "output %h\noutput %i"))
+    assert node_lines(both) == [*first, "%i = add(%a, %d)"]
+    outputs = rewrite_text(merge_equal, graph_text(ROW, nodes, "%a %b"))
+    assert node_lines(outputs) == ["%a = tanh(%x)", "%b = tanh(%x)"]
+
+
+def test_conversions_of_a_file_are_removed() -> None:
+    text = """graph g {
+      input %x: float32[1,4]
+      %q: int8[1,4] q(0.5, 0) = quantize(%x)
+      %y: int8[4] q(0.5, 0) = reshape(%q)
+      output %y
+    }"""
+    graph = rewrite_text(lambda editor: remove_conversions(editor, lambda t: t.quantization is not None), text)
+    assert node_lines(graph) == ["%y q(0.5, 0) = reshape(%x)"]
     assert graph.tensors[graph.inputs[0]].quantization == Affine.per_tensor(np.float32(0.5))
 
 
@@ -127,12 +166,6 @@ def test_patterns() -> None:
     assert constant_operand(graph, add) == 1
     assert constant_operand(graph, relu) is None
     assert computed_inputs(graph, add) == [(0, add.inputs[0])]
-    assert branches(add) == add.inputs[:1]
-    assert branches(replace(add, operator="concatenation")) == add.inputs
-    moves = {"relu", "reshape"}
-    assert leads_to(graph, graph.nodes[2].outputs[0], ("add",), lambda node: node.operator in moves)
-    assert not leads_to(graph, graph.nodes[2].outputs[0], ("add",), lambda node: node.operator == "relu")
-    assert not leads_to(graph, graph.inputs[0], ("add",), lambda _: True)
 
 
 def test_refusals_come_all_at_once() -> None:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from importlib.metadata import EntryPoint, EntryPoints
+from itertools import groupby
 
 import numpy as np
 import pytest
 
+from tests.support.tracked import ROOT
+from tflq.api.read_model import read_model
 from tflq.converters import targets
 from tflq.converters.settings import parse_settings
+from tflq.converters.settled import settled_graph
 from tflq.converters.targets import Target, find_target, problems_of, target_names
 from tflq.errors import OptionError, TflqError
 from tflq.graph import ABSENT, Affine, DType, Graph, GraphBuilder
+from tflq.graph.rewriting import trace_passes
 from tflq.interpreter.registry import arithmetics
+
+DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
 
 
 @pytest.mark.parametrize("name", target_names())
@@ -25,6 +32,18 @@ def test_every_target_is_whole(name: str) -> None:
     assert found.specification
     assert len({s.key for s in found.settings}) == len(found.settings)
     assert all(s.help and (not s.choices or s.default in s.choices) for s in found.settings)
+
+
+@pytest.mark.parametrize("name", target_names())
+def test_passes_of_every_target_are_traced(name: str) -> None:
+    """Each list has its own owner: an extra pass of an owner runs once."""
+    target, graph = find_target(name), settled_graph(read_model(DIGITS).main)
+    with trace_passes() as changes:
+        target.quantize(graph, parse_settings(target.settings))
+    assert changes
+    assert all(change.name and change.why and change.before + change.after for change in changes)
+    owners = [change.owner for change in changes]
+    assert len(list(groupby(owners))) == len(set(owners))
 
 
 def test_an_unknown_target_lists_the_known() -> None:

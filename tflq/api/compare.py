@@ -294,7 +294,18 @@ def _with_dump(
 
 def _diagnosis(found: Diagnosis, line: str) -> dict[str, Json]:
     facts = picked(found, "tensor", "node", "operator", "status", "words", "advice", "differing", "elements")
-    figures = ("hypothesis", "words", "place", "remaining", "elements", "share", "gain", "is_certain", "layers", "alike")
+    figures = (
+        "hypothesis",
+        "words",
+        "place",
+        "remaining",
+        "elements",
+        "share",
+        "gain",
+        "is_certain",
+        "layers",
+        "alike",
+    )
     figures += ("advice", "anchor")
     return {
         **facts,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -145,20 +146,7 @@ class Graph:
 
     def operands(self, index: int) -> Operands:
         """Return the tensors of node `index`."""
-        node = self.nodes[index]
-        return Operands(
-            tuple(None if i == ABSENT else self.tensors[i] for i in node.inputs),
-            tuple(self.tensors[i] for i in node.outputs),
-            self.where(index),
-            tuple(None if i == ABSENT else self.tensors[i] for i in node.intermediates or ()),
-            tuple(None if i == ABSENT else self._block_scales(i) for i in node.inputs),
-        )
-
-    def _block_scales(self, index: int) -> Tensor | None:
-        quantization = self.tensors[index].quantization
-        if not isinstance(quantization, Blockwise) or not 0 <= quantization.scales < len(self.tensors):
-            return None
-        return self.tensors[quantization.scales]
+        return Operands.from_node(self.tensors, self.nodes[index], self.where(index))
 
     def where(self, index: int) -> str:
         """Name node `index` for a message: its number, operator and name."""
@@ -202,6 +190,17 @@ class Operands:
     intermediates: tuple[Tensor | None, ...] = ()
     block_scales: tuple[Tensor | None, ...] = ()
 
+    @classmethod
+    def from_node(cls, tensors: Sequence[Tensor], node: Node, where: str = "") -> Operands:
+        """Return the operands of a node that indexes `tensors`."""
+
+        def at(indices: Iterable[int]) -> tuple[Tensor | None, ...]:
+            return tuple(None if t == ABSENT else tensors[t] for t in indices)
+
+        inputs = at(node.inputs)
+        outputs, scales = tuple(tensors[t] for t in node.outputs), tuple(_block_scales(tensors, x) for x in inputs)
+        return cls(inputs, outputs, where, at(node.intermediates or ()), scales)
+
     def input(self, position: int) -> Tensor:
         """Return an operand that must be there.
 
@@ -241,6 +240,11 @@ class Operands:
                 position,
             )
         return tensor.data
+
+
+def _block_scales(tensors: Sequence[Tensor], tensor: Tensor | None) -> Tensor | None:
+    blocks = None if tensor is None else tensor.quantization
+    return tensors[blocks.scales] if isinstance(blocks, Blockwise) and 0 <= blocks.scales < len(tensors) else None
 
 
 _MOST_BYTES = (1 << 63) - 1

@@ -11,13 +11,16 @@ from tflq.converters.gap9.passes.separate_activations import remove_idle_rectifi
 from tflq.converters.targets import find_target
 from tflq.graph import Affine, Array, DType, Graph, GraphBuilder, Model
 from tflq.graph.float_view import dequantize
+from tflq.graph.rewriting import GraphEditor
 from tflq.interpreter import Engine, lower
 
 IMAGE, FLOAT = (1, 4, 4, 2), DType.FLOAT32
 
 
-def _operators(graph: Graph) -> list[str]:
-    return [node.operator for node in remove_idle_rectifiers(graph, tuple).nodes]
+def _operators(graph: Graph, quantized: tuple[str, int] | None = None) -> list[str]:
+    editor = GraphEditor(graph)
+    remove_idle_rectifiers(editor, tuple if quantized is None else lambda: {quantized})
+    return [node.operator for node in editor.nodes]
 
 
 def _behind(operator: str, constant: Array, affine: Affine | None = None, rectifier: str = "relu") -> Graph:
@@ -76,9 +79,9 @@ def test_bounds_through_moves_and_pools(first: str, second: str, left: list[str]
 def test_where_a_quantize_node_stands_in_front() -> None:
     """NNTool's loader has one there, behind which nothing is known."""
     graph = _behind("add", np.array([0.5], np.float32))
-    assert [n.operator for n in remove_idle_rectifiers(graph, lambda: {(2, 0)}).nodes] == ["relu", "add", "relu"]
-    assert [n.operator for n in remove_idle_rectifiers(graph, lambda: {(1, 0)}).nodes] == ["relu", "add", "relu"]
-    assert [n.operator for n in remove_idle_rectifiers(graph, lambda: {(0, 0)}).nodes] == ["relu", "add"]
+    for node in graph.nodes[1:]:
+        assert _operators(graph, (node.name, 0)) == ["relu", "add", "relu"]
+    assert _operators(graph, (graph.nodes[0].name, 0)) == ["relu", "add"]
 
 
 @pytest.mark.parametrize("value", [-1.0, -0.5, 0.5])

@@ -8,9 +8,9 @@ import pytest
 from tests.support.gap9_golden import quantized
 from tests.support.gap9_nets import Net
 from tests.support.gap9_types import check, check_type, convert, names, output_of, shown
-from tflq.converters.gap9.types.network import Network
+from tflq.converters.gap9.types.network import UnitCell, UnitState
 from tflq.converters.gap9.types.records import Choice, Codes, Decision
-from tflq.converters.gap9.types.resolve import Resolved
+from tflq.converters.gap9.types.resolve import Resolved, Resolver
 from tflq.converters.gap9.widths import precision_plan
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
@@ -473,7 +473,6 @@ def test_members_follow_where_any_type_is_another(changed: int | None) -> None:
         made = [Choice.made(range_, Codes(8, True), True) for range_ in ranges]
         return Resolved((Decision((made[0], made[1]), (made[2],)),))
 
-    some = resolved(None).outputs[0]
-    states = {0: resolved(None)}, {0: resolved(changed)}
-    network = Network([], [], {}, [], *states, {}, {}, lambda _: some, lambda choice: choice)
-    assert network.members_followed(0) == (changed is not None)
+    state = UnitState(resolved(None), resolved(changed))
+    resolver = Resolver(str, (), is_filter=False, on_bytes=None, is_last=False)
+    assert UnitCell(0, resolver, [], [], state).members_followed() == (changed is not None)

@@ -108,6 +108,31 @@ def test_a_variable_is_read_before_it_is_written() -> None:
     assert editor.writer(1) == nodes[1]
 
 
+def test_operators_on_state_keep_their_order() -> None:
+    """Nodes that a pass appends must not let the READ_VARIABLE run before the ASSIGN_VARIABLE."""
+    resource = Tensor("v", (), DType.RESOURCE)
+    tensors = [tensor("x"), resource, tensor("a"), tensor("y"), tensor("late")]
+    nodes = [
+        Node("var_handle", (), (1,), name="handle"),
+        Node("relu", (0,), (2,), name="value"),
+        Node("assign_variable", (1, 2), (), name="assign"),
+        Node("read_variable", (1,), (3,), name="read"),
+    ]
+    editor = GraphEditor(Graph(tensors, nodes, (0,), (3,)))
+    assert editor.graph().nodes == nodes
+    editor.insert_before(editor.node("assign"), 1, Node("abs", (2,), (), name="inner"), tensor("inner"))
+    editor.remove(editor.node("value"))
+    editor.add(Node("relu", (0,), (2,), name="value"))
+    assert [node.name for node in editor.graph().nodes] == ["handle", "value", "inner", "assign", "read"]
+
+
+def test_recurrent_layers_may_change_their_order() -> None:
+    """Their state is a tensor of their own; a pass may append the first one."""
+    nodes = [Node("svdf", (1,), (2,), name="second"), Node("svdf", (0,), (1,), name="first")]
+    graph = GraphEditor(Graph([tensor(str(t)) for t in range(3)], nodes, (0,), (2,))).graph()
+    assert [node.name for node in graph.nodes] == ["first", "second"]
+
+
 def test_duplicate_and_empty_names_become_unique() -> None:
     nodes = [Node("relu", (0,), (t,), name=name) for t, name in enumerate(("a", "a", "", "", "a_1", "a"), 1)]
     editor = GraphEditor(Graph([tensor(str(t)) for t in range(7)], nodes, (0,), (6,)))
@@ -190,3 +215,28 @@ def test_work_grows_with_the_length_of_a_chain(name: str) -> None:
         return names.look_ups
 
     assert count_work(4000) <= 10 * count_work(400) + 100
+
+
+@pytest.mark.parametrize(("first", "second"), [(0, 1), (0, 3), (1, 2), (1, 4)])
+def test_swap_exchanges_the_places_of_two_nodes(first: int, second: int) -> None:
+    editor = GraphEditor(chain(5))
+    names = [node.name for node in editor.nodes]
+    editor.swap(editor.node(names[first]), editor.node(names[second]))
+    names[first], names[second] = names[second], names[first]
+    assert [node.name for node in editor.nodes] == names
+
+
+def test_sort_brings_nodes_into_the_order_of_the_graph() -> None:
+    editor = GraphEditor(chain(3))
+    editor.swap(editor.node("relu0"), editor.node("relu2"))
+    assert [node.name for node in editor.nodes] == ["relu2", "relu1", "relu0"]
+    editor.sort()
+    assert [node.name for node in editor.nodes] == ["relu0", "relu1", "relu2"]
+    check_chains(editor)
+
+
+def test_restate_gives_nodes_of_the_graph_the_same_name() -> None:
+    editor = GraphEditor(chain(2))
+    editor.restate(editor.node("relu1"), "relu0")
+    assert [node.name for node in editor.graph().nodes] == ["relu0", "relu0"]
+    assert [node.name for node in editor.nodes] == ["relu0", "relu1"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from tflq.graph import Graph, Node
+from tflq.graph import Attributes, Graph, Node
 from tflq.graph.operators import Trait
 from tflq.graph.parsing import parse_graph
 from tflq.graph.printing import format_graph
@@ -181,3 +183,11 @@ def test_a_place_that_build_declines_stays() -> None:
 
     rewrite(editor, op("abs", X), decline)
     assert editor.graph() == graph
+
+
+def test_a_replaced_root_keeps_name_results_and_arithmetic_alone() -> None:
+    """Version, options and params belong to the operator that was there."""
+    old = Node("custom", (0,), (1,), name="root", version=3, custom_code="Mine", custom_options=b"x", params=1)
+    old = replace(old, arithmetic="float", extra=2, intermediates=(0,))
+    root = replace_root(Match(old, {"x": 0}), "tanh", "x", alpha=0.5)
+    assert root == Node("tanh", (0,), (1,), Attributes({"alpha": 0.5}), "root", arithmetic="float")

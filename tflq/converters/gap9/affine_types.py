@@ -12,7 +12,8 @@ import numpy as np
 
 from tflq.arrays import Reals
 from tflq.converters.passes.requirements import refuse_missing_ranges
-from tflq.graph import ABSENT, Affine, Graph, Range, Tensor
+from tflq.graph import ABSENT, Affine, Range, Tensor
+from tflq.graph.rewriting import GraphEditor
 from tflq.interpreter.kernels.gap9.rounding import same_scales
 
 
@@ -106,24 +107,22 @@ def _distance(z: Reals) -> float:
     return float(np.abs(np.abs(z) - np.round(np.abs(z)))[0])
 
 
-def state_ranges(graph: Graph) -> Graph:
-    """Return the graph with a repaired `range` on each computed tensor that holds real numbers.
+def state_ranges(editor: GraphEditor) -> None:
+    """Set a repaired `range` on each computed tensor of numbers.
 
     The file's min/max (float32) if it states them, else the whole type's range from scale and zero point (float64).
 
     Raises:
         UnsupportedError: tensors without either: a float model, or one that is quantized in part; all are counted.
     """
-    stated = graph.copy()
     missing = []
-    computed = dict.fromkeys([*graph.inputs, *(t for node in graph.nodes for t in node.outputs if t != ABSENT)])
-    for index in computed:
-        tensor = graph.tensors[index]
-        found = file_range(tensor)
-        if found is not None:
-            stated.tensors[index] = replace(tensor, range=repaired(found))
+    computed = dict.fromkeys([*editor.inputs, *(t for node in editor.nodes for t in node.outputs if t != ABSENT)])
+    for t in computed:
+        tensor = editor.tensors[t]
+        stated = file_range(tensor)
+        if stated is not None:
+            editor.tensors[t] = replace(tensor, range=repaired(stated))
         elif tensor.dtype.is_floating or tensor.quantization is not None:
             missing.append(tensor.name)
     way_out = "GAP9 takes ranges from the file; give a model that is quantized to int8, or calibrate this one first"
     refuse_missing_ranges(missing, len(computed), way_out)
-    return stated

@@ -9,12 +9,12 @@ from tflq.converters.gap9.expressions.groups import NEEDING, expression_problem
 from tflq.converters.gap9.operators import ACTIVATIONS, GLOBAL_POOLS, LSTM, MOVES, POOLS
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.constants import tiny_channels, tiny_words, weight_axis
-from tflq.converters.passes.patterns import bias_of, computed_inputs, only_reader
-from tflq.converters.passes.requirements import collect_problems, no_mapping
+from tflq.converters.passes.patterns import bias_of, computed_inputs
+from tflq.converters.passes.requirements import collect_problems, no_mapping, refuse_state
 from tflq.converters.passes.take_in import foldable_padding
 from tflq.graph import ABSENT, Affine, Graph, Node, Tensor
-from tflq.graph.operators import CONVOLUTIONS
-from tflq.graph.rewriting import fused_activation
+from tflq.graph.operators import Trait, has_trait
+from tflq.graph.rewriting import GraphEditor, fused_activation
 
 _ACTIVATIONS = ("none", "relu", "relu6")
 
@@ -29,7 +29,8 @@ _WITHOUT_REFERENCE = {
 
 def problems_of(graph: Graph, options: Mapping[str, LayerOptions]) -> tuple[str, ...]:
     """Return one line for each operator that cannot be mapped, in order of the file."""
-    return collect_problems(graph, lambda index, node: _reason(graph, index, node, options[node.name]))
+    editor, states = GraphEditor(graph), refuse_state(graph)
+    return collect_problems(graph, lambda index, node: states.get(index) or _reason(editor, node, options[node.name]))
 
 
 def supported_operators() -> tuple[str, ...]:
@@ -37,7 +38,7 @@ def supported_operators() -> tuple[str, ...]:
     return tuple(sorted({*_PASSED, *_RULES}))
 
 
-def _reason(graph: Graph, index: int, node: Node, options: LayerOptions) -> str:
+def _reason(editor: GraphEditor, node: Node, options: LayerOptions) -> str:
     if node.operator in _WITHOUT_REFERENCE:
         return f"not mapped: {_WITHOUT_REFERENCE[node.operator]}; replace it or cut the graph in front of it"
     if node.operator not in _PASSED and node.operator not in _RULES:
@@ -45,12 +46,12 @@ def _reason(graph: Graph, index: int, node: Node, options: LayerOptions) -> str:
     fused = fused_activation(node)
     if fused not in _ACTIVATIONS and node.operator != LSTM:
         return f"fused activation {fused}; GAP9 takes {', '.join(_ACTIVATIONS)}: make it an operator of its own"
-    return _RULES[node.operator](graph, index, node, options) if node.operator in _RULES else ""
+    return _RULES[node.operator](editor, node, options) if node.operator in _RULES else ""
 
 
-def _filter(graph: Graph, _index: int, node: Node, options: LayerOptions) -> str:
-    weights = graph.tensors[node.inputs[1]]
-    bias = bias_of(graph, node)
+def _filter(editor: GraphEditor, node: Node, options: LayerOptions) -> str:
+    weights = editor.tensors[node.inputs[1]]
+    bias = bias_of(editor, node)
     if not weights.is_constant or (bias is not None and not bias.is_constant):
         return "weights or bias are computed at run time; GAP9 takes constants"
     if isinstance(weights.quantization, Affine) is False and weights.quantization is not None:
@@ -61,9 +62,9 @@ def _filter(graph: Graph, _index: int, node: Node, options: LayerOptions) -> str
     return ""
 
 
-def _mean(graph: Graph, _index: int, node: Node, _options: LayerOptions) -> str:
-    rank = len(graph.tensors[node.inputs[0]].shape)
-    data = graph.tensors[node.inputs[1]].data
+def _mean(editor: GraphEditor, node: Node, _options: LayerOptions) -> str:
+    rank = len(editor.tensors[node.inputs[0]].shape)
+    data = editor.tensors[node.inputs[1]].data
     if data is None:
         return "its axes are computed at run time; GAP9 takes constants"
     axes = sorted({int(a) % rank for a in data.reshape(-1)})
@@ -72,42 +73,41 @@ def _mean(graph: Graph, _index: int, node: Node, _options: LayerOptions) -> str:
     return ""
 
 
-def _is_taken_in(graph: Graph, index: int) -> bool:
-    """Whether a convolution takes a PAD of zeros over."""
-    reader = only_reader(graph, graph.nodes[index].outputs[0])
-    follows = reader is not None and graph.nodes[reader].operator in CONVOLUTIONS
-    return follows and foldable_padding(graph, index) is not None
+def _is_taken_in(editor: GraphEditor, node: Node) -> bool:
+    """Whether a convolution folds a PAD of zeros."""
+    reader = editor.only_reader(node.outputs[0])
+    follows = reader is not None and has_trait(reader, Trait.CONVOLUTION)
+    return follows and foldable_padding(editor.tensors, node) is not None
 
 
-def _move(graph: Graph, index: int, node: Node, options: LayerOptions) -> str:
+def _move(editor: GraphEditor, node: Node, options: LayerOptions) -> str:
     data = 1 if node.operator == "split" else 0
-    pads = node.operator == "space_to_batch_nd" or (node.operator == "pad" and not _is_taken_in(graph, index))
+    pads = node.operator == "space_to_batch_nd" or (node.operator == "pad" and not _is_taken_in(editor, node))
     if options.feature_bits == 16 and pads:
         return "padding of 16-bit features that no convolution takes over; set feature_bits=8"
-    if options.numerics == "nntool" and vendor_failure(graph, node):
-        return f"{vendor_failure(graph, node)}; numerics=exact converts it"
+    if options.numerics == "nntool" and vendor_failure(editor, node):
+        return f"{vendor_failure(editor, node)}; numerics=exact converts it"
     if node.operator not in _ALL_DATA:
-        late = [graph.tensors[t].name for p, t in computed_inputs(graph, node) if p != data]
+        late = [editor.tensors[t].name for p, t in computed_inputs(editor, node) if p != data]
         if late:
             return f"operand '{late[0]}' is computed at run time; GAP9 takes a constant"
     return ""
 
 
-def vendor_failure(graph: Graph, node: Node) -> str:
+def vendor_failure(editor: GraphEditor, node: Node) -> str:
     """Say what NNTool fails on in a move; "" for what it takes."""
-    operand = graph.tensors[node.inputs[1]].data if len(node.inputs) > 1 and node.inputs[1] != ABSENT else None
+    operand = editor.tensors[node.inputs[1]].data if len(node.inputs) > 1 and node.inputs[1] != ABSENT else None
     if node.operator == "gather" and operand is not None and operand.ndim:
         return "NNTool fails on GATHER with a list of indices (18)"
-    if node.operator == "space_to_batch_nd":
-        readers = [n.operator for n in graph.nodes if node.outputs[0] in n.inputs]
-        if any(operator != "batch_to_space_nd" for operator in readers):
-            return "NNTool fails on what computes between SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND (17.9)"
-    sizes = graph.tensors[node.inputs[2]].data if node.operator == "slice" else None
+    readers = editor.readers(node.outputs[0]) if node.operator == "space_to_batch_nd" else ()
+    if any(reader.operator != "batch_to_space_nd" for reader in readers):
+        return "NNTool fails on what computes between SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND (17.9)"
+    sizes = editor.tensors[node.inputs[2]].data if node.operator == "slice" else None
     if sizes is not None and sizes.size and int(sizes.reshape(-1)[0]) == -1:
         return "NNTool fails on SLICE with size -1 on the batch axis (18)"
-    if node.operator == "slice" and (reader := _reader_by_axes(graph, node)):
+    if node.operator == "slice" and (reader := _reader_by_axes(editor, node)):
         return f"NNTool's SLICE loses the batch axis, and {reader} behind it fails, or takes other axes (17.31)"
-    if node.operator == "resize_bilinear" and 1 in graph.tensors[node.inputs[0]].shape[1:3]:
+    if node.operator == "resize_bilinear" and 1 in editor.tensors[node.inputs[0]].shape[1:3]:
         return "NNTool's own execution fails on a bilinear resize of a map of height or width 1 (17.32)"
     return ""
 
@@ -116,11 +116,11 @@ _BY_AXES = frozenset({"conv_2d", "depthwise_conv_2d", *POOLS, *GLOBAL_POOLS, *MO
 _ELEMENT_WISE = ("add", "sub", "mul", "quantize", *ACTIVATIONS)
 
 
-def _reader_by_axes(graph: Graph, node: Node) -> str:
+def _reader_by_axes(editor: GraphEditor, node: Node) -> str:
     """Return what reads a map by its axes, itself or through what changes single elements; "" for nothing."""
-    readers, open_ = graph.consumers(), [] if len(graph.tensors[node.inputs[0]].shape) < 3 else [node.outputs[0]]
+    open_ = [] if len(editor.shape(node.inputs[0])) < 3 else [node.outputs[0]]
     for tensor in open_:
-        for reader in (graph.nodes[index] for index in readers.get(tensor, ())):
+        for reader in editor.readers(tensor):
             if reader.operator in _BY_AXES:
                 return reader.operator.upper()
             open_ += [t for t in reader.outputs if reader.operator in _ELEMENT_WISE and t not in open_]
@@ -130,46 +130,45 @@ def _reader_by_axes(graph: Graph, node: Node) -> str:
 FORGOTTEN = "NNTool forgets the range of a float tensor in front of QUANTIZE, and takes [0, 1] (17.12)"
 
 
-def forgotten_range(graph: Graph, node: Node) -> int | None:
+def forgotten_range(editor: GraphEditor, node: Node) -> int | None:
     """Return the float tensor without range that a QUANTIZE reads and an operator computes; None for any other node."""
-    tensor = graph.tensors[node.inputs[0]] if node.operator == "quantize" else None
+    tensor = editor.tensors[node.inputs[0]] if node.operator == "quantize" else None
     if tensor is None or not tensor.dtype.is_floating or file_range(tensor) is not None:
         return None
-    writers = graph.producers()
-    writer = writers.get(node.inputs[0])
-    return None if writer is None or graph.nodes[writer].operator == "dequantize" else node.inputs[0]
+    writer = editor.writer(node.inputs[0])
+    return None if writer is None or writer.operator == "dequantize" else node.inputs[0]
 
 
-def _quantize(graph: Graph, _index: int, node: Node, options: LayerOptions) -> str:
-    forgotten = options.numerics == "nntool" and forgotten_range(graph, node) is not None
+def _quantize(editor: GraphEditor, node: Node, options: LayerOptions) -> str:
+    forgotten = options.numerics == "nntool" and forgotten_range(editor, node) is not None
     return f"{FORGOTTEN}; numerics=exact takes the range of QUANTIZE" if forgotten else ""
 
 
-def _leaky(_graph: Graph, _index: int, node: Node, _options: LayerOptions) -> str:
+def _leaky(_editor: GraphEditor, node: Node, _options: LayerOptions) -> str:
     alpha = node.attributes.real("alpha")
     return "" if -1 <= alpha < 0.996 else f"alpha is {alpha}; GAP9 takes -1 to below 0.996 (8 bits, 7 of them fraction)"
 
 
-def _padv2(graph: Graph, index: int, _node: Node, _options: LayerOptions) -> str:
-    if not _is_taken_in(graph, index):
+def _padv2(editor: GraphEditor, node: Node, _options: LayerOptions) -> str:
+    if not _is_taken_in(editor, node):
         return "padding with a value; GAP9 takes zeros on height and width in front of a convolution"
     return ""
 
 
-def _average_pool(_graph: Graph, _index: int, node: Node, _options: LayerOptions) -> str:
+def _average_pool(_editor: GraphEditor, node: Node, _options: LayerOptions) -> str:
     taps = node.attributes.integer("filter_height") * node.attributes.integer("filter_width")
     return "" if taps <= 65536 else f"a window of {taps} taps; GAP9 takes up to 65536"
 
 
-def _elementwise(graph: Graph, _index: int, node: Node, _options: LayerOptions) -> str:
-    bare = [t for t in (graph.tensors[t] for t in node.inputs) if _is_bare(t)]
+def _elementwise(editor: GraphEditor, node: Node, _options: LayerOptions) -> str:
+    bare = [t for t in (editor.tensors[t] for t in node.inputs) if _is_bare(t)]
     return (
         f"operand '{bare[0].name}' is {bare[0].dtype.value} without a scale; GAP9 takes quantized ones" if bare else ""
     )
 
 
-def _expression(graph: Graph, index: int, node: Node, options: LayerOptions) -> str:
-    return expression_problem(graph, node, options) or _elementwise(graph, index, node, options)
+def _expression(editor: GraphEditor, node: Node, options: LayerOptions) -> str:
+    return expression_problem(editor, node, options) or _elementwise(editor, node, options)
 
 
 def _is_bare(tensor: Tensor) -> bool:
@@ -183,10 +182,10 @@ _LSTM_PARTS = {
 }
 
 
-def _lstm(graph: Graph, _index: int, node: Node, options: LayerOptions) -> str:
+def _lstm(editor: GraphEditor, node: Node, options: LayerOptions) -> str:
     if options.feature_bits == 16:
         return "LSTM with features of 16 bits has no reference; set feature_bits=8"
-    if not graph.tensors[node.inputs[0]].dtype.is_floating:
+    if not editor.tensors[node.inputs[0]].dtype.is_floating:
         return "an LSTM that is quantized already has no reference; give the float model with calibrated ranges"
     if node.inputs[1] == ABSENT:
         return "an LSTM without input gate (CIFG); GAP9 takes all four gates"
@@ -197,7 +196,7 @@ def _lstm(graph: Graph, _index: int, node: Node, options: LayerOptions) -> str:
     return "" if activation == "tanh" else f"an LSTM with activation {activation}; GAP9 takes tanh"
 
 
-_Rule = Callable[[Graph, int, Node, LayerOptions], str]
+_Rule = Callable[[GraphEditor, Node, LayerOptions], str]
 _RULES: dict[str, _Rule] = {
     "conv_2d": _filter,
     "depthwise_conv_2d": _filter,

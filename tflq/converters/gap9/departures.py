@@ -14,6 +14,7 @@ from tflq.converters.gap9.emit.hardware import filter_integers
 from tflq.converters.gap9.operators import FILTERS, MOVES, RECTIFIERS, behind_thin, taken_for_another
 from tflq.converters.settled import settled_graph
 from tflq.graph import Affine, Graph, Node
+from tflq.graph.rewriting import GraphEditor
 from tflq.interpreter.kernels.gap9.elementwise import SumParams
 from tflq.interpreter.kernels.gap9.expressions.kernel import ExpressionParams
 from tflq.interpreter.kernels.gap9.rounding import shift_between
@@ -25,11 +26,11 @@ def departures_of(graph: Graph) -> dict[str, str]:
     Args:
         graph: lowered.
     """
-    found = {}
+    found, editor = {}, GraphEditor(graph)
     generators = generators_of(graph)
     for node in graph.nodes:
         rule, generator = _RULES.get(node.operator), generators[node.name]
-        marked, reason = node.attributes.text("departure", ""), rule(graph, node) if rule is not None else ""
+        marked, reason = node.attributes.text("departure", ""), rule(editor, node) if rule is not None else ""
         flaws = node.params.flaws if isinstance(node.params, ExpressionParams) else ()
         no_code = generator if isinstance(generator, str) and "generates no code" in generator else ""
         padding = _LOST if isinstance(generator, Generator) and generator.loses_padding else ""
@@ -39,56 +40,55 @@ def departures_of(graph: Graph) -> dict[str, str]:
     return found
 
 
-def _sum(_graph: Graph, _node: Node) -> str:
+def _sum(_editor: GraphEditor, _node: Node) -> str:
     return "NNTool's SUM is 1/128 of the sum (17.2)"
 
 
-def _tile(graph: Graph, node: Node) -> str:
-    shape, times = graph.tensors[node.inputs[0]].shape, graph.tensors[node.inputs[1]].data
+def _tile(editor: GraphEditor, node: Node) -> str:
+    shape, times = editor.shape(node.inputs[0]), editor.constant(node.inputs[1])
     repeats = times is not None and any(n > 1 and size > 1 for n, size in zip(times.tolist(), shape, strict=False))
     return "NNTool repeats each element in its place (17.3)" if repeats else ""
 
 
-def _average_pool(graph: Graph, node: Node) -> str:
-    wide = graph.tensors[node.inputs[0]].affine.bits == 16
+def _average_pool(editor: GraphEditor, node: Node) -> str:
+    wide = editor.tensors[node.inputs[0]].affine.bits == 16
     wraps = "NNTool's product of the sum and 65536/n wraps in 32 bits (17.4)" if wide else ""
     fails = "NNTool fails on an average pool behind the sum of two merged convolutions (17.27)"
-    return "; ".join(filter(None, (wraps, fails if _behind_merged_sum(graph, node) else "")))
+    return "; ".join(filter(None, (wraps, fails if _behind_merged_sum(editor, node) else "")))
 
 
-def _behind_merged_sum(graph: Graph, pool: Node) -> bool:
+def _behind_merged_sum(editor: GraphEditor, pool: Node) -> bool:
     """Whether a pool reads, through a ReLU, a sum of parts of one merged convolution."""
-    writer = _writer(graph, pool.inputs[0], (*MOVES, *RECTIFIERS, "quantize"))
+    writer = _writer(editor, pool.inputs[0], (*MOVES, *RECTIFIERS, "quantize"))
     if writer is None or writer.operator != "add":
         return False
-    parts = [_writer(graph, t, _NO_SPLIT) for t in writer.inputs]
+    parts = [_writer(editor, t, _NO_SPLIT) for t in writer.inputs]
     return all(part is not None and part.name.endswith("_merged_split") for part in parts)
 
 
-def _writer(graph: Graph, tensor: int, passed: Collection[str]) -> Node | None:
-    """Return the node that writes a tensor, behind those of these operators; None for an input or constant."""
-    producers = graph.producers()
-    while tensor in producers and graph.nodes[producers[tensor]].operator in passed:
-        tensor = graph.nodes[producers[tensor]].inputs[0]
-    return graph.nodes[producers[tensor]] if tensor in producers else None
+def _writer(editor: GraphEditor, tensor: int, passed: Collection[str]) -> Node | None:
+    """Return the node that writes a tensor, upstream of nodes of these operators; None for an input or constant."""
+    while (writer := editor.writer(tensor)) is not None and writer.operator in passed:
+        tensor = writer.inputs[0]
+    return writer
 
 
-def _hard_swish(graph: Graph, node: Node) -> str:
-    source, written = (graph.tensors[t].affine.bits for t in (node.inputs[0], node.outputs[0]))
+def _hard_swish(editor: GraphEditor, node: Node) -> str:
+    source, written = (editor.tensors[t].affine.bits for t in (node.inputs[0], node.outputs[0]))
     return "NNTool's product wraps in 32 bits (17.4)" if source > 8 and written == 16 else ""
 
 
-def _sub(graph: Graph, node: Node) -> str:
-    types = [graph.tensors[t].quantization for t in node.inputs]
+def _sub(editor: GraphEditor, node: Node) -> str:
+    types = [editor.tensors[t].quantization for t in node.inputs]
     shifted = any(isinstance(q, Affine) and q.zero_point.any() for q in types)
     kept = "NNTool keeps + on both zero points (17.5)" if shifted else ""
     return "; ".join(filter(None, (kept, _wrapping_bias(node))))
 
 
-def _quantize(graph: Graph, node: Node) -> str:
-    if _mean_of_a_relu6(graph, node):
+def _quantize(editor: GraphEditor, node: Node) -> str:
+    if _mean_of_a_relu6(editor, node):
         return "NNTool may take [0, 6], the ReLU6's range, for the mean's input (17.20)"
-    source, target = (graph.tensors[t].affine for t in (node.inputs[0], node.outputs[0]))
+    source, target = (editor.tensors[t].affine for t in (node.inputs[0], node.outputs[0]))
     bits, ratio = shift_between(source, target), float(source.scale[0]) / float(target.scale[0])
     return (
         f"NNTool shifts by {abs(bits)} bits for a ratio of scales of {ratio:.6g} (17.17)"
@@ -97,36 +97,32 @@ def _quantize(graph: Graph, node: Node) -> str:
     )
 
 
-def _mean_of_a_relu6(graph: Graph, node: Node) -> bool:
+def _mean_of_a_relu6(editor: GraphEditor, node: Node) -> bool:
     """Whether it makes a mean's input, on a range that does not end at 6, of a ReLU6 that stands alone."""
-    readers = {graph.nodes[r].operator for r in graph.consumers().get(node.outputs[0], ())}
-    moved = node.inputs[0]
-    producers = graph.producers()
-    while moved in producers and graph.nodes[producers[moved]].operator in ("reshape", "squeeze"):
-        moved = graph.nodes[producers[moved]].inputs[0]
-    writer = graph.nodes[producers[moved]] if moved in producers else None
+    readers = {reader.operator for reader in editor.readers(node.outputs[0])}
+    writer = _writer(editor, node.inputs[0], ("reshape", "squeeze"))
     if writer is None or writer.operator != "relu6" or "fusion" in writer.attributes or not readers & {"mean", "sum"}:
         return False
-    return abs(127 * float(graph.tensors[node.outputs[0]].affine.scale[0]) - 6) > 1e-3
+    return abs(127 * float(editor.tensors[node.outputs[0]].affine.scale[0]) - 6) > 1e-3
 
 
-def _filter(graph: Graph, node: Node) -> str:
+def _filter(editor: GraphEditor, node: Node) -> str:
     channels = filter_integers(node).overflowing
     named = ", ".join(map(str, channels[:4])) + (", ..." if len(channels) > 4 else "")
     wraps = (
         f"NNTool's product with M can wrap in 32 bits in {len(channels)} channels: {named} (17.6)" if channels else ""
     )
-    return "; ".join(filter(None, (wraps, _behind_softmax(graph, node))))
+    return "; ".join(filter(None, (wraps, _behind_softmax(editor, node))))
 
 
-def _behind_softmax(graph: Graph, node: Node) -> str:
+def _behind_softmax(editor: GraphEditor, node: Node) -> str:
     """Of a filter, global pool or concatenation that reads a softmax, through moves and changes of type."""
-    found = _is_behind(graph, node.inputs, "softmax", (*MOVES, "quantize"))
+    found = _is_behind(editor, node.inputs, "softmax", (*MOVES, "quantize"))
     return "NNTool gives what reads a softmax other types, or fails (17.26)" if found else ""
 
 
-def _add(graph: Graph, node: Node) -> str:
-    twin, wide = taken_for_another(graph, node), _filter_beside_a_product(graph, node)
+def _add(editor: GraphEditor, node: Node) -> str:
+    twin, wide = taken_for_another(editor, node), _filter_beside_a_product(editor, node)
     other = f"'{wide}' in front of it may write other bits in NNTool (17.18)" if wide else ""
     return "; ".join(filter(None, (twin, other, _wrapping_bias(node))))
 
@@ -136,38 +132,38 @@ def _wrapping_bias(node: Node) -> str:
     return "NNTool's bias wraps in 16 bits (17.6)" if wraps else ""
 
 
-def _filter_beside_a_product(graph: Graph, node: Node) -> str:
+def _filter_beside_a_product(editor: GraphEditor, node: Node) -> str:
     """Return the name of a filter alone of 16 bits that it adds to what a product stands behind; "" for none."""
-    producers = graph.producers()
-    sources = [behind_thin(graph, t)[-1] for t in node.inputs]
+    sources = [behind_thin(editor, t)[-1] for t in node.inputs]
     for source, other in (sources, sources[::-1]):
-        writer = graph.nodes[producers[source]] if source in producers else None
+        writer = editor.writer(source)
         if writer is None or writer.operator not in FILTERS or "fusion" in writer.attributes:
             continue
-        if graph.tensors[writer.inputs[0]].affine.bits == 16 and _is_behind(graph, (other,), "mul"):
+        if editor.tensors[writer.inputs[0]].affine.bits == 16 and _is_behind(editor, (other,), "mul"):
             return writer.name
     return ""
 
 
-def _is_behind(graph: Graph, tensors: Iterable[int], operator: str, passed: Collection[str] | None = None) -> bool:
+def _is_behind(
+    editor: GraphEditor, tensors: Iterable[int], operator: str, passed: Collection[str] | None = None
+) -> bool:
     """Whether one of these tensors follows from an operator: through the operators that are `passed`, None for any."""
-    producers, open_, seen = graph.producers(), list(tensors), set[int]()
+    open_, seen = list(tensors), set[str]()
     while open_:
-        index = producers.get(open_.pop())
-        if index is None or index in seen:
+        node = editor.writer(open_.pop())
+        if node is None or node.name in seen:
             continue
-        node = graph.nodes[index]
         if node.operator == operator:
             return True
-        seen.add(index)
+        seen.add(node.name)
         open_ += node.inputs if passed is None or node.operator in passed else ()
     return False
 
 
 _NO_SPLIT = (*(name for name in MOVES if not name.startswith("split")), "quantize")
 _LOST = "AutoTiler gets no padding, as the outputs are fewer than those of SAME padding (19)"
-_RULES: Mapping[str, Callable[[Graph, Node], str]] = {
-    "sum": lambda graph, node: "; ".join(filter(None, (_sum(graph, node), _behind_softmax(graph, node)))),
+_RULES: Mapping[str, Callable[[GraphEditor, Node], str]] = {
+    "sum": lambda editor, node: "; ".join(filter(None, (_sum(editor, node), _behind_softmax(editor, node)))),
     "mean": _behind_softmax,
     "reduce_max": _behind_softmax,
     "concatenation": _behind_softmax,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 from tflq.converters.passes.rewrite import with_attributes
-from tflq.graph import Graph, Node
+from tflq.graph import Node
 from tflq.graph.operators import LINEAR_OPERATORS
+from tflq.graph.rewriting import GraphEditor
 
 FILTERS = LINEAR_OPERATORS
 POOLS = ("max_pool_2d", "average_pool_2d")
@@ -51,22 +54,22 @@ def departing(node: Node, text: str) -> Node:
     return node if text in said else with_attributes(node, departure="; ".join(filter(None, (said, text))))
 
 
-def taken_for_another(graph: Graph, node: Node) -> str:
+def taken_for_another(editor: GraphEditor, node: Node) -> str:
     """Say where NNTool takes x + x, or x * x, for an earlier sum, or product, of x and something else; else ""."""
     if node.operator not in ("add", "mul"):
         return ""
-    sources = [behind_thin(graph, t)[-1] for t in node.inputs]
-    for other in graph.nodes[: graph.nodes.index(node)] if sources[0] == sources[1] else ():
+    sources = [behind_thin(editor, t)[-1] for t in node.inputs]
+    for other in takewhile(lambda other: other.name != node.name, editor.nodes) if sources[0] == sources[1] else ():
         if other.operator == node.operator:
-            read = {behind_thin(graph, t)[-1] for t in other.inputs}
+            read = {behind_thin(editor, t)[-1] for t in other.inputs}
             if sources[0] in read and len(read) > 1:
                 return f"NNTool takes it for '{other.name}', which reads its operand, too, or fails (17.16)"
     return ""
 
 
-def behind_thin(graph: Graph, tensor: int) -> list[int]:
+def behind_thin(editor: GraphEditor, tensor: int) -> list[int]:
     """Return the tensor and those in front of it, up to what is not element-wise in one operand."""
-    found = [tensor]
-    while (index := graph.producers().get(found[-1])) is not None and graph.nodes[index].operator in _THIN:
-        found.append(graph.nodes[index].inputs[0])
-    return found
+    tensors = [tensor]
+    while (writer := editor.writer(tensors[-1])) is not None and writer.operator in _THIN:
+        tensors.append(writer.inputs[0])
+    return tensors

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from tflq.converters.calibration import samples_of
 from tflq.converters.gap9.affine_types import file_range, state_ranges
 from tflq.converters.gap9.check import FORGOTTEN, forgotten_range, problems_of
+from tflq.converters.gap9.editor import Gap9Editor
 from tflq.converters.gap9.expressions.match import match_expressions
 from tflq.converters.gap9.loaded import loader_conversions
-from tflq.converters.gap9.options import LayerOptions, layer_options
+from tflq.converters.gap9.options import layer_options
 from tflq.converters.gap9.passes.apply_types import apply_types
-from tflq.converters.gap9.passes.channels_first import channels_first, stand_channels_first
+from tflq.converters.gap9.passes.channels_first import arrange_columns
 from tflq.converters.gap9.passes.choose_engines import choose_engines
-from tflq.converters.gap9.passes.columns import find_columns, permute_columns
+from tflq.converters.gap9.passes.columns import find_columns
 from tflq.converters.gap9.passes.constants import requantize_constants, requantize_recurrent
 from tflq.converters.gap9.passes.cut_kernels import cut_kernels
-from tflq.converters.gap9.passes.external_bias import take_in_biases
+from tflq.converters.gap9.passes.external_bias import fold_biases
 from tflq.converters.gap9.passes.global_pools import arrange_layout, name_global_pools
 from tflq.converters.gap9.passes.hard_sigmoid import find_hard_sigmoids, refuse_asked_hard_sigmoids
 from tflq.converters.gap9.passes.merge_convolutions import merge_convolutions
@@ -29,31 +29,12 @@ from tflq.converters.gap9.units import fuse
 from tflq.converters.passes.conversions import remove_conversions
 from tflq.converters.passes.merge_equal import merge_equal
 from tflq.converters.passes.requirements import refuse
-from tflq.converters.passes.rewrite import with_attributes
-from tflq.converters.passes.take_in import fold_pad
+from tflq.converters.passes.take_in import fold_padding
 from tflq.converters.settings import Settings
-from tflq.graph import Graph, Tensor, pruned, validate
-from tflq.graph.rewriting import GraphEditor, Pass, graph_pass, run_passes
+from tflq.graph import Graph, Tensor, validate
+from tflq.graph.rewriting import Pass, run_passes
 
 ARITHMETIC = "gap9"
-
-
-class _Network(GraphEditor):
-    """A graph under conversion.
-
-    Attributes:
-        options: Settings of each layer, by name.
-        positive: Inputs with a range above 0 before ranges are widened to include it; they are symmetric.
-    """
-
-    def __init__(self, graph: Graph, options: dict[str, LayerOptions], positive: frozenset[int]) -> None:
-        super().__init__(graph)
-        self.options, self.positive = options, positive
-
-
-def _step(name: str, function: Callable[[Graph, _Network], Graph], why: str, source: str = "") -> Pass[_Network]:
-    """Return a pass that also reads the settings."""
-    return Pass(name, lambda network: network.load(function(network.graph(), network)), why, source)
 
 
 def quantize_graph(graph: Graph, settings: Settings) -> Graph:
@@ -65,158 +46,87 @@ def quantize_graph(graph: Graph, settings: Settings) -> Graph:
     """
     options = layer_options(graph, settings)
     refuse(problems_of(graph, options))
-    network = _Network(graph, options, _positive_inputs(graph))
-    run_passes(network, _PASSES, owner="gap9")
-    result = network.graph()
+    editor = Gap9Editor(graph, options, _positive_inputs(graph))
+    run_passes(editor, _PASSES, owner="gap9")
+    result = editor.graph(prune=True)
     validate(result, "gap9 graph")
     return result
 
 
 def _positive_inputs(graph: Graph) -> frozenset[int]:
-    """Return the inputs whose range begins above 0, before ranges are widened to hold it: they are symmetric."""
+    """Return the inputs with a range above 0, before ranges are widened to include it: they are symmetric."""
     samples = samples_of(graph)
     stated = {t: file_range(graph.tensors[t]) for t in graph.inputs}
     known = frozenset(t for t, range_ in stated.items() if range_ is not None and range_.minimum[0] > 0)
     return known | (samples.positive if samples is not None else frozenset())
 
 
-def _without_idle_rectifiers(graph: Graph, options: dict[str, LayerOptions], positive: frozenset[int]) -> Graph:
-    return remove_idle_rectifiers(graph, lambda: loader_conversions(graph, options, positive))
+def _remove_conversions(editor: Gap9Editor) -> None:
+    forgotten = {t for node in editor.nodes if (t := forgotten_range(editor, node)) is not None}
+    for node in editor.nodes:
+        plain = editor.replace(node, replace(node, intermediates=None))
+        if forgotten.intersection(node.outputs):
+            editor.change(plain, departure=FORGOTTEN)
+    remove_conversions(editor, lambda tensor: file_range(tensor) is not None)
 
 
-def _without_conversions(graph: Graph) -> Graph:
-    forgotten = {t for node in graph.nodes if (t := forgotten_range(graph, node)) is not None}
-    plain = [replace(node, intermediates=None) for node in graph.nodes]
-    marked = [with_attributes(n, departure=FORGOTTEN) if forgotten.intersection(n.outputs) else n for n in plain]
-    return remove_conversions(replace(graph, nodes=marked), lambda tensor: file_range(tensor) is not None)
-
-
-def _without_file_facts(graph: Graph) -> Graph:
-    """Leave out what only the .tflite file knew: open shapes, ranks, variables, ranges of constants, intermediates."""
-    tensors = [
+def _remove_file_facts(editor: Gap9Editor) -> None:
+    """Remove open shapes, ranks, variables and ranges of constants, which only the .tflite file knows."""
+    editor.tensors[:] = [
         Tensor(t.name, t.shape, t.dtype, t.quantization, None if t.is_constant else t.range, t.data)
-        for t in graph.tensors
+        for t in editor.tensors
     ]
-    nodes = [replace(node, arithmetic=ARITHMETIC, extra=None) for node in graph.nodes]
-    return Graph(tensors, nodes, graph.inputs, graph.outputs, graph.name)
+    for node in editor.nodes:
+        editor.replace(node, replace(node, arithmetic=ARITHMETIC, extra=None))
+    editor.extra = None
 
 
-def _arrange_columns(graph: Graph, options: dict[str, LayerOptions]) -> Graph:
-    """Return the graph with columns as NNTool leaves them, those of maps that it holds channels first apart."""
-    found = channels_first(graph)
-    return stand_channels_first(permute_columns(graph, options, found), options, found)
-
-
-def _typed(graph: Graph, options: dict[str, LayerOptions], positive: frozenset[int]) -> Graph:
-    return apply_types(graph, choose_types(graph, options, positive))
-
-
-_PASSES: tuple[Pass[_Network], ...] = (
-    graph_pass(
+_PASSES: tuple[Pass[Gap9Editor], ...] = (
+    Pass(
         "remove_conversions",
-        _without_conversions,
+        _remove_conversions,
         "types are chosen anew; nodes come back only where two of them meet",
     ),
-    graph_pass("state_ranges", state_ranges, "every type follows from a real range"),
-    _step(
-        "find_columns",
-        lambda graph, network: find_columns(graph, network.options, network.positive),
-        "NNTool's loader searches before anything is fused",
-    ),
-    graph_pass("fold_pad", fold_pad, "NE16 and the cluster's convolutions pad by themselves"),
-    graph_pass(
+    Pass("state_ranges", state_ranges, "every type follows from a real range"),
+    Pass("find_columns", find_columns, "NNTool's loader searches before anything is fused", "docs/gap9.md, 17.15"),
+    Pass("fold_padding", fold_padding, "NE16 and the cluster's convolutions pad by themselves"),
+    Pass(
         "merge_equal",
-        lambda graph: merge_equal(graph, ("add", "mul", "minimum", "maximum")),
+        lambda editor: merge_equal(editor, ("add", "mul", "minimum", "maximum")),
         "several pads of one tensor have become the same convolution input, and NNTool makes equal nodes once",
     ),
-    graph_pass(
-        "remove_undone_reshapes", remove_undone_reshapes, "nothing may stand between a convolution and its pool"
+    Pass("remove_undone_reshapes", remove_undone_reshapes, "nothing may stand between a convolution and its pool"),
+    Pass("separate_activations", separate_activations, "NNTool moves and fuses activations as nodes"),
+    Pass("name_global_pools", name_global_pools, "a pool over the whole map with stride 1 is a mean or a maximum"),
+    Pass("find_hard_sigmoids", find_hard_sigmoids, "a filter fuses it as one activation", "docs/gap9.md, 11"),
+    Pass(
+        "fold_biases", fold_biases, "NNTool's importer adds a constant behind a filter to its bias", "docs/gap9.md, 6"
     ),
-    _step(
-        "separate_activations",
-        lambda graph, network: separate_activations(graph, network.options),
-        "NNTool moves and fuses activations as nodes",
-    ),
-    graph_pass(
-        "name_global_pools", name_global_pools, "a pool over the whole map with stride 1 is a mean or a maximum"
-    ),
-    _step(
-        "find_hard_sigmoids",
-        lambda graph, network: find_hard_sigmoids(graph, network.options),
-        "a filter takes it along as one activation",
-    ),
-    _step(
-        "take_in_biases",
-        lambda graph, network: take_in_biases(graph, network.options),
-        "NNTool's importer adds a constant behind a filter to its bias",
-    ),
-    _step(
-        "split_slices",
-        lambda graph, network: split_slices(graph, network.options),
-        "the piece that nobody reads decides types, too",
-    ),
-    _step(
+    Pass("split_slices", split_slices, "the piece without a reader decides types, too"),
+    Pass(
         "remove_idle_rectifiers",
-        lambda graph, network: _without_idle_rectifiers(graph, network.options, network.positive),
-        "a ReLU behind what is not negative would break a fusion for nothing",
+        lambda editor: remove_idle_rectifiers(editor, lambda: loader_conversions(editor)),
+        "a ReLU of a non-negative tensor would prevent a fusion for nothing",
+        "docs/gap9.md, 8",
     ),
-    graph_pass(
-        "raise_activations", raise_activations, "so that a layer takes its activation with it; a pool keeps its own"
-    ),
-    graph_pass("raise_pools", raise_pools, "a convolution takes a pool into its fusion only directly behind it"),
-    _step(
-        "cut_kernels",
-        lambda graph, network: cut_kernels(graph, network.options),
-        "engines and scales of weights follow the cut kernel",
-    ),
-    _step(
-        "fuse",
-        lambda graph, network: fuse(graph, network.options),
-        "generators take convolution, pool and activation together",
-    ),
-    _step(
-        "merge_convolutions",
-        lambda graph, network: merge_convolutions(graph, network.options),
-        "parallel convolutions load their input once",
-    ),
-    _step(
-        "match_expressions",
-        lambda graph, network: match_expressions(graph, network.options),
-        "element-wise operators are compiled together",
-    ),
-    _step(
-        "choose_engines", lambda graph, network: choose_engines(graph, network.options), "types depend on who computes"
-    ),
-    _step(
+    Pass("raise_activations", raise_activations, "so that a layer fuses its activation; a pool keeps its own"),
+    Pass("raise_pools", raise_pools, "a convolution fuses a pool only directly behind it"),
+    Pass("cut_kernels", cut_kernels, "engines and scales of weights follow the cut kernel", "docs/gap9.md, 17.1"),
+    Pass("fuse", fuse, "generators take convolution, pool and activation together"),
+    Pass("merge_convolutions", merge_convolutions, "parallel convolutions load their input once"),
+    Pass("match_expressions", match_expressions, "element-wise operators are compiled together", "docs/gap9.md, 22"),
+    Pass("choose_engines", choose_engines, "types depend on the engine"),
+    Pass(
         "choose_types",
-        lambda graph, network: _typed(graph, network.options, network.positive),
+        lambda editor: apply_types(editor, choose_types(editor)),
         "types follow from ranges and readers",
         "docs/gap9.md, 8",
     ),
-    _step(
-        "refuse_asked_hard_sigmoids",
-        lambda graph, network: refuse_asked_hard_sigmoids(graph, network.options),
-        "what NNTool fails on is named",
-    ),
-    _step(
-        "requantize_constants",
-        lambda graph, network: requantize_constants(graph, network.options),
-        "weights and biases follow the types",
-    ),
-    _step(
-        "arrange_columns",
-        lambda graph, network: _arrange_columns(graph, network.options),
-        "NNTool moves its transposes",
-        "docs/gap9.md, 17.15",
-    ),
-    _step(
-        "requantize_recurrent",
-        lambda graph, network: requantize_recurrent(graph, network.options),
-        "the tables of a cell follow the types",
-        "docs/gap9.md, 13",
-    ),
-    graph_pass("arrange_layout", arrange_layout, "global means read channels first"),
-    graph_pass("remove_unused", pruned, "constants of the file that were replaced"),
-    graph_pass("remove_file_facts", _without_file_facts, "the target's graph knows no .tflite"),
+    Pass("refuse_asked_hard_sigmoids", refuse_asked_hard_sigmoids, "NNTool fails on them", "docs/gap9.md, 17.33"),
+    Pass("requantize_constants", requantize_constants, "weights and biases follow the types", "docs/gap9.md, 3 and 4"),
+    Pass("arrange_columns", arrange_columns, "NNTool moves its transposes", "docs/gap9.md, 17.15"),
+    Pass("requantize_recurrent", requantize_recurrent, "the tables of a cell follow the types", "docs/gap9.md, 13"),
+    Pass("arrange_layout", arrange_layout, "global means read channels first"),
+    Pass("remove_file_facts", _remove_file_facts, "the target's graph knows no .tflite"),
 )
 """Rewrites of NNTool and of its preparation, in order."""

@@ -12,8 +12,8 @@ from math import prod
 
 from tflq.converters.gap9.operators import ACTIVATIONS, MOVES, POOLS
 from tflq.converters.gap9.units import Unit, units_of
-from tflq.graph import Graph
 from tflq.graph.operators import CONVOLUTIONS
+from tflq.graph.rewriting import GraphEditor
 
 Shape = tuple[int, ...]
 _ORDERED = (*CONVOLUTIONS, *POOLS)
@@ -60,7 +60,7 @@ class Edge:
     shape: Shape
 
 
-def transposes_of(graph: Graph) -> list[Place]:
+def transposes_of(editor: GraphEditor) -> list[Place]:
     """Return the transposes, at whose edges the whole graph hangs.
 
     NNTool follows the edges of a place in the order in which they were made last. Readers: as the file has them, then
@@ -69,20 +69,23 @@ def transposes_of(graph: Graph) -> list[Place]:
     last.
 
     Args:
-        graph: before fusions, or behind them with its Quantize nodes.
+        editor: Graph before fusions, or after them with its Quantize nodes.
     """
-    return _Builder(graph).transposes()
+    return _Builder(editor).transposes()
 
 
 class _Builder:
-    def __init__(self, graph: Graph) -> None:
-        self._graph, self._units = graph, units_of(graph)
+    def __init__(self, editor: GraphEditor) -> None:
+        self._editor, self._units = editor, units_of(editor)
         self._writers = {t: i for i, unit in enumerate(self._units) for t in unit.outputs}
         self._readers: dict[int, list[int]] = {}
         for i, unit in enumerate(self._units):
             for _, t in unit.inputs:
                 self._readers.setdefault(t, []).append(i)
         self._once = self._made_once()
+        self._copies: dict[int, list[int]] = {}
+        for t, first in self._once.items():
+            self._copies.setdefault(first, []).append(t)
         self._places = [Place(self._name(unit), self._kind(unit)) for unit in self._units]
         self._before = {i: self._transpose(i, "in0") for i, p in enumerate(self._places) if p.kind is Kind.ORDERED}
         self._behind = {i: self._transpose(i, "out0") for i in self._before}
@@ -93,7 +96,7 @@ class _Builder:
     def transposes(self) -> list[Place]:
         """Join the places; return the transposes."""
         found: list[tuple[Edge, tuple[int, ...], tuple[int, int]]] = []
-        sources = {t: Place(self._graph.tensors[t].name, Kind.THROUGH) for t in self._graph.inputs}
+        sources = {t: Place(self._editor.tensors[t].name, Kind.THROUGH) for t in self._editor.inputs}
         sources |= {t: self._behind.get(i, self._places[i]) for t, i in self._writers.items()}
         for i, unit in enumerate(self._units):
             if self._once.get(unit.outputs[0], unit.outputs[0]) != unit.outputs[0]:
@@ -103,7 +106,7 @@ class _Builder:
                 if t in sources:
                     edge = self._edge(sources[t], self._before.get(i, self._places[i]), t)
                     found.append((edge, self._turn_of_reader(i), self._turn_of_operand(t, position)))
-        for t in self._graph.outputs:
+        for t in self._editor.outputs:
             if t in sources:
                 end = self._edge(sources[t], Place("output", Kind.THROUGH), t)
                 found.append((end, (0, len(self._units)), (0, 0)))
@@ -118,28 +121,27 @@ class _Builder:
         return [*self._before.values(), *self._behind.values()]
 
     def _edge(self, source: Place, reader: Place, tensor: int) -> Edge:
-        return Edge(source, reader, tensor, self._graph.tensors[tensor].shape)
+        return Edge(source, reader, tensor, self._editor.shape(tensor))
 
     def _name(self, unit: Unit) -> str:
-        first = self._graph.nodes[unit.nodes[0]]
-        fusion = "" if unit.operator == "fully_connected" else first.attributes.text("fusion", "")
-        return (fusion or first.name).removesuffix("_merged")
+        fusion = "" if unit.operator == "fully_connected" else unit.first.attributes.text("fusion", "")
+        return (fusion or unit.first.name).removesuffix("_merged")
 
     def _kind(self, unit: Unit) -> Kind:
         if unit.operator in _ORDERED:
             return Kind.ORDERED
         if unit.operator == "fully_connected":
             return Kind.COLUMNS
-        shapes = {self._graph.tensors[t].shape for _, t in unit.inputs}
+        shapes = {self._editor.tensors[t].shape for _, t in unit.inputs}
         if unit.operator in _THROUGH or (unit.operator in _JOINS and len(shapes) == 1):
             return Kind.THROUGH
-        split = unit.operator == "split" and self._graph.nodes[unit.nodes[0]].name.endswith("_merged_split")
+        split = unit.operator == "split" and unit.first.name.endswith("_merged_split")
         if split or self._flattens(unit):
             return Kind.THROUGH
         return Kind.MOVES if unit.operator in MOVES else Kind.UNKNOWN
 
     def _flattens(self, unit: Unit) -> bool:
-        return unit.operator in _FLATTENING and len(self._graph.tensors[unit.outputs[0]].shape) == 2
+        return unit.operator in _FLATTENING and len(self._editor.tensors[unit.outputs[0]].shape) == 2
 
     def _turn_of_reader(self, i: int) -> tuple[int, ...]:
         unit = self._units[i]
@@ -147,15 +149,15 @@ class _Builder:
             unit = self._units[self._readers[unit.outputs[0]][0]]
         if unit.operator == "quantize":
             return 3, *self._turn_of_quantize(unit.outputs[0])
-        fused = len(unit.nodes) > 1
+        fused = unit.is_fusion
         if unit.operator in _ORDERED:
             return 4 + fused, i
         return 2 if fused else int(unit.operator == "fully_connected"), i
 
     def _turn_of_quantize(self, tensor: int) -> tuple[int, ...]:
-        """Quantize nodes come as their readers did, and one reader's by operand."""
-        made = [tensor, *(t for t, first in self._once.items() if first == tensor)]
-        readers = [(i, p) for i, unit in enumerate(self._units) for p, t in unit.inputs if t in made]
+        """Quantize nodes follow in the order of their readers, and those of one reader by operand."""
+        units = [(i, t) for t in self._copies.get(tensor, [tensor]) for i in self._readers.get(t, ())]
+        readers = [(i, p) for i, t in units for p, read in self._units[i].inputs if read == t]
         return min(((*self._turn_of_reader(i), p) for i, p in readers), default=(len(self._units),))
 
     def _made_once(self) -> dict[int, int]:
@@ -169,7 +171,7 @@ class _Builder:
             source = self._flattened(unit.inputs[0][1]) if unit.operator == "quantize" else None
             if source is not None and self._read_by_quantize_alone(source):
                 (written,) = unit.outputs
-                found[written] = first.setdefault((source, self._graph.tensors[written].quantization), written)
+                found[written] = first.setdefault((source, self._editor.tensors[written].quantization), written)
         return found
 
     def _flattened(self, tensor: int) -> int:
@@ -180,7 +182,7 @@ class _Builder:
 
     def _read_by_quantize_alone(self, tensor: int) -> bool:
         readers = [self._units[i] for i in self._readers.get(tensor, ())]
-        return tensor not in self._graph.outputs and all(
+        return tensor not in self._editor.outputs and all(
             unit.operator == "quantize" or (self._flattens(unit) and self._read_by_quantize_alone(unit.outputs[0]))
             for unit in readers
         )
@@ -190,7 +192,7 @@ class _Builder:
         if writer is None:
             return 0, position
         unit = self._units[writer]
-        fused = len(unit.nodes) > 1
+        fused = unit.is_fusion
         if unit.operator in _ORDERED:
             return 4 + fused, writer
         return (3 if unit.operator == "quantize" else 2 * fused), position
@@ -226,7 +228,7 @@ class _Way:
     shape: Shape
 
 
-def search(graph: Graph) -> dict[str, Reached]:
+def search(editor: GraphEditor) -> dict[str, Reached]:
     """Return name of a fully connected layer -> how the search came to it, where it did.
 
     From each transpose, in the order of their names, NNTool goes upwards and downwards through what computes element
@@ -234,11 +236,11 @@ def search(graph: Graph) -> dict[str, Reached]:
     removes more transposes counts, the one upwards if equal; no removed transpose starts another.
 
     Args:
-        graph: before fusions, or behind them with its Quantize nodes: NNTool searches both.
+        editor: Graph before fusions, or after them with its Quantize nodes: NNTool searches both.
     """
     removed: set[Place] = set()
     found: dict[str, Reached] = {}
-    for start in sorted(transposes_of(graph), key=lambda place: place.name):
+    for start in sorted(transposes_of(editor), key=lambda place: place.name):
         attempts = [] if start in removed else [_follow(start, True), _follow(start, False)]
         best = max((seen for seen in attempts if seen is not None), key=lambda seen: len(_removed(seen)), default=None)
         if best is None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tflq.converters.gap9.operators import CURVES, FILTERS, GLOBAL_POOLS, POOLS, RECTIFIERS, layer_of
-from tflq.converters.gap9.options import LayerOptions
+from tflq.converters.gap9.editor import Gap9Editor
+from tflq.converters.gap9.operators import CURVES, FILTERS, GLOBAL_POOLS, POOLS, RECTIFIERS
 from tflq.converters.gap9.passes.choose_engines import NE16
-from tflq.converters.passes.patterns import computed_inputs, constant_operand, only_reader
-from tflq.converters.passes.rewrite import with_attributes
+from tflq.converters.passes.patterns import computed_inputs, constant_operand
 from tflq.errors import UnsupportedError
-from tflq.graph import Graph, Node
+from tflq.graph import Node
 from tflq.graph.operators import CONVOLUTIONS
+from tflq.graph.rewriting import GraphEditor
 from tflq.interpreter.operands.windows import window_of_node
 
 _ACTIVATION, _RECTIFIER, _MAX, _AVERAGE = "activation", "rectifier", "max_pool_2d", "average_pool_2d"
@@ -36,55 +35,51 @@ _AFTER_CONSTANT = ("relu", "relu6", "tanh", "logistic")
 JOINED = "NNTool joins it with the activation behind it and then fails (18); here they run one after the other"
 
 
-def fuse(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
-    """Return the graph with the attribute `fusion` on each node of a fusion: <first node>_fusion.
+def fuse(editor: Gap9Editor) -> None:
+    """Set the attribute `fusion` on each node of a fusion: <first node>_fusion.
 
-    A node joins only if nobody else reads what it reads. An average pool does not join behind an activation.
+    A node joins only if it is the only reader. An average pool does not join behind an activation.
 
     Raises:
-        UnsupportedError: with numerics=nntool, what NNTool joins and then cannot quantize.
+        UnsupportedError: NNTool joins nodes that it cannot quantize, with numerics=nntool.
     """
-    result = graph.copy()
-    for index, node in enumerate(graph.nodes):
-        if "fusion" in result.nodes[index].attributes:
+    for node in map(editor.current, editor.nodes):
+        if node is None or "fusion" in node.attributes:
             continue
-        failing = next((c for c in _FAILING.get(node.operator, ()) if _follow(graph, index, c) is not None), None)
-        if failing and options[layer_of(node)].numerics == "nntool":
+        failing = next((chain for chain in _FAILING.get(node.operator, ()) if _follow(editor, node, chain)), None)
+        if failing and editor.is_vendor(node):
             raise UnsupportedError(
-                f"{graph.where(index)}: NNTool joins it with the {failing[-1]} behind it and cannot quantize the two; "
+                f"{editor.where(node)}: NNTool joins it with the {failing[-1]} behind it and cannot quantize the two; "
                 "numerics=exact computes them one after the other"
             )
-        _refuse_after_constant(graph, index)
-        members = next(
-            (m for chain in _CHAINS.get(node.operator, ()) if (m := _follow(graph, index, chain)) is not None), None
-        )
-        for member in members or ():
-            result.nodes[member] = with_attributes(graph.nodes[member], fusion=f"{node.name}_fusion")
+        _refuse_after_constant(editor, node)
+        chains = (_follow(editor, node, chain) for chain in _CHAINS.get(node.operator, ()))
+        for member in next(filter(None, chains), ()):
+            editor.change(member, fusion=f"{node.name}_fusion")
         if failing:
-            result.nodes[index] = with_attributes(result.nodes[index], departure=JOINED)
-    return result
+            editor.change(node, departure=JOINED)
 
 
-def _refuse_after_constant(graph: Graph, index: int) -> None:
-    """An addition of a constant of rank 0 joins what follows, and NNTool then fails, whatever is set."""
-    node = graph.nodes[index]
-    place = constant_operand(graph, node) if node.operator == "add" else None
-    reader = only_reader(graph, node.outputs[0])
-    if place is None or graph.tensors[node.inputs[place]].shape != () or reader is None:
+def _refuse_after_constant(editor: Gap9Editor, node: Node) -> None:
+    """An addition of a constant of rank 0 joins its reader, and NNTool then fails, with all settings."""
+    place = constant_operand(editor, node) if node.operator == "add" else None
+    reader = editor.only_reader(node.outputs[0])
+    if place is None or editor.shape(node.inputs[place]) != () or reader is None:
         return
-    if graph.nodes[reader].operator in _AFTER_CONSTANT:
+    if reader.operator in _AFTER_CONSTANT:
         raise UnsupportedError(
-            f"{graph.where(index)}: NNTool fails on the addition of a constant of rank 0 in front of "
-            f"{graph.nodes[reader].operator.upper()}; give it the shape [1]"
+            f"{editor.where(node)}: NNTool fails on the addition of a constant of rank 0 in front of "
+            f"{reader.operator.upper()}; give it the shape [1]"
         )
 
 
-def _follow(graph: Graph, index: int, chain: tuple[str, ...]) -> list[int] | None:
-    members = [index]
+def _follow(editor: Gap9Editor, node: Node, chain: tuple[str, ...]) -> list[Node]:
+    """Return a node and its readers of these kinds; no node if one of them is missing."""
+    members = [node]
     for kind in chain:
-        reader = only_reader(graph, graph.nodes[members[-1]].outputs[0])
-        if reader is None or kind not in _kinds(graph.nodes[reader].operator):
-            return None
+        reader = editor.only_reader(members[-1].outputs[0])
+        if reader is None or kind not in _kinds(reader.operator):
+            return []
         members.append(reader)
     return members
 
@@ -102,25 +97,31 @@ class Unit:
     """One or more nodes that run together.
 
     Attributes:
-        nodes: indices, in order.
-        operators: their operators.
+        nodes: Nodes in order.
         engine: "ne16", "sq8", or "" for a move, and for all before engines are chosen.
         inputs: (position, tensor) of the computed inputs of the first node.
-        outputs: tensors that the last node writes.
-        pads: which nodes pad.
+        pads: Whether each node pads.
     """
 
-    nodes: tuple[int, ...]
-    operators: tuple[str, ...]
+    nodes: tuple[Node, ...]
     engine: str
     inputs: tuple[tuple[int, int], ...]
-    outputs: tuple[int, ...]
     pads: tuple[bool, ...]
 
     @property
+    def first(self) -> Node:
+        """The first node."""
+        return self.nodes[0]
+
+    @property
     def operator(self) -> str:
-        """The first node's operator."""
-        return self.operators[0]
+        """Operator of the first node."""
+        return self.first.operator
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """Tensors that the last node writes."""
+        return self.nodes[-1].outputs
 
     @property
     def on_ne16(self) -> bool:
@@ -132,29 +133,31 @@ class Unit:
         """Whether it begins with a convolution or a fully connected layer."""
         return self.operator in FILTERS
 
+    @property
+    def is_fusion(self) -> bool:
+        """Whether it has several nodes."""
+        return len(self.nodes) > 1
 
-def units_of(graph: Graph) -> list[Unit]:
+
+def units_of(editor: GraphEditor) -> list[Unit]:
     """Return the units in order of their first nodes."""
-    groups: dict[str, list[int]] = {}
-    for index, node in enumerate(graph.nodes):
-        groups.setdefault(node.attributes.text("fusion", "") or node.name, []).append(index)
-    return [_unit(graph, indices) for indices in groups.values()]
+    groups: dict[str, list[Node]] = {}
+    for node in editor.nodes:
+        groups.setdefault(node.attributes.text("fusion", "") or node.name, []).append(node)
+    return [_unit(editor, nodes) for nodes in groups.values()]
 
 
-def _unit(graph: Graph, indices: list[int]) -> Unit:
-    nodes = [graph.nodes[i] for i in indices]
+def _unit(editor: GraphEditor, nodes: list[Node]) -> Unit:
     return Unit(
-        nodes=tuple(indices),
-        operators=tuple(n.operator for n in nodes),
+        nodes=tuple(nodes),
         engine=nodes[0].attributes.text("engine", ""),
-        inputs=tuple((p, t) for p, t in computed_inputs(graph, nodes[0]) if not graph.tensors[t].is_variable),
-        outputs=nodes[-1].outputs,
-        pads=tuple(_pads(graph, n) for n in nodes),
+        inputs=tuple((p, t) for p, t in computed_inputs(editor, nodes[0]) if not editor.tensors[t].is_variable),
+        pads=tuple(_pads(editor, node) for node in nodes),
     )
 
 
-def _pads(graph: Graph, node: Node) -> bool:
+def _pads(editor: GraphEditor, node: Node) -> bool:
     if node.operator not in (*CONVOLUTIONS, *POOLS):
         return False
-    tensors = [graph.tensors[t] for t in node.inputs[:2]]
-    return any(window_of_node(node, tensors[0].shape, tensors[1].shape if len(tensors) > 1 else ()).padding)
+    shapes = [editor.shape(t) for t in node.inputs[:2]]
+    return any(window_of_node(node, shapes[0], shapes[1] if len(shapes) > 1 else ()).padding)

@@ -10,13 +10,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tflq.converters.nnie.caffe.network import caffe_network, rule_of
-from tflq.converters.nnie.rewrites import fold_scales, origin, pad_by_filters, rejoin
+from tflq.converters.nnie.rewrites import PASSES, origin
 from tflq.converters.passes.patterns import computed_inputs
-from tflq.converters.passes.requirements import float_network
-from tflq.converters.passes.take_in import fold_pad
 from tflq.errors import GraphError, UnsupportedError
-from tflq.graph import ABSENT, Graph, Node
+from tflq.graph import ABSENT, Graph, Node, pruned
 from tflq.graph.operators import LINEAR_OPERATORS
+from tflq.graph.rewriting import rewrite_graph
 from tflq.schemas.nnie import limits
 
 FILTERS = LINEAR_OPERATORS
@@ -52,15 +51,24 @@ def is_assumed(graph: Graph, node: Node) -> bool:
     return by_constant or node.operator in ASSUMED
 
 
-def prepared(graph: Graph) -> Graph:
-    """Return the float network that Caffe gets: padding and factors of channels in the convolutions beside them."""
-    return fold_scales(pad_by_filters(fold_pad(rejoin(float_network(graph)))))
+def prepare(graph: Graph) -> Graph:
+    """Return the float network that Caffe gets, after all passes.
+
+    Raises:
+        GraphError, UnsupportedError: Constants with scales of another shape, windows that do not fit.
+    """
+    return pruned(rewrite_graph(graph, PASSES, owner="nnie"))
 
 
-def problems_of(graph: Graph) -> tuple[str, ...]:
-    """Return one line for each operator that cannot be mapped, in order of the file."""
+def problems_of(graph: Graph, prepared: Graph | None = None) -> tuple[str, ...]:
+    """Return one line for each operator that cannot be mapped, in order of the file.
+
+    Args:
+        graph: Graph of the file.
+        prepared: Its float network, if `prepare` was called already.
+    """
     try:
-        view = prepared(graph)
+        view = prepared or prepare(graph)
         network = caffe_network(view)
     except (GraphError, UnsupportedError) as error:
         return (str(error),)

@@ -13,15 +13,15 @@ from tflq.converters.nnie.check import (
     is_quantizing,
     is_relu_enough,
     layer_inputs,
-    prepared,
+    prepare,
     problems_of,
 )
 from tflq.converters.nnie.rewrites import origin
 from tflq.converters.passes.requirements import refuse, refuse_missing_ranges
 from tflq.converters.settings import Settings, key, read_options
-from tflq.errors import UnsupportedError
+from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import ABSENT, Graph, Logarithmic, Node, validate
-from tflq.graph.rewriting import fused_activation
+from tflq.graph.rewriting import fused_activation, graph_pass, rewrite_graph
 from tflq.interpreter.kernels.nnie.logarithm import FORMULAS, clipping_of, scheme_of, z_of
 
 ARITHMETIC = "nnie"
@@ -53,14 +53,26 @@ def quantize_graph(graph: Graph, settings: Settings) -> Graph:
         OptionError: settings that do not fit the graph.
     """
     options = read_options(LayerOptions, graph, settings).layers
-    refuse(problems_of(graph))
-    result = prepared(graph).copy()
+    try:
+        result = prepare(graph)
+    except GraphError as error:
+        raise UnsupportedError(str(error)) from None
+    refuse(problems_of(graph, result))
     _require_ranges(result)
-    readers = result.consumers()
-    for index, node in enumerate(result.nodes):
-        result.nodes[index] = _layer(result, node, options[origin(node)], readers)
+    layers = graph_pass(
+        "quantize_layers",
+        lambda network: _quantize_layers(network, options),
+        "one clipping value for all inputs of a layer, one for its weights",
+        "docs/nnie.md, 5",
+    )
+    result = rewrite_graph(result, [layers], owner="nnie-layers")
     validate(result, "nnie graph")
     return result
+
+
+def _quantize_layers(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
+    readers = graph.consumers()
+    return replace(graph, nodes=[_layer(graph, node, options[origin(node)], readers) for node in graph.nodes])
 
 
 def _require_ranges(graph: Graph) -> None:

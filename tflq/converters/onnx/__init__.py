@@ -19,6 +19,7 @@ from tflq.converters.settings import Settings, parse_settings, settings_of
 from tflq.converters.targets import Target, model_name
 from tflq.converters.tflite_quantizer import TFLITE
 from tflq.graph import Affine, Array, Graph, Tensor, float_view
+from tflq.graph.rewriting import GraphEditor, Pass, graph_pass, rewrite_graph
 from tflq.interpreter.numerics.fixed_point import round_half_away
 
 __all__ = [
@@ -58,11 +59,24 @@ def _options(graph: Graph, settings: Settings) -> OnnxOptions:
 def _view(graph: Graph, settings: Settings) -> Graph:
     options = options_of(graph, settings)
     if options.form in (FLOAT, WEIGHTS):
-        return float_view(graph)
+        return rewrite_graph(graph, [_FLOAT_VIEW], owner="onnx")
     if not any(isinstance(t.quantization, Affine) and not t.is_constant for t in graph.tensors):
         graph = TFLITE.quantize(graph, parse_settings(TFLITE.settings, [f"type={options.kind}", *_BORDERS]))
-    # "tflite" is the target's own arithmetic; of a mixed file it leaves nodes on real numbers to float
-    return replace(graph, nodes=[replace(node, arithmetic=None) for node in graph.nodes])
+    return rewrite_graph(graph, [_INTEGERS], owner="onnx")
+
+
+def _remove_arithmetic(editor: GraphEditor) -> None:
+    for node in editor.nodes:
+        editor.replace(node, replace(node, arithmetic=None))
+
+
+_SOURCE = "docs/onnx.md"
+_FLOAT_VIEW = graph_pass(
+    "float_view", float_view, "form=float, weights: operators compute on float32, without QUANTIZE", _SOURCE
+)
+_INTEGERS = Pass[GraphEditor](
+    "remove_arithmetic", _remove_arithmetic, "form=qdq: `tflite` runs nodes on integers, `float` the others", _SOURCE
+)
 
 
 def _encode(real: Array, tensor: Tensor) -> Array:

@@ -12,7 +12,7 @@ from tflq.converters.exchange.emitter import Emitter, Rule
 from tflq.converters.onnx.model import OnnxGraph, OnnxNode, OnnxValue
 from tflq.converters.onnx.options import STATIC, OnnxOptions
 from tflq.converters.onnx.writer import Writer
-from tflq.converters.passes.batch import twice_the_batch
+from tflq.converters.passes.batch import open_constant, open_shape, twice_the_batch
 from tflq.converters.passes.requirements import refuse
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Graph
@@ -83,25 +83,21 @@ def open_batch(one: OnnxGraph, two: OnnxGraph) -> OnnxGraph:
     shapes = {n.inputs[1] for n in one.nodes if n.op_type == "Reshape"}
     sizes = {n.inputs[3] for n in one.nodes if n.op_type == "Resize"}
     readers = {name: node for node in one.nodes for name in node.inputs if name in one.constants}
-    found, resized = dict(one.constants), set[str]()
+    constants, resized = dict(one.constants), set[str]()
     for name, reader in readers.items():
         value, other = one.constants[name], two.constants[name]
-        if np.array_equal(value, other, equal_nan=value.dtype.kind == "f"):
-            continue
-        if name in shapes and value.shape == other.shape and np.count_nonzero(value != other) == 1:
-            found[name] = np.where(value != other, -1, value)
-        elif name in sizes:
-            found[name] = value[2:]
+        if name in sizes and not np.array_equal(value, other):
+            constants[name] = value[2:]
             resized.add(name)
         else:
             where = f"{reader.op_type} '{reader.outputs[0]}'"
-            raise UnsupportedError(f"batch=dynamic: {where} holds the batch; convert with batch=static")
-    nodes = tuple(made for node in one.nodes for made in _resized(node, resized, found))
+            constants[name] = open_constant(value, other, name in shapes, where)
+    nodes = tuple(made for node in one.nodes for made in _resized(node, resized, constants))
     inputs, outputs = (
         tuple(_open(a, b) for a, b in zip(mine, theirs, strict=True))
         for mine, theirs in ((one.inputs, two.inputs), (one.outputs, two.outputs))
     )
-    return replace(one, nodes=nodes, constants=found, inputs=inputs, outputs=outputs)
+    return replace(one, nodes=nodes, constants=constants, inputs=inputs, outputs=outputs)
 
 
 def _resized(node: OnnxNode, names: Set[str], constants: dict[str, Array]) -> Iterator[OnnxNode]:
@@ -118,4 +114,4 @@ def _resized(node: OnnxNode, names: Set[str], constants: dict[str, Array]) -> It
 
 
 def _open(one: OnnxValue, two: OnnxValue) -> OnnxValue:
-    return replace(one, shape=tuple(a if a == b else SYMBOL for a, b in zip(one.shape, two.shape, strict=True)))
+    return replace(one, shape=open_shape(one.shape, two.shape, SYMBOL))

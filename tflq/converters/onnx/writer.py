@@ -57,6 +57,8 @@ class Writer(Emitter):
         self._constants: dict[str, Array] = {}
         self._types: dict[str, str] = {}  # of constants that have less than 8 bits
         self._fresh: set[str] = set()  # values of no tensor yet
+        self._renamed: dict[str, str] = {}
+        self._counted = {t: node.inputs[0] for node in graph.nodes if node.operator == "where" for t in node.outputs}
         self._stored = {t: self._stated(t, self.options.channels_first) for t in graph.inputs}
         self._real: dict[int, Value] = {}
         self._turned: dict[tuple[int, bool], Value] = {}
@@ -197,6 +199,7 @@ class Writer(Emitter):
 
     def finish(self) -> OnnxGraph:
         """Return the graph, its outputs in the layout that was asked for."""
+        self._apply_names()
         inputs = tuple(self._port(t, self._values[t]) for t in self.graph.inputs)
         outputs = tuple(self._output(t) for t in self.graph.outputs)
         nodes, constants = tuple(self._nodes), dict(self._constants)
@@ -212,6 +215,7 @@ class Writer(Emitter):
         elif self._stored[t].rank == 4 and self._stored[t].is_first != first:
             inside = self._names.fresh(f"{name}_inside")
             self._rename(name, inside)
+            self._apply_names()
             self._nodes.append(OnnxNode("Transpose", (inside,), (name,), {"perm": TO_FIRST if first else TO_LAST}))
         return self._port(t, name)
 
@@ -230,15 +234,22 @@ class Writer(Emitter):
         return self._values[self.node.outputs[0]] if self.graph.nodes and self.node.outputs else "value"
 
     def _rename(self, old: str, new: str) -> None:
-        self._nodes = [
-            replace(node, inputs=_replaced(node.inputs, old, new), outputs=_replaced(node.outputs, old, new))
-            if old in node.inputs or old in node.outputs
-            else node
-            for node in self._nodes
-        ]
+        """Give a value another name; `_apply_names` changes the nodes, once for all values."""
+        self._renamed[old] = new
         self._fresh.discard(old)
-        self._real = {t: replace(v, name=new) if v.name == old else v for t, v in self._real.items()}
-        self._turned = {key: replace(v, name=new) if v.name == old else v for key, v in self._turned.items()}
+
+    def _apply_names(self) -> None:
+        for index, node in enumerate(self._nodes):
+            inputs, outputs = (tuple(map(self._new_name, names)) for names in (node.inputs, node.outputs))
+            self._nodes[index] = replace(node, inputs=inputs, outputs=outputs)
+        self._real = {t: replace(v, name=self._new_name(v.name)) for t, v in self._real.items()}
+        self._turned = {key: replace(v, name=self._new_name(v.name)) for key, v in self._turned.items()}
+        self._renamed.clear()
+
+    def _new_name(self, name: str) -> str:
+        while name in self._renamed:
+            name = self._renamed[name]
+        return name
 
     def _stated(self, t: int, first: bool) -> Value:
         tensor = self.tensor(t)
@@ -248,9 +259,8 @@ class Writer(Emitter):
     def _port(self, t: int, name: str) -> OnnxValue:
         tensor = self.tensor(t)
         shape: tuple[int | str, ...] = written_shape(tensor.shape, self.options.channels_first)
-        for node in self.graph.nodes:
-            if node.operator == "where" and t in node.outputs:  # as many places as the values say
-                shape = (f"{name}_count", len(self.tensor(node.inputs[0]).shape))
+        if t in self._counted:  # the number of places depends on the values
+            shape = (f"{name}_count", len(self.tensor(self._counted[t]).shape))
         return OnnxValue(name, shape, tensor.dtype.storage.name)
 
     def _require_opset(self, name: str, dtype: DType, block_size: int = 0) -> None:
@@ -276,10 +286,6 @@ class Writer(Emitter):
             self._constants[key] = scale
             self._constants[f"{name}_zero_point"] = zero_point
         return key, f"{name}_zero_point"
-
-
-def _replaced(names: tuple[str, ...], old: str, new: str) -> tuple[str, ...]:
-    return tuple(new if name == old else name for name in names)
 
 
 def _type_of(tensor: Tensor) -> np.dtype[np.generic]:

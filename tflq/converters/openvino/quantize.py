@@ -7,7 +7,7 @@ from dataclasses import replace
 from tflq.converters.openvino.emit import unsupported
 from tflq.converters.openvino.options import DYNAMIC, INT8, STATIC, LayerOptions, OpenBatch, options_of
 from tflq.converters.openvino.passes import ARITHMETIC, FILTERS, LINEAR, PAIRS, RECTIFIERS
-from tflq.converters.openvino.passes.propagate import codes_at_inputs, codes_at_outputs, propagate, split
+from tflq.converters.openvino.passes.propagate import propagate, quantize_inputs, quantize_outputs, split
 from tflq.converters.openvino.passes.ranges import is_on_codes, rules_of
 from tflq.converters.openvino.passes.weights import insert, weight_codes
 from tflq.converters.passes.batch import twice_the_batch
@@ -16,10 +16,30 @@ from tflq.converters.passes.take_in import fuse_activations
 from tflq.converters.settings import Options, Settings
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import ABSENT, Affine, FakeQuantize, Graph, Node, pruned, validate
-from tflq.graph.rewriting import graph_pass, rewrite_graph
+from tflq.graph.rewriting import GraphEditor, Pass, graph_pass, rewrite_graph
 from tflq.interpreter.kernels.openvino.levels import CODES, rule_of
 from tflq.interpreter.registry import has_kernel
 from tflq.schemas.openvino import int8_levels
+
+_SOURCE = "docs/openvino.md, 3"
+
+
+_FUSE = Pass[GraphEditor](
+    "fuse_activations",
+    lambda editor: fuse_activations(editor, (*FILTERS, *PAIRS), RECTIFIERS),
+    "FakeQuantize follows the rectifier, not the sum",
+    _SOURCE,
+)
+_PASSES: tuple[Pass[GraphEditor], ...] = (
+    _FUSE,
+    Pass("split_fake_quantize", split, "FakeQuantize(x) = Dequantize(Quantize(x))", _SOURCE),
+    Pass("propagate", propagate, "the plug-in computes a layer in int8 only if it reads quantized values", _SOURCE),
+)
+_AT_INPUTS = (Pass("quantize_inputs", quantize_inputs, "input=int8: the network reads quantized values", _SOURCE),)
+_AT_OUTPUTS = (
+    Pass("quantize_outputs", quantize_outputs, "output=int8: the network returns quantized values", _SOURCE),
+)
+_REMOVE_UNUSED = graph_pass("remove_unused", pruned, "Quantize and Dequantize without a reader", _SOURCE)
 
 
 def problems_of(graph: Graph, options: Options[LayerOptions]) -> tuple[str, ...]:
@@ -60,32 +80,23 @@ def quantize_graph(graph: Graph, settings: Settings) -> Graph:
     if any(isinstance(t.quantization, FakeQuantize) for t in graph.tensors):
         return finished(graph, options)
     refuse(problems_of(graph, options))
-    network = _fused(float_network(graph))
-    return finished(insert(network, graph, rules_of(network, graph, options), options), options)
+    levels = graph_pass(
+        "insert_levels",
+        lambda network: insert(network, graph, rules_of(network, graph, options), options),
+        "FakeQuantize follows each tensor that a quantized layer reads or writes; weights become quantized values",
+        "docs/openvino.md, 1",
+    )
+    return finished(rewrite_graph(float_network(graph), [_FUSE, levels], owner="openvino-levels"), options)
 
 
 def finished(graph: Graph, options: Options[LayerOptions]) -> Graph:
     """Return a graph with FakeQuantize nodes as integers: split, propagated, requantized, described."""
-    passes = [
-        graph_pass("fuse_activations", _fused, "FakeQuantize follows the rectifier, not the sum"),
-        graph_pass("split_fake_quantize", split, "FakeQuantize(x) = Dequantize(Quantize(x))"),
-        graph_pass("propagate", propagate, "the plug-in computes a layer in int8 only if quantized values go in"),
-    ]
-    if options.whole.input == INT8:
-        passes.append(graph_pass("quantize_inputs", codes_at_inputs, "input=int8: the network takes quantized values"))
-    if options.whole.output == INT8:
-        passes.append(
-            graph_pass("quantize_outputs", codes_at_outputs, "output=int8: the network returns quantized values")
-        )
-    passes.append(graph_pass("remove_unused", pruned, "Quantize and Dequantize without a reader"))
+    passes = [*_PASSES, *(_AT_INPUTS if options.whole.input == INT8 else ())]
+    passes += [*(_AT_OUTPUTS if options.whole.output == INT8 else ()), _REMOVE_UNUSED]
     result = rewrite_graph(graph, passes, owner="openvino")
     result.nodes = [_described(result, _placed(result, node)) for node in result.nodes]
     validate(result, "openvino graph")
     return result
-
-
-def _fused(graph: Graph) -> Graph:
-    return fuse_activations(graph, (*FILTERS, *PAIRS), RECTIFIERS)
 
 
 def _placed(graph: Graph, node: Node) -> Node:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
 from tflq.converters.passes.rewrite import constant, with_attributes, with_input
 from tflq.errors import TflqError, UnsupportedError
-from tflq.graph import Graph, Node
+from tflq.graph import Array, Graph, Node
 from tflq.interpreter.execution.settle import resize
 
 _SHAPES = {"reshape": (0, 1), "slice": (0, 2), "broadcast_to": (0, 1), "transpose_conv": (2, 0)}
 """Operators that are told a shape: positions of the data and of the shape."""
 _TIMES = 2
+S = TypeVar("S")
 
 
 def twice_the_batch(graph: Graph) -> Graph:
@@ -49,6 +52,30 @@ def twice_the_batch(graph: Graph) -> Graph:
                     f"batch=dynamic: {graph.where(index)}: the batch is not the first axis behind it"
                 )
     return result
+
+
+def open_constant(one: Array, two: Array, is_shape: bool, where: str) -> Array:
+    """Return a constant for any batch: unchanged, or a shape with -1 in place of the batch.
+
+    Args:
+        one: Constant for the batch of the file.
+        two: Constant for twice the batch.
+        is_shape: True if a Reshape reads the constant as its shape.
+        where: Name of the constant in the error.
+
+    Raises:
+        UnsupportedError: The constants differ, and not in one size of a shape.
+    """
+    if np.array_equal(one, two, equal_nan=one.dtype.kind == "f"):
+        return one
+    if not is_shape or one.shape != two.shape or np.count_nonzero(one != two) != 1:
+        raise UnsupportedError(f"batch=dynamic: {where} holds the batch; convert with batch=static")
+    return np.where(one != two, -1, one)
+
+
+def open_shape(one: Sequence[S], two: Sequence[S], symbol: S) -> tuple[S, ...]:
+    """Return the shape for any batch: `symbol` for each size that differs for twice the batch."""
+    return tuple(a if a == b else symbol for a, b in zip(one, two, strict=True))
 
 
 def _grown(graph: Graph, node: Node) -> Node:

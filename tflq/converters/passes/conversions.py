@@ -7,29 +7,27 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tflq.converters.passes.rewrite import redirect, without_nodes
-from tflq.graph import DType, Graph, Node, Quantization, Tensor, pruned
+from tflq.converters.passes.rewrite import without_nodes
+from tflq.graph import DType, Graph, Node, Quantization, Tensor
 from tflq.graph.operators import CONVERSIONS
+from tflq.graph.rewriting import GraphEditor
 
 
-def remove_conversions(graph: Graph, is_typed: Callable[[Tensor], bool]) -> Graph:
-    """Return the graph without the file's QUANTIZE and DEQUANTIZE operators.
+def remove_conversions(editor: GraphEditor, is_typed: Callable[[Tensor], bool]) -> None:
+    """Remove the QUANTIZE and DEQUANTIZE operators of the file, and unread nodes.
 
-    Readers of the output read the input instead. An input that `is_typed` denies, as a graph's float input, takes over
-    type, quantization and range of the output.
+    Readers of the output read the input. An input without `is_typed`, such as a float input of the graph, gets type,
+    quantization and range of the output.
     """
-    result = graph.copy()
-    for index, node in enumerate(graph.nodes):
-        if node.operator not in CONVERSIONS:
-            continue
-        source, target = result.nodes[index].inputs[0], node.outputs[0]
-        if not is_typed(result.tensors[source]):
-            typed = result.tensors[target]
-            result.tensors[source] = replace(
-                result.tensors[source], dtype=typed.dtype, quantization=typed.quantization, range=typed.range
+    for name in [node.name for node in editor.nodes if node.operator in CONVERSIONS]:
+        node = editor.node(name)
+        source, typed = node.inputs[0], editor.tensors[node.outputs[0]]
+        if not is_typed(editor.tensors[source]):
+            editor.tensors[source] = replace(
+                editor.tensors[source], dtype=typed.dtype, quantization=typed.quantization, range=typed.range
             )
-        redirect(result, target, source)
-    return pruned(result)
+        editor.bypass(node)
+    editor.remove_dead()
 
 
 @dataclass

@@ -5,7 +5,7 @@ Channels last, as TFLite has tensors of four axes, and channels first, as most o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from tflq.graph import ABSENT, Graph, Node, Tensor
 from tflq.graph.rewriting import GraphEditor
@@ -14,7 +14,7 @@ Readers = Mapping[int, Sequence[int]]
 """Tensor -> the nodes that read it, as `Graph.consumers` gives it."""
 
 
-def bias_of(graph: Graph, filter_: Node) -> Tensor | None:
+def bias_of(graph: Graph | GraphEditor, filter_: Node) -> Tensor | None:
     """Return the bias of a convolution or fully connected layer, its input 2; None where it has none."""
     given = len(filter_.inputs) > 2 and filter_.inputs[2] != ABSENT
     return graph.tensors[filter_.inputs[2]] if given else None
@@ -32,7 +32,7 @@ def only_reader(graph: Graph, tensor: int, readers: Readers | None = None) -> in
     return found[0] if len(found) == 1 and tensor not in graph.outputs else None
 
 
-def computed_inputs(graph: Graph, node: Node) -> list[tuple[int, int]]:
+def computed_inputs(graph: Graph | GraphEditor, node: Node) -> list[tuple[int, int]]:
     """Return (position, tensor) of the inputs that are neither absent nor constant."""
     return [(p, t) for p, t in enumerate(node.inputs) if t != ABSENT and not graph.tensors[t].is_constant]
 
@@ -42,36 +42,22 @@ def constant_operand(graph: Graph | GraphEditor, node: Node) -> int | None:
     return next((p for p, t in enumerate(node.inputs) if t != ABSENT and graph.tensors[t].is_constant), None)
 
 
-def branches(node: Node) -> tuple[int, ...]:
-    """Return the inputs through which a node that moves data passes them on: all of a concatenation, else the first."""
-    return node.inputs if node.operator == "concatenation" else node.inputs[:1]
-
-
-def leads_to(graph: Graph, tensor: int, hosts: Collection[str], passes: Callable[[Node], bool]) -> bool:
-    """Whether all that stands behind a tensor ends in `hosts`, through nodes that pass data on, each read once."""
-    producer = graph.producers().get(tensor)
-    if producer is None or only_reader(graph, tensor) is None:
-        return False
-    node = graph.nodes[producer]
-    return node.operator in hosts or (passes(node) and all(leads_to(graph, t, hosts, passes) for t in branches(node)))
-
-
 TO_FIRST = (0, 3, 1, 2)
 """Order of the axes [N, H, W, C] in [N, C, H, W]."""
 TO_LAST = (0, 2, 3, 1)
 
 
-def joined(graph: Graph, tensor: int, operators: Collection[str]) -> list[int]:
+def joined(editor: GraphEditor, tensor: int, operators: Collection[str]) -> list[int]:
     """Return the computed tensors that nodes of these operators join with one, as operands or results; itself first."""
-    producers, readers = graph.producers(), graph.consumers()
-    found = [tensor]
-    for t in found:
-        around = [graph.nodes[i] for i in (*readers.get(t, ()), *([producers[t]] if t in producers else ()))]
+    tensors = [tensor]
+    for t in tensors:
+        writer = editor.writer(t)
+        around = [*editor.readers(t), *([writer] if writer is not None else ())]
         reached = (other for node in around if node.operator in operators for other in (*node.inputs, *node.outputs))
         for other in reached:
-            if other != ABSENT and other not in found and not graph.tensors[other].is_constant:
-                found.append(other)
-    return found
+            if other != ABSENT and other not in tensors and not editor.tensors[other].is_constant:
+                tensors.append(other)
+    return tensors
 
 
 def shape_first(shape: Sequence[int]) -> tuple[int, ...]:

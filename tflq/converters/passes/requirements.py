@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 from tflq.converters.calibration import ranges_from_quantization
 from tflq.errors import UnsupportedError
-from tflq.graph import Graph, Node, float_view
+from tflq.graph import ABSENT, Graph, Node, float_view
+from tflq.graph.operators import Trait, has_trait
 
 
 def float_network(graph: Graph) -> Graph:
@@ -46,6 +47,19 @@ def no_mapping(node: Node, what: str) -> str:
     if node.operator == "while":
         way = f"Keras writes recurrent layers without it where they have unroll=True; else {way}"
     return refuse_custom(node) or f"{what}; docs/coverage.md lists what it takes: {way}"
+
+
+def refuse_state(graph: Graph) -> dict[int, str]:
+    """Return node -> reason for each node that reads a variable of an earlier run; recurrent layers keep their own."""
+    reasons: dict[int, str] = {}
+    written: set[int] = set()
+    for index, node in enumerate(graph.nodes):
+        states = [t for t in node.inputs if t != ABSENT and graph.tensors[t].is_variable and t not in written]
+        if states and not has_trait(node, Trait.RECURRENT):
+            name = graph.tensors[states[0]].name
+            reasons[index] = f"it reads variable '{name}' of an earlier run; make it an input and an output"
+        written.update(node.outputs)
+    return reasons
 
 
 def refuse(problems: Sequence[str]) -> None:

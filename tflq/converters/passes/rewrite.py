@@ -9,6 +9,7 @@ import numpy as np
 
 from tflq.arrays import Reals
 from tflq.graph import ABSENT, Array, Attribute, DType, Graph, Node, Quantization, Range, Tensor
+from tflq.graph.rewriting import GraphEditor
 
 
 def with_attributes(node: Node, **changes: Attribute) -> Node:
@@ -42,9 +43,10 @@ def constant(
     return Tensor(name, data.shape, dtype or DType.of(data.dtype), quantization, range_, data)
 
 
-def derived_tensor(graph: Graph, like: int, name: str) -> int:
-    """Add a computed tensor that is like another one, under a new name."""
-    return graph.add_tensor(replace(graph.tensors[like], name=name, data=None))
+def derived_tensor(graph: Graph | GraphEditor, like: int, name: str, shape: tuple[int, ...] | None = None) -> int:
+    """Add a computed tensor that is like another one, under a new name, and perhaps of another shape."""
+    stated = graph.tensors[like]
+    return graph.add_tensor(replace(stated, name=name, shape=stated.shape if shape is None else shape, data=None))
 
 
 def redirect(graph: Graph, old: int, new: int) -> None:

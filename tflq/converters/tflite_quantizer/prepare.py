@@ -11,7 +11,9 @@ from tflq.converters.calibration.calibrate import DIFFERENCE_RANGE
 from tflq.converters.passes.conversions import widen_halves
 from tflq.errors import UnsupportedError
 from tflq.graph import Attributes, DType, Graph, Node, Range, Tensor, float_view
+from tflq.graph.rewriting import GraphEditor, Pass, graph_pass, rewrite_graph
 
+_SOURCE = "docs/tflite_target.md"
 _MINUS_INFINITY = -1e30
 
 
@@ -48,22 +50,33 @@ class Prepared:
 def prepare(graph: Graph) -> Prepared:
     """Return the float network of a float, dynamic-range or quantized graph.
 
-    A FAKE_QUANT operator comes first, then a calibrated range or the file's own, then what the quantization of a tensor
-    reaches.
-
     Raises:
-        UnsupportedError: two FAKE_QUANT operators that contradict each other.
+        UnsupportedError: Two FAKE_QUANT operators that contradict each other.
     """
     stated = _stated(graph)
-    known = _without_differences(ranges_from_quantization(widen_halves(graph)))
-    for t, found in stated.items():
-        bounds = (np.array([found.minimum], np.float32), np.array([found.maximum], np.float32))
+    passes: tuple[Pass[GraphEditor], ...] = (
+        graph_pass("widen_halves", widen_halves, "constants of float16 are quantized as float32 numbers", _SOURCE),
+        graph_pass(
+            "state_ranges",
+            lambda known: _state_ranges(known, stated),
+            "FAKE_QUANT comes first, then a calibrated range or that of the file, then the range of a quantization",
+            _SOURCE,
+        ),
+        graph_pass("float_view", float_view, "each tensor is quantized again from its real numbers", _SOURCE),
+    )
+    return Prepared(rewrite_graph(graph, passes, owner="tflite"), stated)
+
+
+def _state_ranges(graph: Graph, stated: dict[int, FakeQuantized]) -> Graph:
+    known = _without_differences(ranges_from_quantization(graph))
+    for t, fake in stated.items():
+        bounds = (np.array([fake.minimum], np.float32), np.array([fake.maximum], np.float32))
         known.tensors[t] = replace(known.tensors[t], range=Range(*bounds))
     for node in graph.nodes:
         if node.operator == "padv2" and _pads_with_the_lowest(known.tensors[node.inputs[2]]):
-            found_range = known.tensors[node.inputs[0]].range
-            known.tensors[node.outputs[0]] = replace(known.tensors[node.outputs[0]], range=found_range)
-    return Prepared(float_view(known), stated)
+            source = known.tensors[node.inputs[0]]
+            known.tensors[node.outputs[0]] = replace(known.tensors[node.outputs[0]], range=source.range)
+    return known
 
 
 def _without_differences(graph: Graph) -> Graph:

@@ -24,6 +24,7 @@ from tflq.converters.tflite_quantizer.scales import (
     unsigned,
 )
 from tflq.graph import ABSENT, Affine, DType, Graph, Node, Tensor, pruned, validate
+from tflq.graph.rewriting import graph_pass, rewrite_graph
 
 ARITHMETIC = "tflite"
 _RUNS_OTHERS = ("if", "while", "call", "call_once", "stablehlo_case", "stablehlo_composite")
@@ -45,15 +46,26 @@ def quantize_graph(graph: Graph, settings: Settings) -> Graph:
     options = read_options(LayerOptions, graph, settings)
     refuse(problems_of(graph))
     prepared = prepare(graph)
-    if options.whole.recipe:
-        result = quantize_by_recipe(prepared.graph, options, settings, samples_of(graph))
-        validate(result, "quantized graph")
-        return result
-    choices = choose_kinds(prepared.graph, options.layers)
-    scales = choose_scales(prepared, choices, options.whole.symmetric)
-    result = _Writer(prepared, scales, choices, options).written()
+    by_recipe = graph_pass(
+        "quantize_by_recipe",
+        lambda network: quantize_by_recipe(network, options, settings, samples_of(graph)),
+        "recipe: ai-edge-quantizer quantizes the network",
+        "docs/tflite_target.md",
+    )
+    by_rules = graph_pass(
+        "quantize",
+        lambda network: _quantize(replace(prepared, graph=network), options),
+        "type: operators with a kernel on integers run on them; QUANTIZE and DEQUANTIZE where types meet",
+        "docs/tflite_target.md",
+    )
+    result = rewrite_graph(prepared.graph, [by_recipe if options.whole.recipe else by_rules], owner="tflite-integers")
     validate(result, "quantized graph")
     return result
+
+
+def _quantize(prepared: Prepared, options: Options[LayerOptions]) -> Graph:
+    choices = choose_kinds(prepared.graph, options.layers)
+    return _Writer(prepared, choose_scales(prepared, choices, options.whole.symmetric), choices, options).written()
 
 
 @dataclass

@@ -13,7 +13,7 @@ from tflq.converters.passes.take_in import fusable_activation
 from tflq.converters.tpu_mlir.passes.forms import COMPARISONS, RECTIFIER_LIMITS, Form, form_of
 from tflq.converters.tpu_mlir.passes.unify import is_upsampled
 from tflq.graph import DType, Graph, Node
-from tflq.graph.rewriting import fused_activation
+from tflq.graph.rewriting import GraphEditor, fused_activation
 from tflq.schemas.tpu_mlir import operators_of, specification
 
 RECTIFIERS = tuple(RECTIFIER_LIMITS)
@@ -21,19 +21,22 @@ FUSING = operators_of("fused_activations", "operators")
 _TAKEN = operators_of("operators")
 
 
-def rectified_by(graph: Graph, index: int) -> int | None:
-    """Return the rectifier that can go into a node; None where there is none."""
-    return fusable_activation(graph, index, FUSING, RECTIFIERS)
+def find_rectifier(editor: GraphEditor, node: Node) -> Node | None:
+    """Return the rectifier that can be fused into a node; None if there is none."""
+    return fusable_activation(editor, node, FUSING, RECTIFIERS)
 
 
 def problems_of(graph: Graph) -> tuple[str, ...]:
     """Return one line for each operator of a float graph that cannot be mapped, in order of the file."""
-    fused = {rectified_by(graph, i) for i in range(len(graph.nodes))}
-    found = collect_problems(graph, lambda index, node: "" if index in fused else _reason(graph, node))
-    written = graph.producers()
-    idle = [graph.tensors[t].name for t in graph.outputs if t not in written]
+    editor = GraphEditor(graph)
+    nodes = editor.nodes
+    fused = {rectifier.name for node in nodes if (rectifier := find_rectifier(editor, node)) is not None}
+    problems = collect_problems(
+        graph, lambda index, _: "" if nodes[index].name in fused else _reason(editor, nodes[index])
+    )
+    idle = [graph.tensors[t].name for t in graph.outputs if editor.writer(t) is None]
     still = tuple(f"output '{name}': no operator computes it; remove it from the outputs" for name in idle)
-    return (*found, *still) or onnx.unsupported(graph)
+    return (*problems, *still) or onnx.unsupported(graph)
 
 
 def supported_operators() -> tuple[str, ...]:
@@ -41,7 +44,7 @@ def supported_operators() -> tuple[str, ...]:
     return tuple(sorted(_TAKEN))
 
 
-def _reason(graph: Graph, node: Node) -> str:
+def _reason(graph: GraphEditor, node: Node) -> str:
     if node.custom_code or node.operator not in _TAKEN:
         return no_mapping(node, "no mapping to BM1684X")
     clamp = fused_activation(node)
@@ -58,16 +61,16 @@ def _reason(graph: Graph, node: Node) -> str:
     return _RULES[node.operator](graph, node) if node.operator in _RULES else ""
 
 
-def _filter(graph: Graph, node: Node) -> str:
+def _filter(graph: GraphEditor, node: Node) -> str:
     given = [graph.tensors[t] for t in node.inputs[1:] if t >= 0]
     if not all(t.is_constant for t in given):
         return "weights or bias are computed at run time; TPU-MLIR's INT8 needs constants"
     return ""
 
 
-def _rectifier(graph: Graph, node: Node) -> str:
-    writer = graph.producers().get(node.inputs[0])
-    if writer is not None and graph.nodes[writer].operator == "concatenation":
+def _rectifier(graph: GraphEditor, node: Node) -> str:
+    writer = graph.writer(node.inputs[0])
+    if writer is not None and writer.operator == "concatenation":
         return (
             "it follows a concatenation that others read, too, and TPU-MLIR would move it and rename tensors: put it "
             "in front of that"
@@ -75,11 +78,11 @@ def _rectifier(graph: Graph, node: Node) -> str:
     return ""
 
 
-def _pair(graph: Graph, node: Node) -> str:
+def _pair(graph: GraphEditor, node: Node) -> str:
     if node.operator == "pow" and (constant_operand(graph, node) != 1 or form_of(graph, node) is not Form.SCALAR):
         return "a power other than of one constant exponent; TPU-MLIR makes logarithm, product and exponent of it"
-    writer = graph.producers().get(node.inputs[1])
-    if node.operator == "div" and writer is not None and graph.nodes[writer].operator == "pow":
+    writer = graph.writer(node.inputs[1])
+    if node.operator == "div" and writer is not None and writer.operator == "pow":
         return "the divisor is a power, which TPU-MLIR inverts and multiplies; write a product with the inverse power"
     divisor = graph.tensors[node.inputs[1]].data
     form, holds_zero = form_of(graph, node), divisor is not None and not np.all(divisor)
@@ -88,7 +91,7 @@ def _pair(graph: Graph, node: Node) -> str:
     return ""
 
 
-def _resize(graph: Graph, node: Node) -> str:
+def _resize(graph: GraphEditor, node: Node) -> str:
     if node.operator == "resize_bilinear" or is_upsampled(graph, node):
         return ""
     if node.attributes.boolean("half_pixel_centers", False) or node.attributes.boolean("align_corners", False):
@@ -98,31 +101,31 @@ def _resize(graph: Graph, node: Node) -> str:
     return ""
 
 
-def _exact_gelu(graph: Graph, node: Node) -> str:  # noqa: ARG001
+def _exact_gelu(graph: GraphEditor, node: Node) -> str:  # noqa: ARG001
     if node.attributes.boolean("approximate", False):
         return "gelu by tanh, nine layers in TPU-MLIR; export the model with approximate=False, which is one table"
     return ""
 
 
-def _transposed(graph: Graph, node: Node) -> str:
+def _transposed(graph: GraphEditor, node: Node) -> str:
     given = [graph.tensors[t] for p, t in enumerate(node.inputs) if p != 2 and t >= 0]
     return "" if all(t.is_constant for t in given) else "weights, bias or shape are computed at run time"
 
 
-def _average_pool(_graph: Graph, node: Node) -> str:
+def _average_pool(graph: GraphEditor, node: Node) -> str:
     limit = specification()["largest_pool_stride"]
     assert isinstance(limit, int)
-    outputs = _graph.tensors[node.outputs[0]].shape[1:3]
+    outputs = graph.tensors[node.outputs[0]].shape[1:3]
     strides = (node.attributes.integer("stride_h"), node.attributes.integer("stride_w"))
     far = [s for s, o in zip(strides, outputs, strict=True) if s > limit and o > 1]
     return f"a stride of {far[0]}; TPU-MLIR's code generation takes up to {limit}" if far else ""
 
 
-def _prelu(graph: Graph, node: Node) -> str:
+def _prelu(graph: GraphEditor, node: Node) -> str:
     return "" if graph.tensors[node.inputs[1]].is_constant else "the slopes are computed at run time"
 
 
-def _normalization(graph: Graph, node: Node) -> str:
+def _normalization(graph: GraphEditor, node: Node) -> str:
     gamma, beta = (graph.tensors[t].data for t in node.inputs[1:])
     if gamma is None or beta is None or np.any(gamma != 1) or not np.any(beta):
         return ""
@@ -132,15 +135,16 @@ def _normalization(graph: Graph, node: Node) -> str:
     )
 
 
-def _heads(graph: Graph, node: Node) -> str:
+def _heads(graph: GraphEditor, node: Node) -> str:
     """Softmax of four axes between products of reshaped products: heads of attention."""
     if len(graph.tensors[node.inputs[0]].shape) != 4 or _origin(graph, node.inputs[0], ("mul",)) != "batch_matmul":
         return ""
-    writers = graph.producers()
-    t = node.inputs[0]
-    while graph.nodes[writers[t]].operator != "batch_matmul":
-        t = next(x for x in graph.nodes[writers[t]].inputs if not graph.tensors[x].is_constant)
-    scores = graph.nodes[writers[t]]
+    scores, x = None, node.inputs[0]
+    while scores is None:
+        writer = graph.writer(x)
+        assert writer is not None  # `_origin` went this way
+        scores = writer if writer.operator == "batch_matmul" else None
+        x = next(x for x in writer.inputs if not graph.tensors[x].is_constant)
     if {_origin(graph, x, ("transpose", "reshape", "mul")) for x in scores.inputs} != {"fully_connected"}:
         return ""
     return (
@@ -149,18 +153,17 @@ def _heads(graph: Graph, node: Node) -> str:
     )
 
 
-def _origin(graph: Graph, t: int, through: tuple[str, ...]) -> str:
-    """Return the operator that writes a tensor, in front of those that are looked through; empty for an input."""
-    writers = graph.producers()
-    while t in writers and graph.nodes[writers[t]].operator in through:
-        found = [x for x in graph.nodes[writers[t]].inputs if not graph.tensors[x].is_constant]
-        if len(found) != 1:
+def _origin(graph: GraphEditor, t: int, through: tuple[str, ...]) -> str:
+    """Return the operator that writes a tensor, upstream of the operators in `through`; empty for an input."""
+    while (writer := graph.writer(t)) is not None and writer.operator in through:
+        computed = [x for x in writer.inputs if not graph.tensors[x].is_constant]
+        if len(computed) != 1:
             break
-        t = found[0]
-    return graph.nodes[writers[t]].operator if t in writers else ""
+        (t,) = computed
+    return "" if writer is None else writer.operator
 
 
-def _comparison(graph: Graph, node: Node) -> str:
+def _comparison(graph: GraphEditor, node: Node) -> str:
     if any(graph.tensors[t].dtype is not DType.FLOAT32 for t in node.inputs):
         return "it compares integers; only reals are compared, keep it outside"
     if form_of(graph, node) in (Form.CHANNEL, Form.FULL):
@@ -168,7 +171,7 @@ def _comparison(graph: Graph, node: Node) -> str:
     return ""
 
 
-_RULES: dict[str, Callable[[Graph, Node], str]] = {
+_RULES: dict[str, Callable[[GraphEditor, Node], str]] = {
     **dict.fromkeys(COMPARISONS, _comparison),
     "div": _pair,
     "pow": _pair,

@@ -8,10 +8,10 @@ from tflq.converters.onnx import translate
 from tflq.converters.onnx.options import OnnxOptions
 from tflq.converters.passes.requirements import float_network as with_ranges
 from tflq.converters.passes.requirements import refuse
-from tflq.converters.passes.take_in import fuse_activations, with_padding
+from tflq.converters.passes.take_in import fold_padding, fuse_activations
 from tflq.converters.settings import Options, Settings, read_options
 from tflq.converters.tpu_mlir.adapt import for_the_tool
-from tflq.converters.tpu_mlir.check import FUSING, RECTIFIERS, problems_of, rectified_by
+from tflq.converters.tpu_mlir.check import FUSING, RECTIFIERS, find_rectifier, problems_of
 from tflq.converters.tpu_mlir.options import Deployment, LayerOptions
 from tflq.converters.tpu_mlir.passes.assemble import assemble
 from tflq.converters.tpu_mlir.passes.assembly import Ranges
@@ -31,17 +31,17 @@ from tflq.converters.tpu_mlir.passes.unify import spans_of
 from tflq.converters.tpu_mlir.tables import CalibrationTable
 from tflq.errors import OptionError
 from tflq.graph import Graph, validate
-from tflq.graph.rewriting import Pass, graph_pass, rewrite_graph
+from tflq.graph.rewriting import GraphEditor, Pass, graph_pass, rewrite_graph
 
 _SOURCE = "docs/tpu_mlir.md, 4"
-_PASSES = (
+_PASSES: tuple[Pass[GraphEditor], ...] = (
     Pass("fuse_silu", fuse_silu, "x * logistic(x) is one table", _SOURCE),
     Pass("fuse_softsign", fuse_softsign, "x / (1 + |x|) is one table", _SOURCE),
     Pass("merge_pointwise", merge_pointwise, "two convolutions of 1x1 in a row are one", _SOURCE),
     Pass("fold_constants", fold_constants, "one number a channel goes into a convolution, or is one of 1x1", _SOURCE),
-    graph_pass(
+    Pass(
         "fuse_activations",
-        lambda graph: fuse_activations(graph, FUSING, RECTIFIERS),
+        lambda editor: fuse_activations(editor, FUSING, RECTIFIERS),
         "the clamp of a rectifier is the saturation of an unsigned output",
         _SOURCE,
     ),
@@ -49,9 +49,9 @@ _PASSES = (
         "fold_bias", fold_bias, "a sum behind a reshaped product is its bias, if its reader reshapes it back", _SOURCE
     ),
     Pass("fold_crops", fold_crops, "the padding of a convolution that a slice cuts off is not computed", _SOURCE),
-    graph_pass(
+    Pass(
         "fold_padding",
-        lambda graph: with_padding(graph, ("max_pool_2d",)),
+        lambda editor: fold_padding(editor, ("max_pool_2d",)),
         "zeros in front of a pool of maxima are its padding",
         _SOURCE,
     ),
@@ -126,7 +126,13 @@ def quantize_network(network: SeenNetwork, table: CalibrationTable | None, optio
     spans = spans_of(fused, own, options.whole.asymmetric, network.moves)
     refuse_products(fused, spans, options)
     types = types_of(fused, spans, options.whole)
-    result = assemble(fused, Ranges(network, spans, types), options)
+    assembled = graph_pass(
+        "assemble",
+        lambda graph: assemble(graph, Ranges(network, spans, types), options),
+        "layers compute in their types; a conversion follows where two types meet",
+        "docs/tpu_mlir.md, 5",
+    )
+    result = rewrite_graph(fused, [assembled], owner="tpu-mlir-assemble")
     validate(result, "tpu-mlir graph")
     inside = (replace(own[t], name=name) for t, name in cores.items() if t in own)
     lines = {line.name: line for line in (*own.values(), *inside)}
@@ -135,13 +141,15 @@ def quantize_network(network: SeenNetwork, table: CalibrationTable | None, optio
 
 def _refuse_modes_of_fused(network: Graph, options: Options[LayerOptions]) -> None:
     """A fused rectifier has no mode of its own: it must be that of its layer."""
-    for index, node in enumerate(network.nodes):
-        reader = rectified_by(network, index)
-        if reader is None:
+    editor = GraphEditor(network)
+    for node in network.nodes:
+        rectifier = find_rectifier(editor, node)
+        if rectifier is None:
             continue
-        modes = [options.of(n.name).mode for n in (node, network.nodes[reader])]
+        modes = [options.of(n.name).mode for n in (node, rectifier)]
         if modes[0] != modes[1]:
+            where = network.where(network.nodes.index(rectifier))
             raise OptionError(
-                f"{network.where(reader)}: mode={modes[1]}, but it is fused into {node.name}, which has "
-                f"mode={modes[0]}; set the same for both"
+                f"{where}: mode={modes[1]}, but it is fused into {node.name}, which has mode={modes[0]}; set the same "
+                f"for both"
             )

@@ -5,13 +5,14 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import count
+from itertools import count, pairwise
 
 from tflq.arrays import Array
 from tflq.errors import GraphError
 from tflq.graph.attributes import Attribute
 from tflq.graph.cut import pruned
 from tflq.graph.graph import ABSENT, Graph, Node, Tensor
+from tflq.graph.operators import Trait, has_trait
 
 _END = ""
 """Neighbor of the first and of the last node; no node has this name."""
@@ -229,13 +230,34 @@ class GraphEditor:
         """Remove a node; its results have no writer from now on."""
         old = self.node(node.name)
         self._unlink(old)
-        before, after = self._previous.pop(old.name), self._next.pop(old.name)
-        self._next[before], self._previous[after] = after, before
+        self._detach(old.name)
         del self._nodes[old.name], self._places[old.name]
         self._stated_names.pop(old.name, None)
         base, _, number = old.name.rpartition("_")
         if base in self._numbers and number.isdecimal():
             self._numbers[base] = min(self._numbers[base], int(number))
+
+    def sort(self) -> None:
+        """Bring the nodes into the order of `graph` now, for a pass that depends on it."""
+        previous = _END
+        for name in [node.name for node in self._in_order()]:
+            self._detach(name)
+            self._place(name, previous)
+            previous = name
+
+    def swap(self, first: Node, second: Node) -> None:
+        """Exchange the places of two nodes in the order; the first one precedes the second."""
+        a, b = self.node(first.name).name, self.node(second.name).name
+        previous = self._previous[a]
+        self._detach(a)
+        self._place(a, b)
+        self._detach(b)
+        self._place(b, previous)
+
+    def restate(self, node: Node, name: str) -> None:
+        """Let `graph` return a node under a name that other nodes may have, too."""
+        if name != node.name:
+            self._stated_names[self.node(node.name).name] = name
 
     def redirect(self, old: int, new: int) -> None:
         """Let all readers of a tensor, and the graph's outputs, use another tensor."""
@@ -309,6 +331,7 @@ class GraphEditor:
         """Return the graph with its nodes in an order of execution.
 
         Each node is placed as early as its operands and the current order of the nodes allow: a valid order stays.
+        Operators on variables and tables keep their order: an ASSIGN_VARIABLE decides the next READ_VARIABLE.
 
         Args:
             prune: Leave out unread nodes and unused tensors; tensors are numbered anew (`tflq.graph.pruned`).
@@ -323,22 +346,29 @@ class GraphEditor:
         names = list(self._names())
         number = {name: i for i, name in enumerate(names)}
         missing = [sum(self._is_awaited(t) for t in self._nodes[name].inputs) for name in names]
+        stateful = [i for i, name in enumerate(names) if _keeps_place(self._nodes[name])]
+        following = dict(pairwise(stateful))
+        for i in following.values():
+            missing[i] += 1
         ready = [i for i, left in enumerate(missing) if not left]
         heapq.heapify(ready)
         while ready:
-            node = self._nodes[names[heapq.heappop(ready)]]
+            i = heapq.heappop(ready)
+            node = self._nodes[names[i]]
             yield node
-            for t in filter(self._is_awaited, node.outputs):
-                for reader, times in self._readers.get(t, {}).items():
-                    j = number[reader]
-                    missing[j] -= times
-                    if not missing[j]:
-                        heapq.heappush(ready, j)
+            served = [(number[n], times) for t in node.outputs for n, times in self._count_waiting(t)]
+            for j, times in (*served, *([(following[i], 1)] if i in following else [])):
+                missing[j] -= times
+                if not missing[j]:
+                    heapq.heappush(ready, j)
         yield from (self._nodes[name] for name, left in zip(names, missing, strict=True) if left > 0)
 
     def _is_awaited(self, t: int) -> bool:
         """Return True if readers of a tensor run after its writer; a variable has a value before."""
         return t in self._writers and not self.tensors[t].is_variable
+
+    def _count_waiting(self, t: int) -> Iterable[tuple[str, int]]:
+        return self._readers.get(t, {}).items() if self._is_awaited(t) else ()
 
     # ---- chains
 
@@ -364,6 +394,10 @@ class GraphEditor:
             yield name
             name = self._next[name]
 
+    def _detach(self, name: str) -> None:
+        before, after = self._previous.pop(name), self._next.pop(name)
+        self._next[before], self._previous[after] = after, before
+
     def _place(self, name: str, previous: str) -> None:
         """Insert a name after another one; after `_END` it is the first."""
         following = self._next[previous]
@@ -374,3 +408,8 @@ class GraphEditor:
         self._places[name] = (low + high) / 2
         if not low < self._places[name] < high:  # float64 has no number between the two
             self._places = {name: float(i) for i, name in enumerate(self._names())}
+
+
+def _keeps_place(node: Node) -> bool:
+    """Return True for an operator on state that other nodes share; the state of a recurrent layer is its own."""
+    return has_trait(node, Trait.STATEFUL) and not has_trait(node, Trait.RECURRENT)

@@ -12,7 +12,7 @@ outside the pattern's path, unless it is `shared`.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import permutations
 
 import numpy as np
@@ -198,9 +198,12 @@ def rewrite(editor: GraphEditor, pattern: Op, build: Callable[[GraphEditor, Matc
 
 
 def replace_root(match: Match, operator: str, *inputs: str, **attributes: Attribute) -> Node:
-    """Return the root of a match as another operator that reads tensors of the pattern by name."""
-    operands = tuple(match.values[name] for name in inputs)
-    return replace(match.root, operator=operator, inputs=operands, attributes=Attributes(attributes))
+    """Return a node of another operator in the place of the root; it reads tensors of the pattern by name.
+
+    It keeps name, results and arithmetic of the root. Version, options and params belong to the old operator.
+    """
+    root, operands = match.root, tuple(match.values[name] for name in inputs)
+    return Node(operator, operands, root.outputs, Attributes(attributes), root.name, arithmetic=root.arithmetic)
 
 
 def _match_node(

@@ -14,7 +14,7 @@ from tflq.converters.passes.patterns import bias_of
 from tflq.converters.passes.take_in import foldable_padding
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import ABSENT, Array, Graph, Node
-from tflq.graph.operators import LINEAR_OPERATORS, Trait, has_trait
+from tflq.graph.operators import LINEAR_OPERATORS
 from tflq.interpreter.operands.sliding_windows import Window
 from tflq.interpreter.operands.windows import window_of_node
 
@@ -118,12 +118,8 @@ def filter_of(graph: Graph, index: int) -> Filter | str:
 
 def _before_pad(graph: Graph, tensor: int, window: Window) -> tuple[int, Window]:
     """Return the input of a PAD of zeros and the window on it; the tensor itself where no such PAD writes it."""
-    for index, node in enumerate(graph.nodes):
-        amounts = (
-            foldable_padding(graph, index)
-            if node.outputs == (tensor,) and has_trait(node, Trait.CONSTANT_PAD)
-            else None
-        )
+    for node in graph.nodes:
+        amounts = foldable_padding(graph.tensors, node) if node.outputs == (tensor,) else None
         if amounts is not None:
             top, bottom, left, right = (a + b for a, b in zip(window.padding, amounts, strict=True))
             return node.inputs[0], replace(window, top=top, bottom=bottom, left=left, right=right)

@@ -13,7 +13,7 @@ from tflq.converters.precision import PrecisionPlan, probed_plan
 from tflq.converters.settings import Setting, Settings
 from tflq.converters.targets import Target
 from tflq.graph import ABSENT, Affine, Array, DType, Graph, Node, Tensor, validate
-from tflq.graph.rewriting import graph_pass, rewrite_graph
+from tflq.graph.rewriting import GraphEditor, Pass, rewrite_graph
 from tflq_power_of_two.emitter import files_of
 from tflq_power_of_two.kernels import NAME
 
@@ -23,8 +23,8 @@ KEEPING = ("max_pool_2d", "reshape", "squeeze", "transpose")
 TAKEN = (*FILTERS, *KEEPING, "add", "average_pool_2d", "mean", "softmax")
 WIDTHS = (8, 6, 4, 3, 2)
 SETTINGS = (Setting("weight_bits", 8, "width of the weights", minimum=2, maximum=8),)
-FUSE = graph_pass(
-    "fuse_relu", lambda graph: fuse_activations(graph, (*FILTERS, "add"), ("relu",)), "the clamp of a ReLU is free"
+FUSE = Pass[GraphEditor](
+    "fuse_relu", lambda editor: fuse_activations(editor, (*FILTERS, "add"), ("relu",)), "the clamp of a ReLU is free"
 )
 
 

@@ -6,74 +6,68 @@ tensor, the softmax becomes a reader of the expression, which hands the tensor o
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tflq.converters.gap9.expressions.groups import CANDIDATES, COPY
 from tflq.converters.gap9.operators import FILTERS, MOVES, POOLS, RECTIFIERS, departing, layer_of
-from tflq.converters.passes.rewrite import derived_tensor, redirect, with_input, without_nodes
-from tflq.graph import Attributes, Graph, Node
+from tflq.graph import Attributes, Node
+from tflq.graph.rewriting import GraphEditor
 
 _OTHERWISE = "NNTool's matcher may take the Quantize node in front of it into an expression in another way (22)"
 _WANT_SYMMETRIC = ("softmax", "hard_swish")
 
 
-def with_copies(graph: Graph) -> Graph:
-    """Return the graph with a COPY in front of these readers, which takes part in groups.
+def insert_copies(editor: GraphEditor) -> None:
+    """Insert a COPY upstream of these readers, which takes part in groups.
 
-    NNTool may do otherwise where what is moved into the tensor has such a reader, too; the reader says so.
+    NNTool may do otherwise if what is moved into the tensor has such a reader, too; the reader says so.
     """
-    result = graph.copy()
-    result.nodes = []
-    readers = graph.consumers()
-    for node in graph.nodes:
-        source = node.inputs[0] if node.inputs else -1
-        beside = any(_is_free(graph.nodes[i]) for i in readers.get(source, ()))
-        wants = node.operator in _WANT_SYMMETRIC and "fusion" not in node.attributes
-        if not (wants and beside and _is_asymmetric(graph, source)):
-            result.nodes.append(node)
-            continue
-        made = derived_tensor(result, source, f"{node.name}_qin0")
-        attributes = Attributes({"layer": layer_of(node)})
-        result.nodes.append(Node(COPY, (source,), (made,), attributes, f"{node.name}_qin0"))
-        reader = with_input(node, 0, made)
-        result.nodes.append(departing(reader, _OTHERWISE) if _asked_above(graph, source) else reader)
-    return result
+    places = [(node, _is_demanded_above(editor, node.inputs[0])) for node in editor.nodes if _takes_copy(editor, node)]
+    for node, is_demanded in places:
+        name = f"{node.name}_qin0"
+        copied = Node(COPY, (), (), Attributes({"layer": layer_of(node)}), name)
+        editor.insert_before(node, 0, copied, replace(editor.tensors[node.inputs[0]], name=name, data=None))
+        if is_demanded:
+            _mark(editor, editor.node(node.name))
 
 
-def without_copies(graph: Graph) -> Graph:
-    """Return the graph without the copies that no expression has taken.
-
-    Their readers say that NNTool may have taken them.
-    """
-    left = [index for index, node in enumerate(graph.nodes) if node.operator == COPY]
-    alone = {graph.nodes[index].outputs[0] for index in left}
-    for index, node in enumerate(graph.nodes):
-        if alone.intersection(node.inputs):
-            graph.nodes[index] = departing(node, _OTHERWISE)
-    for index in left:
-        redirect(graph, graph.nodes[index].outputs[0], graph.nodes[index].inputs[0])
-    return without_nodes(graph, left)
-
-
-def _asked_above(graph: Graph, tensor: int) -> bool:
-    """Whether a softmax or a hard swish reads what is moved into the tensor."""
-    producer = graph.producers().get(tensor)
-    if producer is None or graph.nodes[producer].operator not in MOVES:
+def _takes_copy(editor: GraphEditor, node: Node) -> bool:
+    if node.operator not in _WANT_SYMMETRIC or "fusion" in node.attributes:
         return False
-    moved = graph.nodes[producer].inputs
-    readers = (graph.nodes[i].operator for t in moved for i in graph.consumers().get(t, ()))
-    return not set(_WANT_SYMMETRIC).isdisjoint(readers) or any(_asked_above(graph, t) for t in moved)
+    return any(map(_is_free, editor.readers(node.inputs[0]))) and _is_asymmetric(editor, node.inputs[0])
+
+
+def remove_copies(editor: GraphEditor) -> None:
+    """Remove the copies that no expression has taken; their readers say that NNTool may have taken them."""
+    for node in editor.nodes:
+        if node.operator == COPY:
+            for reader in editor.readers(node.outputs[0]):
+                _mark(editor, reader)
+            editor.bypass(node)
+
+
+def _mark(editor: GraphEditor, node: Node) -> None:
+    editor.replace(node, departing(node, _OTHERWISE))
+
+
+def _is_demanded_above(editor: GraphEditor, tensor: int) -> bool:
+    """Whether a softmax or a hard swish reads what is moved into the tensor."""
+    writer = editor.writer(tensor)
+    if writer is None or writer.operator not in MOVES:
+        return False
+    readers = (reader.operator for t in writer.inputs for reader in editor.readers(t))
+    return not set(_WANT_SYMMETRIC).isdisjoint(readers) or any(_is_demanded_above(editor, t) for t in writer.inputs)
 
 
 def _is_free(node: Node) -> bool:
     return node.operator in CANDIDATES and "fusion" not in node.attributes
 
 
-def _is_asymmetric(graph: Graph, tensor: int) -> bool:
+def _is_asymmetric(editor: GraphEditor, tensor: int) -> bool:
     """Whether the tensor's own type has a zero point: of a filter, with its ReLU or pool, and of an input from 0 on."""
-    stated = graph.tensors[tensor].range
-    producer = graph.producers().get(tensor)
-    if producer is None:
+    stated, node = editor.tensors[tensor].range, editor.writer(tensor)
+    if node is None:
         return stated is not None and bool(stated.minimum[0] == 0)
-    node = graph.nodes[producer]
     if node.operator in FILTERS:
         return True
-    return node.operator in (*POOLS, *RECTIFIERS, *MOVES) and _is_asymmetric(graph, node.inputs[0])
+    return node.operator in (*POOLS, *RECTIFIERS, *MOVES) and _is_asymmetric(editor, node.inputs[0])

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import numpy as np
 
 from tflq.converters.calibration.calibrate import DIFFERENCE_RANGE
+from tflq.converters.gap9.editor import Gap9Editor
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.passes.patterns import computed_inputs, constant_operand
 from tflq.errors import UnsupportedError
-from tflq.graph import Graph, Node
+from tflq.graph import Node
+from tflq.graph.rewriting import GraphEditor
 
 NEEDING = frozenset(
     ("div", "maximum", "minimum", "pow", "squared_difference", "abs", "exp", "sqrt", "rsqrt", "sin", "cos")
@@ -23,13 +25,13 @@ COPY = "copy"
 """Takes part like a candidate: hands a tensor on."""
 
 
-def is_matching(graph: Graph, options: Mapping[str, LayerOptions]) -> bool:
+def is_matching(editor: Gap9Editor) -> bool:
     """Whether the matcher runs: setting expressions, or with "auto" an operator that needs it."""
-    chosen = next((o.expressions for o in options.values()), "auto")
-    return chosen == "true" or (chosen == "auto" and any(n.operator in NEEDING for n in graph.nodes))
+    chosen = next((options.expressions for options in editor.options.values()), "auto")
+    return chosen == "true" or (chosen == "auto" and any(node.operator in NEEDING for node in editor.nodes))
 
 
-def expression_problem(graph: Graph, node: Node, options: LayerOptions) -> str:
+def expression_problem(editor: GraphEditor, node: Node, options: LayerOptions) -> str:
     """Say why an operator cannot become part of an expression; "" where it can."""
     if options.expressions == "false":
         return "NNTool takes it as a part of an expression only: set expressions=auto or true"
@@ -38,106 +40,106 @@ def expression_problem(graph: Graph, node: Node, options: LayerOptions) -> str:
             "NNTool computes it from two differences, and no file holds their range: give the float model, and "
             "calibrate it with samples"
         )
-    return _exponent_problem(graph, node) if node.operator == "pow" else ""
+    return _exponent_problem(editor, node) if node.operator == "pow" else ""
 
 
-def _exponent_problem(graph: Graph, node: Node) -> str:
+def _exponent_problem(editor: GraphEditor, node: Node) -> str:
     """NNTool takes one constant 1, 2, or between 0 and 1, rounded to 4 decimals; of an int8 file the code itself."""
     allowed = "NNTool takes one constant 1, 2 or between 0 and 1"
-    exponent = graph.tensors[node.inputs[1]]
-    if constant_operand(graph, node) != 1 or exponent.data is None or exponent.size != 1:
+    exponent = editor.tensors[node.inputs[1]]
+    if constant_operand(editor, node) != 1 or exponent.data is None or exponent.size != 1:
         return f"its exponent is no constant of one element; {allowed}"
     p = float(np.round(float(exponent.data.reshape(-1)[0]), 4))
     return "" if p in (1.0, 2.0) or 0 < p < 1 else f"its exponent is {p:g} as NNTool reads it; {allowed}"
 
 
-Group = tuple[int, ...]
+Group = tuple[Node, ...]
 """Nodes in order of execution."""
 
 
-def groups_of(graph: Graph) -> list[Group]:
+def groups_of(editor: GraphEditor) -> list[Group]:
     """Return the groups, in the order in which NNTool numbers them: by the sorted names of their nodes.
 
-    Alone stay an Add of two equal shapes, a ReLU, a sigmoid and a tanh; what a fusion holds already takes no part.
+    Alone stay an Add of two equal shapes, a ReLU, a sigmoid and a tanh; the nodes of a fusion take no part.
 
     Raises:
         UnsupportedError: a group that a value enters again at several places.
     """
-    members = {i for i, node in enumerate(graph.nodes) if _takes_part(graph, node)}
-    found = [part for group in _connected(graph, members) for part in _cut(graph, group)]
-    kept = [group for group in found if not _stays_alone(graph, group)]
-    return sorted(kept, key=lambda group: "".join(sorted(graph.nodes[i].name for i in group)))
+    groups = [part for group in _connected(editor) for part in _cut(editor, group)]
+    kept = [group for group in groups if not _stays_alone(editor, group)]
+    return sorted(kept, key=lambda group: "".join(sorted(node.name for node in group)))
 
 
-def _takes_part(graph: Graph, node: Node) -> bool:
+def _takes_part(editor: GraphEditor, node: Node) -> bool:
     return (
         node.operator in (*CANDIDATES, COPY)
         and "fusion" not in node.attributes
-        and all(graph.tensors[t].range is not None for t in node.outputs)
+        and all(editor.tensors[t].range is not None for t in node.outputs)
     )
 
 
-def _connected(graph: Graph, members: set[int]) -> list[Group]:
+def _connected(editor: GraphEditor) -> list[Group]:
     """Return the connected components; an edge in either direction joins, and a tensor that two of them read."""
-    producers, readers = graph.producers(), dict[int, int]()
-    root = {i: i for i in members}
+    members = {node.name: node for node in editor.nodes if _takes_part(editor, node)}
+    readers, root = dict[int, str](), {name: name for name in members}
 
-    def find(i: int) -> int:
-        while root[i] != i:
-            i = root[i]
-        return i
+    def find(name: str) -> str:
+        while root[name] != name:
+            name = root[name]
+        return name
 
-    for i in members:
-        for _, t in computed_inputs(graph, graph.nodes[i]):
-            writer = producers.get(t)
-            first = readers.setdefault(t, i) if writer not in members else writer
-            root[find(i)] = find(first)
-    found: dict[int, list[int]] = {}
-    for i in sorted(members):
-        found.setdefault(find(i), []).append(i)
-    return [tuple(group) for group in found.values()]
+    for name, node in members.items():
+        for _, t in computed_inputs(editor, node):
+            writer = editor.writer(t)
+            is_inside = writer is not None and writer.name in members
+            first = writer.name if writer is not None and is_inside else readers.setdefault(t, name)
+            root[find(name)] = find(first)
+    groups: dict[str, list[Node]] = {}
+    for name, node in members.items():
+        groups.setdefault(find(name), []).append(node)
+    return [tuple(group) for group in groups.values()]
 
 
-def _cut(graph: Graph, group: Group) -> list[Group]:
-    """Return the group, or what stands above the node where a value of it comes back, and the rest."""
-    inside, producers = set(group), graph.producers()
-    come_back: set[int] = set()
-    entries: list[int] = []
-    for index, node in enumerate(graph.nodes):
+def _cut(editor: GraphEditor, group: Group) -> list[Group]:
+    """Return the group, or the part above the node where a value of it comes back, and the rest."""
+    inside, come_back = {node.name for node in group}, set[int]()
+    written = {t for node in group for t in node.outputs}
+    entries: list[Node] = []
+    for node in editor.nodes:
         reads_back = not come_back.isdisjoint(node.inputs)
-        if index in inside:
+        if node.name in inside:
             if reads_back:
-                entries.append(index)
-        elif reads_back or any(producers.get(t) in inside for t in node.inputs):
+                entries.append(node)
+        elif reads_back or not written.isdisjoint(node.inputs):
             come_back.update(node.outputs)
     if not entries:
         return [group]
-    below = _behind(graph, inside, entries)
-    if len([i for i in entries if i not in _behind(graph, inside, [e for e in entries if e != i])]) > 1:
-        names = ", ".join(graph.nodes[i].name for i in entries)
+    below = _behind(group, entries)
+    if len([e for e in entries if e.name not in _behind(group, [other for other in entries if other is not e])]) > 1:
+        names = ", ".join(node.name for node in entries)
         raise UnsupportedError(
             f"values of one expression come back into it at {names}; NNTool's cut is known for one place only: set "
             "expressions=false, or put a RESHAPE between"
         )
-    return [tuple(i for i in group if i not in below), tuple(i for i in group if i in below)]
+    return [tuple(n for n in group if n.name not in below), tuple(n for n in group if n.name in below)]
 
 
-def _behind(graph: Graph, inside: set[int], entries: Iterable[int]) -> set[int]:
-    """Return some nodes and those of the group that read them, one after the other."""
-    found = set(entries)
-    written = {t for i in found for t in graph.nodes[i].outputs}
-    for index, node in enumerate(graph.nodes):
-        if index in inside and (index in found or not written.isdisjoint(node.inputs)):
-            found.add(index)
+def _behind(group: Group, entries: Iterable[Node]) -> set[str]:
+    """Return the names of some nodes and of the nodes of the group that read them, directly or indirectly."""
+    names = {node.name for node in entries}
+    written = {t for node in entries for t in node.outputs}
+    for node in group:
+        if node.name in names or not written.isdisjoint(node.inputs):
+            names.add(node.name)
             written.update(node.outputs)
-    return found
+    return names
 
 
-def _stays_alone(graph: Graph, group: Group) -> bool:
+def _stays_alone(editor: GraphEditor, group: Group) -> bool:
     if len(group) > 1:
         return False
-    node = graph.nodes[group[0]]
-    shapes = {_without_leading_ones(graph.tensors[t].shape) for t in node.inputs}
+    (node,) = group
+    shapes = {_without_leading_ones(editor.shape(t)) for t in node.inputs}
     return node.operator in (*ACTIVATIONS, COPY) or (node.operator == "add" and len(shapes) == 1)
 
 

@@ -9,14 +9,15 @@ import numpy as np
 
 from tflq.converters.calibration.calibrate import DIFFERENCE_RANGE
 from tflq.converters.gap9.affine_types import data_range, real_range
-from tflq.converters.gap9.expressions.copies import with_copies, without_copies
+from tflq.converters.gap9.editor import Gap9Editor
+from tflq.converters.gap9.expressions.copies import insert_copies, remove_copies
 from tflq.converters.gap9.expressions.groups import COPY, NEEDING, Group, groups_of, is_matching
 from tflq.converters.gap9.operators import EXPRESSION, FILTERS, POOLS, departing, layer_of, taken_for_another
-from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.constants import real_constant
-from tflq.converters.passes.patterns import computed_inputs, only_reader
-from tflq.converters.passes.rewrite import sorted_nodes, with_attributes
-from tflq.graph import Attribute, Attributes, Graph, Node, Range, Tensor
+from tflq.converters.passes.patterns import computed_inputs
+from tflq.graph import Attribute, Attributes, Node, Range, Tensor
+from tflq.graph.operators import CONVOLUTIONS
+from tflq.graph.rewriting import GraphEditor
 from tflq.interpreter.kernels.gap9.expressions.tree import CONSTANT, INPUT, Symbol, Tree
 
 
@@ -25,7 +26,7 @@ class Expression:
     """An expression that grows operator by operator.
 
     Attributes:
-        graph: that its nodes stand in.
+        editor: Graph of its nodes.
         as_nntool: whether constants of one element are the raw codes of an int8 file, and squares keep NNTool's sign.
         symbols: of the tree.
         places: tensor -> its place among the symbols.
@@ -33,7 +34,7 @@ class Expression:
         departures: where NNTool's integers are not the right ones.
     """
 
-    graph: Graph
+    editor: GraphEditor
     as_nntool: bool
     symbols: list[Symbol] = field(default_factory=list)
     places: dict[int, int] = field(default_factory=dict)
@@ -41,11 +42,11 @@ class Expression:
     departures: list[str] = field(default_factory=list)
 
     @staticmethod
-    def of(graph: Graph, group: Group, outputs: tuple[int, ...], as_nntool: bool) -> tuple[Tree, Expression]:
+    def of(editor: GraphEditor, group: Group, outputs: tuple[int, ...], as_nntool: bool) -> tuple[Tree, Expression]:
         """Return the expression of a group, whose `outputs` others read."""
-        made = Expression(graph, as_nntool)
-        for index in group:
-            made._operator(graph.nodes[index])
+        made = Expression(editor, as_nntool)
+        for node in group:
+            made._operator(node)
         return Tree(tuple(made.symbols), tuple(made.places[t] for t in outputs)), made
 
     def _operator(self, node: Node) -> None:
@@ -78,13 +79,13 @@ class Expression:
 
     def _range(self, node: Node) -> tuple[float, float] | None:
         """The tensor's; of a ReLU only a float file has one."""
-        tensor = self.graph.tensors[node.outputs[0]]
+        tensor = self.editor.tensors[node.outputs[0]]
         if tensor.range is None or (node.operator in ("relu", "relu6") and not tensor.dtype.is_floating):
             return None
         return float(tensor.range.minimum[0]), float(tensor.range.maximum[0])
 
     def _operand(self, t: int) -> int:
-        tensor = self.graph.tensors[t]
+        tensor = self.editor.tensors[t]
         if tensor.is_constant and tensor.size == 1:
             return self._number(self._constant(tensor))
         if t not in self.places:
@@ -116,45 +117,45 @@ class Expression:
 _NO_ROWS = "NNTool's own execution fails: a convolution reads an expression channels last (22.11)"
 
 
-def match_expressions(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
-    """Return the graph with expr_0, expr_1, ... in place of groups; an expression that its filter takes joins it.
+def match_expressions(editor: Gap9Editor) -> None:
+    """Replace groups by expr_0, expr_1, ...; an expression that its filter takes joins its fusion.
 
     Raises:
-        UnsupportedError: a group that NNTool's cut is not known for.
+        UnsupportedError: a group for which NNTool's cut is not known.
     """
-    if not is_matching(graph, options):
-        return graph
-    graph = with_copies(graph)
-    result, gone = graph.copy(), set[int]()
-    made: list[Node] = []
-    needs = sorted({n.operator.upper() for n in graph.nodes if n.operator in NEEDING})
-    groups = groups_of(graph)
-    _activation_ranges(result, groups)
-    _turn_squares(result, options)
-    for number, group in enumerate(groups):
-        gone.update(group)
-        made.append(_node(result, group, f"expr_{number}", needs, options))
-    known = {i for i, t in enumerate(result.tensors) if t.is_constant or t.is_variable} | set(result.inputs)
-    result.nodes = sorted_nodes([n for i, n in enumerate(result.nodes) if i not in gone] + made, known)
-    return _with_filters(without_copies(result))
-
-
-def _activation_ranges(graph: Graph, groups: Sequence[Group]) -> None:
-    """Give activations of an int8 file, and the operators in front of them, the ranges that NNTool has for them.
-
-    ReLU [0, max], ReLU6 [0, 6], both with what is in front; tanh [-1, 1], sigmoid [0, 1], behind [-8, 8].
-    """
+    if not is_matching(editor):
+        return
+    insert_copies(editor)
+    needs = sorted({node.operator.upper() for node in editor.nodes if node.operator in NEEDING})
+    groups = groups_of(editor)
     for group in groups:
-        written = {graph.nodes[i].outputs[0] for i in group}
-        for index in group:
-            node = graph.nodes[index]
-            tensor = graph.tensors[node.outputs[0]]
-            if node.operator not in _RANGES or tensor.dtype.is_floating or tensor.range is None:
-                continue
-            own, before = _RANGES[node.operator](float(tensor.range.maximum[0]))
-            graph.tensors[node.outputs[0]] = replace(tensor, range=real_range(*own))
-            for t in written.intersection(node.inputs):
-                graph.tensors[t] = replace(graph.tensors[t], range=real_range(*before))
+        _set_activation_ranges(editor, group)
+    _turn_squares(editor)
+    order = {node.name: i for i, node in enumerate(editor.nodes)}
+    expressions = [_build(editor, group, f"expr_{i}", needs, order) for i, group in enumerate(groups)]
+    for node in (node for group in groups for node in group):
+        editor.remove(node)
+    for expression in expressions:
+        editor.add(expression)
+    editor.sort()
+    remove_copies(editor)
+    _join_filters(editor)
+
+
+def _set_activation_ranges(editor: GraphEditor, group: Group) -> None:
+    """Give activations of an int8 file, and the operators upstream, the ranges that NNTool has for them.
+
+    ReLU [0, max], ReLU6 [0, 6], both with the operator upstream; tanh [-1, 1], sigmoid [0, 1], behind [-8, 8].
+    """
+    written = {node.outputs[0] for node in group}
+    for node in group:
+        tensor = editor.tensors[node.outputs[0]]
+        if node.operator not in _RANGES or tensor.dtype.is_floating or tensor.range is None:
+            continue
+        own, before = _RANGES[node.operator](float(tensor.range.maximum[0]))
+        editor.tensors[node.outputs[0]] = replace(tensor, range=real_range(*own))
+        for t in written.intersection(node.inputs):
+            editor.tensors[t] = replace(editor.tensors[t], range=real_range(*before))
 
 
 _RANGES: dict[str, Callable[[float], tuple[tuple[float, float], tuple[float, float]]]] = {
@@ -165,80 +166,68 @@ _RANGES: dict[str, Callable[[float], tuple[tuple[float, float], tuple[float, flo
 }
 
 
-def _turn_squares(graph: Graph, options: Mapping[str, LayerOptions]) -> None:
+def _turn_squares(editor: Gap9Editor) -> None:
     """NNTool's squared differences are negative, and so are their ranges."""
-    for node in graph.nodes:
-        tensor = graph.tensors[node.outputs[0]]
-        turns = node.operator == "squared_difference" and options[layer_of(node)].numerics == "nntool"
-        if turns and tensor.range is not None:
-            graph.tensors[node.outputs[0]] = replace(tensor, range=Range(-tensor.range.maximum, -tensor.range.minimum))
+    for node in editor.nodes:
+        if node.operator == "squared_difference" and editor.is_vendor(node):
+            tensor = editor.tensors[node.outputs[0]]
+            if tensor.range is not None:
+                turned = Range(-tensor.range.maximum, -tensor.range.minimum)
+                editor.tensors[node.outputs[0]] = replace(tensor, range=turned)
 
 
-def _node(
-    graph: Graph,
-    group: Group,
-    name: str,
-    needs: Sequence[str],
-    options: Mapping[str, LayerOptions],
-) -> Node:
-    layer = layer_of(graph.nodes[group[-1]])
-    outputs = _outputs(graph, group)
-    tree, found = Expression.of(graph, group, outputs, options[layer].numerics == "nntool")
-    members = " ".join(dict.fromkeys(layer_of(graph.nodes[i]) for i in group))
-    why = (
-        f"expressions=auto: {', '.join(needs)} need it" if options[layer].expressions == "auto" else "expressions=true"
-    )
-    facts: dict[str, Attribute] = {"layer": layer, "members": members, "matched": why, **tree.attributes()}
-    departures = dict.fromkeys([*found.departures, *(taken_for_another(graph, graph.nodes[i]) for i in group)])
+def _build(editor: Gap9Editor, group: Group, name: str, needs: Sequence[str], order: Mapping[str, int]) -> Node:
+    last = group[-1]
+    outputs = _outputs(editor, group, order)
+    tree, expression = Expression.of(editor, group, outputs, editor.is_vendor(last))
+    members = " ".join(dict.fromkeys(map(layer_of, group)))
+    is_auto = editor.option(last).expressions == "auto"
+    why = f"expressions=auto: {', '.join(needs)} need it" if is_auto else "expressions=true"
+    facts: dict[str, Attribute] = {"layer": layer_of(last), "members": members, "matched": why, **tree.attributes()}
+    departures = dict.fromkeys([*expression.departures, *(taken_for_another(editor, node) for node in group)])
     if any(departures):
         facts["departure"] = "; ".join(filter(None, departures))
-    return Node(EXPRESSION, tuple(found.inputs), outputs, Attributes(facts), name)
+    return Node(EXPRESSION, tuple(expression.inputs), outputs, Attributes(facts), name)
 
 
-def _outputs(graph: Graph, group: Group) -> tuple[int, ...]:
-    """Return the tensors that others read, in the order of their first readers."""
-    inside, places = set(group), dict[int, tuple[int, int]]()
-    for index, node in enumerate(graph.nodes):
-        for position, t in enumerate(node.inputs):
-            if index not in inside:
-                places.setdefault(t, (index, position))
-    for position, t in enumerate(graph.outputs):
-        places.setdefault(t, (len(graph.nodes), position))
-    written = [t for index in group for t in graph.nodes[index].outputs if t in places]
-    return tuple(sorted(written, key=lambda t: places[t]))
+def _outputs(editor: GraphEditor, group: Group, order: Mapping[str, int]) -> tuple[int, ...]:
+    """Return the tensors with readers outside the group, in the order of their first readers."""
+    inside, places = {node.name for node in group}, dict[int, tuple[int, int]]()
+    for t in (t for node in group for t in node.outputs):
+        readers = [reader for reader in editor.readers(t) if reader.name not in inside]
+        if readers:
+            places[t] = min((order[reader.name], reader.inputs.index(t)) for reader in readers)
+        elif editor.is_output(t):
+            places[t] = len(order), editor.outputs.index(t)
+    return tuple(sorted(places, key=lambda t: places[t]))
 
 
-def _with_filters(graph: Graph) -> Graph:
+def _join_filters(editor: GraphEditor) -> None:
     """Let an expression of one input and one output of equal shape, alone behind a filter, join its fusion."""
-    producers = graph.producers()
-    for index, node in enumerate(graph.nodes):
+    for node in editor.nodes:
         if node.operator != EXPRESSION:
             continue
-        host = _host(graph, node, producers)
-        if host is not None:
-            fusion = graph.nodes[host[0]].attributes.text("fusion", f"{graph.nodes[host[0]].name}_fusion")
-            for i in (*host, index):
-                graph.nodes[i] = with_attributes(graph.nodes[i], fusion=fusion)
-        elif any(graph.nodes[i].operator in FILTERS[:2] for t in node.outputs for i in graph.consumers().get(t, ())):
-            graph.nodes[index] = departing(node, _NO_ROWS)
-    return graph
+        host = _host(editor, node)
+        if host:
+            fusion = host[0].attributes.text("fusion", f"{host[0].name}_fusion")
+            for member in (*host, node):
+                editor.change(member, fusion=fusion)
+        elif any(reader.operator in CONVOLUTIONS for t in node.outputs for reader in editor.readers(t)):
+            editor.replace(node, departing(node, _NO_ROWS))
 
 
-def _host(graph: Graph, node: Node, producers: Mapping[int, int]) -> tuple[int, ...] | None:
-    """Return the filter, and its pool, that an expression stands behind; None where there is none that takes it."""
-    if len(node.outputs) != 1 or len(node.inputs) != 1 or not computed_inputs(graph, node):
-        return None
-    source = node.inputs[0]
-    if graph.tensors[source].shape != graph.tensors[node.outputs[0]].shape:
-        return None
-    found: list[int] = []
-    while only_reader(graph, source) is not None and source in producers:
-        index = producers[source]
-        writer = graph.nodes[index]
-        found.insert(0, index)
+def _host(editor: GraphEditor, node: Node) -> tuple[Node, ...]:
+    """Return the filter, and its pool, that an expression stands behind; no node if there is none that takes it."""
+    if len(node.outputs) != 1 or len(node.inputs) != 1 or not computed_inputs(editor, node):
+        return ()
+    source, pools = node.inputs[0], list[Node]()
+    if editor.shape(source) != editor.shape(node.outputs[0]):
+        return ()
+    while editor.only_reader(source) is not None and (writer := editor.writer(source)) is not None:
         if writer.operator in FILTERS:
-            return tuple(found)
-        if writer.operator not in POOLS or len(found) > 1 or "fusion" not in writer.attributes:
-            return None
+            return writer, *pools
+        if writer.operator not in POOLS or pools or "fusion" not in writer.attributes:
+            return ()
+        pools.append(writer)
         source = writer.inputs[0]
-    return None
+    return ()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from tflq.converters.gap9.operators import EXPRESSION, FILTERS, LSTM, MOVES, POOLS, RECTIFIERS, layer_of
+from tflq.converters.gap9.editor import Gap9Editor
+from tflq.converters.gap9.operators import EXPRESSION, FILTERS, LSTM, MOVES, POOLS, RECTIFIERS
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.packing import plane_mode
 from tflq.converters.passes.rewrite import with_attributes
@@ -26,28 +25,26 @@ _MODES = {
 }
 
 
-def choose_engines(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
-    """Return the graph with the attributes `engine` and `engine_reason` on every node.
+def choose_engines(editor: Gap9Editor) -> None:
+    """Set the attributes `engine` and `engine_reason` on every node.
 
     Operators that only move data take the type of their neighbors and have no engine.
 
     Raises:
         OptionError: 16-bit features for a filter that shall run on SQ8.
     """
-    result = graph.copy()
     fusions: dict[str, str] = {}
-    for index, node in enumerate(graph.nodes):
-        layer = options[layer_of(node)]
-        fusion = node.attributes.text("fusion", "")
+    for node in editor.nodes:
+        layer, fusion = editor.option(node), node.attributes.text("fusion", "")
         if fusion in fusions:
             engine, reason = fusions[fusion], "follows its layer"
         else:
-            engine, reason = _engine(graph, node, layer)
+            engine, reason = _engine(editor, node, layer)
         if fusion:
             fusions[fusion] = engine
         if node.operator in FILTERS and layer.feature_bits == 16 and not layer.use_ne16:
             raise OptionError(
-                f"{graph.where(index)}: feature_bits=16 on a layer that runs on SQ8 ({reason}); SQ8 takes 8: set "
+                f"{editor.where(node)}: feature_bits=16 on a layer that runs on SQ8 ({reason}); SQ8 takes 8: set "
                 f"feature_bits=8, or use_ne16=true for this layer"
             )
         facts = {"engine": engine, "engine_reason": reason}
@@ -56,11 +53,10 @@ def choose_engines(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
             facts["requested"] = " ".join(changed)
         if layer.numerics != "exact":
             facts["numerics"] = layer.numerics
-        special = _no_mode(graph, node) if layer.use_ne16 else ""
+        special = _no_mode(editor, node) if layer.use_ne16 else ""
         if special:
             facts["departure"] = f"NNTool gives {special} to NE16, which has no mode for it (17.8)"
-        result.nodes[index] = with_attributes(node, **facts)
-    return result
+        editor.replace(node, with_attributes(node, **facts))
 
 
 def engines_of(graph: Graph) -> dict[int, str]:
@@ -84,7 +80,7 @@ def _fusion(node: Node) -> str:
     return node.attributes.text("fusion", "")
 
 
-def _engine(graph: Graph, node: Node, options: LayerOptions) -> tuple[str, str]:
+def _engine(editor: Gap9Editor, node: Node, options: LayerOptions) -> tuple[str, str]:
     if node.operator in MOVES:
         return "", "moves data: takes the type of its neighbors"
     if node.operator == EXPRESSION:
@@ -92,11 +88,11 @@ def _engine(graph: Graph, node: Node, options: LayerOptions) -> tuple[str, str]:
     if not options.use_ne16:
         return SQ8, "use_ne16 is false"
     if node.operator in FILTERS:
-        special = _no_mode(graph, node)
+        special = _no_mode(editor, node)
         if special:
             chosen = f"NNTool's choice: NE16, which has no mode for {special}"
             return (NE16, chosen) if options.numerics == "nntool" else (SQ8, f"{special}, NE16 takes 1")
-        return _filter_engine(node, graph.tensors[node.inputs[1]])
+        return _filter_engine(node, editor.tensors[node.inputs[1]])
     if node.operator == LSTM:
         return NE16, "NE16 takes its matrix products"
     if node.operator in _UNSIGNED_KERNELS:
@@ -104,11 +100,11 @@ def _engine(graph: Graph, node: Node, options: LayerOptions) -> tuple[str, str]:
     return SQ8, f"{node.operator} has int8 kernels only" + _WAYS_OUT.get(node.operator, "")
 
 
-def _no_mode(graph: Graph, node: Node) -> str:
+def _no_mode(editor: Gap9Editor, node: Node) -> str:
     """Name what NNTool counts as a dense convolution for NE16 although NE16 has no mode for it."""
     if node.operator not in CONVOLUTIONS:
         return ""
-    channels, taken = graph.tensors[node.inputs[0]].shape[3], graph.tensors[node.inputs[1]].shape[3]
+    channels, taken = (editor.shape(t)[3] for t in node.inputs[:2])
     if node.operator == "conv_2d":
         return f"{channels // taken} groups" if channels > taken else ""
     return f"depthwise multiplier {taken // channels}" if taken > channels else ""

@@ -6,13 +6,14 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from tflq.converters.gap9.loaded import loaded
-from tflq.converters.gap9.operators import behind_thin, departing, layer_of
-from tflq.converters.gap9.options import LayerOptions
+from tflq.converters.gap9.editor import Gap9Editor
+from tflq.converters.gap9.loaded import load_graph
+from tflq.converters.gap9.operators import behind_thin, departing
 from tflq.converters.gap9.transposes import Reached, Shape, search
-from tflq.converters.passes.rewrite import constant, with_attributes, with_input
+from tflq.converters.passes.rewrite import constant
 from tflq.errors import UnsupportedError
-from tflq.graph import Array, Graph, Node, Tensor
+from tflq.graph import Array, Node
+from tflq.graph.rewriting import GraphEditor
 
 _DENSE = "fully_connected"
 _CUTS = ("concatenation", "slice", "strided_slice", "split", "split_v")
@@ -23,59 +24,49 @@ _MAY_BE = f"NNTool may permute its columns, or fails: {_SEARCH} in a way that is
 _FAILURE = f"NNTool fails: {_SEARCH} through operators of other shapes (17.15)"
 
 
-def find_columns(graph: Graph, options: Mapping[str, LayerOptions], positive: frozenset[int]) -> Graph:
-    """Return the file's graph with what NNTool's first search does to each fully connected layer (`columns`).
-
-    Args:
-        graph: the file's, all computed tensors having ranges.
-        options: of each layer.
-        positive: graph inputs whose range began above 0.
-    """
-    dense = [i for i, node in enumerate(graph.nodes) if node.operator == _DENSE
-             and (_map_of(graph, node) or _is_cut_or_joined(graph, node))]  # fmt: skip
+def find_columns(editor: Gap9Editor) -> None:
+    """Note on each fully connected layer what NNTool's first search does to it (`columns`); all tensors have ranges."""
+    dense = [
+        node
+        for node in editor.nodes
+        if node.operator == _DENSE and (_map_of(editor, node) or _is_cut_or_joined(editor, node))
+    ]
     if not dense:
-        return graph
-    result, first = graph.copy(), loaded(graph, options, positive)
-    found, nodes = search(first.graph), {node.name: node for node in first.graph.nodes}
-    for index in dense:
-        node = graph.nodes[index]
-        state = _state(first.graph, nodes[node.name], found)
-        result.nodes[index] = with_attributes(node, columns=state if first.typed or state == _APART else _UNSURE)
-    return result
+        return
+    first, is_typed = load_graph(editor)
+    reached = search(first)
+    for node in dense:
+        state = _state(first, first.node(node.name), reached)
+        editor.change(node, columns=state if is_typed or state == _APART else _UNSURE)
 
 
-def permute_columns(graph: Graph, options: Mapping[str, LayerOptions], others: Collection[str] = ()) -> Graph:
-    """Return the graph with the columns of fully connected layers as NNTool's two searches leave them.
+def permute_columns(editor: Gap9Editor, others: Collection[str] = ()) -> None:
+    """Permute the columns of fully connected layers as NNTool's two searches do; the second sees types.
 
-    The second search goes over the types' graph. With numerics=exact a departure alone is noted.
+    With numerics=exact a departure alone is noted.
 
     Args:
-        graph: typed, with Quantize nodes.
-        options: of each layer.
-        others: layers whose columns follow another rule (channels_first.py).
+        editor: Typed graph with Quantize nodes.
+        others: Layers with columns that follow another rule (channels_first.py).
 
     Raises:
         UnsupportedError: with numerics=nntool, a layer that NNTool fails on.
     """
-    result, found = graph.copy(), search(graph)
-    for index, node in enumerate(graph.nodes):
-        states = node.attributes.text("columns", _APART), _state(graph, node, found)
-        if node.operator != _DENSE or node.name in others or set(states) in ({_KEPT}, {_APART}):
+    dense = [node for node in editor.nodes if node.operator == _DENSE and node.name not in others]
+    reached = search(editor) if dense else {}
+    for node in dense:
+        states = node.attributes.text("columns", _APART), _state(editor, node, reached)
+        if set(states) in ({_KEPT}, {_APART}):
             continue
         if _UNSURE in states or (_APART in states and _FAILS not in states):
-            result.nodes[index] = departing(node, _MAY_BE)
+            editor.replace(node, departing(node, _MAY_BE))
             continue
-        as_vendor = options[layer_of(node)].numerics == "nntool"
-        if _FAILS not in states:
-            result.nodes[index] = departing(node, _PERMUTED)
-            if as_vendor:
-                shape, turned = found[node.name].shape, [state == _TURNED for state in states]
-                permute(result, index, vendor_columns(shape, *turned))
-        elif as_vendor:
-            raise UnsupportedError(f"{graph.where(index)}: {_FAILURE}; numerics=exact converts it")
-        else:
-            result.nodes[index] = departing(node, _FAILURE)
-    return result
+        if _FAILS in states and editor.is_vendor(node):
+            raise UnsupportedError(f"{editor.where(node)}: {_FAILURE}; numerics=exact converts it")
+        node = editor.replace(node, departing(node, _FAILURE if _FAILS in states else _PERMUTED))
+        if editor.is_vendor(node):
+            shape, turned = reached[node.name].shape, [state == _TURNED for state in states]
+            permute(editor, node, vendor_columns(shape, *turned))
 
 
 def vendor_columns(shape: Shape, first: bool, second: bool) -> Array:
@@ -96,9 +87,9 @@ def vendor_columns(shape: Shape, first: bool, second: bool) -> Array:
     return both.reshape(-1)
 
 
-def _state(graph: Graph, node: Node, found: Mapping[str, Reached]) -> str:
-    reached, shape = found.get(node.name), _map_of(graph, node)
-    if reached is not None and not reached.fits and _is_cut_or_joined(graph, node):
+def _state(editor: GraphEditor, node: Node, results: Mapping[str, Reached]) -> str:
+    reached, shape = results.get(node.name), _map_of(editor, node)
+    if reached is not None and not reached.fits and _is_cut_or_joined(editor, node):
         return _FAILS
     if reached is None or shape is None:
         return _APART
@@ -107,26 +98,22 @@ def _state(graph: Graph, node: Node, found: Mapping[str, Reached]) -> str:
     return (_TURNED if reached.turned else _KEPT) if reached.fits else _FAILS
 
 
-def _is_cut_or_joined(graph: Graph, node: Node) -> bool:
-    """Whether it flattens what a concatenation or a slice makes."""
-    writer = graph.producers().get(behind_thin(graph, node.inputs[0])[-1])
-    return writer is not None and graph.nodes[writer].operator in _CUTS
+def _is_cut_or_joined(editor: GraphEditor, node: Node) -> bool:
+    """Whether it flattens the result of a concatenation or a slice."""
+    writer = editor.writer(behind_thin(editor, node.inputs[0])[-1])
+    return writer is not None and writer.operator in _CUTS
 
 
-def _map_of(graph: Graph, node: Node) -> Shape | None:
-    """Return the shape [N, H, W, C] of the map that a fully connected layer flattens; None where there is none."""
-    shape = graph.tensors[behind_thin(graph, node.inputs[0])[-1]].shape
+def _map_of(editor: GraphEditor, node: Node) -> Shape | None:
+    """Return the shape [N, H, W, C] of the map that a fully connected layer flattens; None if there is none."""
+    shape = editor.shape(behind_thin(editor, node.inputs[0])[-1])
     return shape if len(shape) == 4 and sum(n > 1 for n in shape) > 1 else None
 
 
-def permute(graph: Graph, index: int, order: Array) -> None:
+def permute(editor: GraphEditor, node: Node, order: Array) -> None:
     """Give a fully connected layer its columns in this order."""
-    node = graph.nodes[index]
-    weights = graph.add_tensor(_taken(graph.tensors[node.inputs[1]], order))
-    graph.nodes[index] = with_input(node, 1, weights)
-
-
-def _taken(weights: Tensor, order: Array) -> Tensor:
+    weights = editor.tensors[node.inputs[1]]
     assert weights.data is not None
     data = np.ascontiguousarray(weights.data[:, order])
-    return constant(weights.name, data, weights.quantization, weights.dtype, weights.range)
+    taken = constant(weights.name, data, weights.quantization, weights.dtype, weights.range)
+    editor.set_input(node, 1, editor.add_tensor(taken))

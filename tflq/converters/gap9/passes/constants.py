@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tflq.arrays import Integers, Reals
 from tflq.converters.gap9.affine_types import data_range, file_range, repaired, symmetric
-from tflq.converters.gap9.operators import EXPRESSION, FILTERS, LSTM, departing, layer_of
+from tflq.converters.gap9.editor import Gap9Editor
+from tflq.converters.gap9.operators import EXPRESSION, FILTERS, LSTM, departing
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.choose_engines import NE16
 from tflq.converters.passes.patterns import bias_of
-from tflq.converters.passes.rewrite import channel_maxima, constant, with_attributes, with_input
+from tflq.converters.passes.rewrite import channel_maxima, constant
 from tflq.errors import OptionError, UnsupportedError
-from tflq.graph import ABSENT, Affine, Array, Graph, Node, Tensor
+from tflq.graph import ABSENT, Affine, Array, Node, Tensor
+from tflq.graph.operators import Trait, has_trait
+from tflq.graph.rewriting import GraphEditor
 from tflq.interpreter.kernels.gap9.rounding import dequantize, quantize, round_half_up, same_scales
 from tflq.interpreter.kernels.gap9.unidirectional_sequence_lstm import BIASES, INPUT_WEIGHTS, RECURRENT_WEIGHTS
 
@@ -25,7 +27,6 @@ _LARGEST_BIAS = (1 << 31) - 1
 _CELL_STATE, _LARGEST_CELL = 19, 64.0
 _KEPT_BIAS = "NNTool keeps the file's bias at another scale, which it takes for the same (17.28)"
 _ELEMENTWISE = ("add", "sub", "mul", EXPRESSION)
-_JOINING = ("concatenation", "pack")
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,41 +93,37 @@ def quantize_filter(
     return FilterConstants(stored, affine, codes, bias_scale, tuple(int(c) for c in np.flatnonzero(guarded)))
 
 
-def requantize_constants(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
-    """Return the graph with new constants; inputs have their types already.
+def requantize_constants(editor: Gap9Editor) -> None:
+    """Replace the constants of filters, elementwise operators and joins; inputs have their types already.
 
     Raises:
         OptionError: weight_bits below 8 for a layer that runs on SQ8, or for a graph without a layer on NE16.
     """
-    _refuse_narrow_weights(graph, options)
-    result = graph.copy()
-    for index, node in enumerate(graph.nodes):
+    _refuse_narrow_weights(editor)
+    for node in editor.nodes:
         if node.operator in FILTERS:
-            _filter(result, index, options[layer_of(node)])
+            _requantize_filter(editor, node)
         elif node.operator in _ELEMENTWISE:
-            _operands(result, index)
+            requantize_operands(editor, node)
             if node.operator == "sub":
-                layer = options[layer_of(node)]
-                kept = "nntool" if layer.numerics == "nntool" else layer.sub
-                result.nodes[index] = with_attributes(result.nodes[index], sub=kept)
-        elif node.operator in _JOINING:
-            _joined_constants(result, index)
-    return result
+                editor.change(node, sub="nntool" if editor.is_vendor(node) else editor.option(node).sub)
+        elif has_trait(node, Trait.JOIN):
+            _requantize_joined(editor, node)
 
 
-def keeps_bias(graph: Graph, node: Node, made: FilterConstants, types: tuple[Affine, Affine]) -> bool:
+def keeps_bias(editor: GraphEditor, node: Node, made: FilterConstants, types: tuple[Affine, Affine]) -> bool:
     """Whether NNTool takes the bias that the file holds for the one that a filter needs, and leaves it as it is.
 
     It does on SQ8 where no zero point folds and the file's S_b is S_x S_w to it (same_scales). Example: S_b is
     1.20018e-5 in the file, 1.19956e-5 here: the bias stays 40496, where 40517 is right (docs/gap9.md, 17.28).
 
     Args:
-        graph: with the file's constants.
+        editor: Graph with the file's constants.
         node: the filter.
         made: its constants.
         types: of its input and of what it writes itself.
     """
-    bias = bias_of(graph, node)
+    bias = bias_of(editor, node)
     folds = node.attributes.text("engine") == NE16 or any(affine.zero_point[0] for affine in types)
     return bias is not None and not folds and has_scales(bias, made.bias_scale)
 
@@ -149,11 +146,10 @@ def real_constant(tensor: Tensor) -> Reals:
     return np.asarray(tensor.data, np.promote_types(tensor.data.dtype, np.float32))
 
 
-def quantize_layer(graph: Graph, node: Node, input_scale: Reals, options: LayerOptions) -> FilterConstants:
+def quantize_layer(editor: Gap9Editor, node: Node, input_scale: Reals) -> FilterConstants:
     """Return the constants of a filter for a scale of its input."""
-    weights = graph.tensors[node.inputs[1]]
-    given = bias_of(graph, node)
-    bias = real_constant(given) if given is not None else None
+    weights, stated, options = editor.tensors[node.inputs[1]], bias_of(editor, node), editor.option(node)
+    bias = real_constant(stated) if stated is not None else None
     on_ne16 = node.attributes.text("engine") == NE16
     bits = _weight_bits(weights, options, on_ne16)
     real = real_constant(weights)
@@ -194,94 +190,80 @@ def tiny_words(tiny: Integers, channels: int) -> str:
     return f"NNTool {does}, whose weights are all below 1.27e-4 (17.29)"
 
 
-def _refuse_narrow_weights(graph: Graph, options: Mapping[str, LayerOptions]) -> None:
-    """A layer that falls back to SQ8 keeps 8 bits, unless it was named, or no layer takes what was asked for."""
-    filters = [(i, n) for i, n in enumerate(graph.nodes) if n.operator in FILTERS]
-    nowhere = not any(n.attributes.text("engine") == NE16 for _, n in filters)
-    for index, node in filters:
-        found = options[layer_of(node)]
-        named = found.weight_bits_requested or nowhere
-        if found.weight_bits < 8 and named and node.attributes.text("engine") != NE16:
+def _refuse_narrow_weights(editor: Gap9Editor) -> None:
+    """A layer that falls back to SQ8 keeps 8 bits, unless it was named, or no layer takes the requested width."""
+    filters = [node for node in editor.nodes if node.operator in FILTERS]
+    nowhere = not any(node.attributes.text("engine") == NE16 for node in filters)
+    for node in filters:
+        options, engine = editor.option(node), node.attributes.text("engine")
+        if options.weight_bits < 8 and (options.weight_bits_requested or nowhere) and engine != NE16:
             raise OptionError(
-                f"{graph.where(index)}: weight_bits={found.weight_bits} on a layer that runs on SQ8 "
+                f"{editor.where(node)}: weight_bits={options.weight_bits} on a layer that runs on SQ8 "
                 f"({node.attributes.text('engine_reason')}); SQ8 takes 8: set use_ne16=true or weight_bits=8 for it"
             )
 
 
-def _filter(graph: Graph, index: int, options: LayerOptions) -> None:
-    node = graph.nodes[index]
-    x, y = (graph.tensors[t].affine for t in (node.inputs[0], node.outputs[0]))
-    made = quantize_layer(graph, node, x.scale, options)
-    if (tiny := tiny_channels(graph.tensors[node.inputs[1]], weight_axis(node))).size:
-        node = departing(node, tiny_words(tiny, len(made.weights.scale)))
-    if keeps_bias(graph, node, made, (x, y)):
-        stored = graph.tensors[node.inputs[2]].data
-        assert stored is not None
-        if np.any(stored != made.bias):
-            node = departing(node, _KEPT_BIAS)
-            made = replace(made, bias=stored.astype(np.int64)) if options.numerics == "nntool" else made
-    w = graph.add_tensor(constant(graph.tensors[node.inputs[1]].name, made.codes, made.weights))
-    b = graph.add_tensor(_bias_tensor(graph, node, made))
-    graph.nodes[index] = replace(with_attributes(node, guarded_channels=made.guarded), inputs=(node.inputs[0], w, b))
-
-
-def _bias_tensor(graph: Graph, node: Node, made: FilterConstants) -> Tensor:
-    given = bias_of(graph, node)
-    name = given.name if given is not None else f"{node.name}_bias"
+def _requantize_filter(editor: Gap9Editor, node: Node) -> None:
+    x, y = (editor.tensors[t].affine for t in (node.inputs[0], node.outputs[0]))
+    weights, bias = editor.tensors[node.inputs[1]], bias_of(editor, node)
+    made, departures = quantize_layer(editor, node, x.scale), list[str]()
+    if (tiny := tiny_channels(weights, weight_axis(node))).size:
+        departures.append(tiny_words(tiny, len(made.weights.scale)))
+    if bias is not None and keeps_bias(editor, node, made, (x, y)):
+        assert bias.data is not None
+        if np.any(bias.data != made.bias):
+            departures.append(_KEPT_BIAS)
+            made = replace(made, bias=bias.data.astype(np.int64)) if editor.is_vendor(node) else made
+    w = editor.add_tensor(constant(weights.name, made.codes, made.weights))
     affine = Affine(made.bias_scale, np.zeros(1, np.int64), 0, 32, True)
-    return constant(name, made.bias.astype(np.int32), affine)
+    name = f"{node.name}_bias" if bias is None else bias.name
+    b = editor.add_tensor(constant(name, made.bias.astype(np.int32), affine))
+    for text in departures:
+        node = departing(node, text)
+    editor.replace(node, node)
+    editor.change(node, inputs=(node.inputs[0], w, b), guarded_channels=made.guarded)
 
 
-def _operands(graph: Graph, index: int) -> None:
-    """Constant operands: an Add of unsigned values and expressions keep the file's quantized values.
+def requantize_operands(editor: GraphEditor, node: Node) -> None:
+    """Requantize constant operands: an Add of unsigned values and expressions keep the file's quantized values.
 
     All others are int8 symmetric on the constant's range.
     """
-    node = graph.nodes[index]
-    for position, t in enumerate(node.inputs):
-        tensor = graph.tensors[t]
-        keeps = node.operator == EXPRESSION or not graph.tensors[node.outputs[0]].affine.signed
-        keeps = keeps and isinstance(tensor.quantization, Affine)
-        if not tensor.is_constant or keeps:
+    for position, tensor in [(p, editor.tensors[t]) for p, t in enumerate(node.inputs)]:
+        keeps = node.operator == EXPRESSION or not editor.tensors[node.outputs[0]].affine.signed
+        if not tensor.is_constant or (keeps and isinstance(tensor.quantization, Affine)):
             continue
-        real = real_constant(tensor)
-        stated = file_range(tensor)
+        real, stated = real_constant(tensor), file_range(tensor)
         affine = symmetric(repaired(stated) if stated is not None else data_range(real))
         data = quantize(real, affine).astype(np.int8)
-        new = graph.add_tensor(constant(tensor.name, data, affine, range_=tensor.range))
-        graph.nodes[index] = with_input(graph.nodes[index], position, new)
+        new = editor.add_tensor(constant(tensor.name, data, affine, range_=tensor.range))
+        editor.set_input(node, position, new)
 
 
-def _joined_constants(graph: Graph, index: int) -> None:
-    """Constants that are joined with computed tensors take the type of the result."""
-    node = graph.nodes[index]
-    result = graph.tensors[node.outputs[0]]
-    inputs = list(node.inputs)
-    for position, t in enumerate(inputs):
-        tensor = graph.tensors[t]
+def _requantize_joined(editor: Gap9Editor, node: Node) -> None:
+    """Give constants that are joined with computed tensors the type of the result."""
+    result = editor.tensors[node.outputs[0]]
+    for position, tensor in [(p, editor.tensors[t]) for p, t in enumerate(node.inputs)]:
         if tensor.is_constant:
             data = quantize(real_constant(tensor), result.affine).astype(result.dtype.storage)
-            inputs[position] = graph.add_tensor(constant(tensor.name, data, result.affine))
-    graph.nodes[index] = replace(node, inputs=tuple(inputs))
+            editor.set_input(node, position, editor.add_tensor(constant(tensor.name, data, result.affine)))
 
 
-def requantize_recurrent(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
-    """Return the graph with the weights of LSTM layers as quantized values; biases become float32, states disappear.
+def requantize_recurrent(editor: Gap9Editor) -> None:
+    """Replace the weights of LSTM layers by quantized values; biases become float32, states disappear.
 
     NE16: per output channel and gate, uint8 with zero point 2^(bits-1). SQ8: per tensor and gate, int8.
 
     Raises:
         UnsupportedError: no range of the cell; or on SQ8 scales so close that NNTool would merge them.
     """
-    result = graph.copy()
-    for index, node in enumerate(graph.nodes):
+    for node in editor.nodes:
         if node.operator == LSTM:
-            _layer(result, index, options[layer_of(node)])
-    return result
+            _requantize_cell(editor, node)
 
 
-def cell_maximum(graph: Graph, node: Node) -> float:
-    """Return the largest |c|: cell_clip where it is not 0, else the cell's statistics (NE16: at least 1); at most 64.
+def cell_maximum(editor: GraphEditor, node: Node) -> float:
+    """Return the largest |c|: cell_clip if it is not 0, else the cell's statistics (NE16: at least 1); at most 64.
 
     Raises:
         UnsupportedError: neither is there.
@@ -289,7 +271,7 @@ def cell_maximum(graph: Graph, node: Node) -> float:
     clip = node.attributes.real("cell_clip", 0.0)
     if clip:
         return min(clip, _LARGEST_CELL)
-    state = graph.tensors[node.inputs[_CELL_STATE]]
+    state = editor.tensors[node.inputs[_CELL_STATE]]
     if state.range is None:
         raise UnsupportedError(f"the cell state '{state.name}' has no range: calibrate the model or give a cell_clip")
     largest = max(abs(float(state.range.minimum.min())), abs(float(state.range.maximum.max())))
@@ -297,20 +279,20 @@ def cell_maximum(graph: Graph, node: Node) -> float:
     return min(max(largest, 1.0) if on_ne16 else largest, _LARGEST_CELL)
 
 
-def _layer(graph: Graph, index: int, options: LayerOptions) -> None:
-    node = graph.nodes[index]
+def _requantize_cell(editor: Gap9Editor, node: Node) -> None:
     on_ne16 = node.attributes.text("engine") == NE16
-    bits = options.weight_bits
-    inputs = list(node.inputs)
+    inputs, bits = list(node.inputs), editor.option(node).weight_bits
     for position in (*INPUT_WEIGHTS, *RECURRENT_WEIGHTS):
-        inputs[position] = graph.add_tensor(_gate_weights(graph.tensors[inputs[position]], bits, on_ne16))
-    units = graph.tensors[inputs[RECURRENT_WEIGHTS[0]]].shape[0]
+        inputs[position] = editor.add_tensor(_gate_weights(editor.tensors[inputs[position]], bits, on_ne16))
+    units = editor.shape(inputs[RECURRENT_WEIGHTS[0]])[0]
     for position in BIASES:
-        inputs[position] = graph.add_tensor(_gate_bias(graph, node, inputs[position], position, units))
+        stated = None if inputs[position] == ABSENT else editor.tensors[inputs[position]]
+        real: Reals = np.zeros(units, np.float32) if stated is None else real_constant(stated).astype(np.float32)
+        name = f"{node.name}_bias{position}" if stated is None else stated.name
+        inputs[position] = editor.add_tensor(constant(name, real))
     if not on_ne16:
-        _refuse_merging(graph, index, inputs)
-    changed = with_attributes(node, cell_max=cell_maximum(graph, node))
-    graph.nodes[index] = replace(changed, inputs=tuple(inputs[: BIASES[-1] + 1]))
+        _refuse_merging(editor, node, inputs)
+    editor.change(node, inputs=inputs[: BIASES[-1] + 1], cell_max=cell_maximum(editor, node))
 
 
 def _gate_weights(tensor: Tensor, bits: int, on_ne16: bool) -> Tensor:
@@ -326,22 +308,15 @@ def _gate_weights(tensor: Tensor, bits: int, on_ne16: bool) -> Tensor:
     return constant(tensor.name, codes, affine)
 
 
-def _gate_bias(graph: Graph, node: Node, tensor: int, position: int, units: int) -> Tensor:
-    given = graph.tensors[tensor] if tensor != ABSENT else None
-    real: Reals = np.zeros(units, np.float32) if given is None else real_constant(given).astype(np.float32)
-    return constant(given.name if given else f"{node.name}_bias{position}", real)
-
-
-def _refuse_merging(graph: Graph, index: int, inputs: list[int]) -> None:
+def _refuse_merging(editor: Gap9Editor, node: Node, inputs: list[int]) -> None:
     """Refuse what NNTool treats in a way that nobody has run: all of S_x and S_h, S_w and S_r nearly equal."""
-    node = graph.nodes[index]
-    s_x, s_h = (graph.tensors[t].affine.scale[0] for t in (node.inputs[0], node.outputs[0]))
+    s_x, s_h = (editor.tensors[t].affine.scale[0] for t in (node.inputs[0], node.outputs[0]))
     pairs = [
-        (graph.tensors[inputs[w]].affine.scale[0], graph.tensors[inputs[r]].affine.scale[0])
+        (editor.tensors[inputs[w]].affine.scale[0], editor.tensors[inputs[r]].affine.scale[0])
         for w, r in zip(INPUT_WEIGHTS, RECURRENT_WEIGHTS, strict=True)
     ]
     if abs(1 - s_x / s_h) < 0.1 and all(abs(1 - w / r) < 0.2 for w, r in pairs):
         raise UnsupportedError(
-            f"{graph.where(index)}: input and output scales ({s_x:.4g}, {s_h:.4g}) and all weight scales are so close "
+            f"{editor.where(node)}: input and output scales ({s_x:.4g}, {s_h:.4g}) and all weight scales are so close "
             f"that GAP9's tool merges them on SQ8, for which there is no reference; run this layer on NE16"
         )

@@ -1,115 +1,91 @@
-"""ReLU6 times 1/6 is a hard sigmoid: one activation, which its filter takes along (docs/gap9.md, 11)."""
+"""ReLU6 times 1/6 is a hard sigmoid: one activation, which its filter fuses (docs/gap9.md, 11)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
-from tflq.converters.gap9.operators import departing, layer_of
-from tflq.converters.gap9.options import LayerOptions
+from tflq.converters.gap9.editor import Gap9Editor
+from tflq.converters.gap9.operators import departing
 from tflq.converters.gap9.passes.constants import real_constant
-from tflq.converters.passes.patterns import constant_operand, only_reader
-from tflq.converters.passes.rewrite import constant, with_attributes, with_input, without_nodes
+from tflq.converters.passes.rewrite import constant
 from tflq.errors import UnsupportedError
-from tflq.graph import Affine, Attributes, Graph, Node
+from tflq.graph import Affine, Attributes, Node
+from tflq.graph.rewriting import Constant, Match, Value, find_matches, match, op
 
 _TOLERANCE = 1 / 127
-_ASKING = ("quantize", "average_pool_2d")
+_LONE_RELU6 = op("relu6", Value("x"), name="relu6")
+_PRODUCT = op("mul", _LONE_RELU6, Constant("factor"))
+_SUM = op("add", Value("x"), Constant("three"))
+_DEMANDING = {"quantize", "average_pool_2d"}
 _ASKED = "NNTool fails on a hard sigmoid of three operators in a filter's fusion that is asked for another type (17.33)"
 SHARED = "NNTool loses the scale of a constant that a hard sigmoid took before (17.10)"
 
 
-def find_hard_sigmoids(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
-    """Return the graph with HARD_SIGMOID in place of RELU6 and a product with one constant c, |c - 1/6| < 1/127.
+def find_hard_sigmoids(editor: Gap9Editor) -> None:
+    """Replace RELU6 and a product with one constant c, |c - 1/6| < 1/127, by HARD_SIGMOID.
 
-    Nobody else reads the ReLU6; of several products with one constant the first is found, and NNTool loses the scale
-    of the constant for the others: numerics=nntool multiplies by its quantized value. A ReLU6 in front of the ReLU6, as
-    the range of a filter implies it, goes with it. An addition of one constant about 3 in front of the ReLU6 belongs to
-    it; most often TensorFlow's converter has folded that into the filter's bias, and the offset is 0.
+    The product is the only reader of the ReLU6. Of several products with one constant the first is replaced, and NNTool
+    loses the scale of the constant for all later ones: numerics=nntool multiplies by its quantized value. A further
+    ReLU6 upstream, as the range of a filter implies it, is removed, too. An addition of one constant about 3 upstream
+    belongs to it; most often TensorFlow's converter has folded that into the filter's bias, and the offset is 0.
     """
-    result, gone, used = graph.copy(), set[int](), set[int]()
-    producers = graph.producers()
-    for index, node in enumerate(graph.nodes):
-        source = _factor_of(graph, node, 1 / 6) if node.operator == "mul" else None
-        relu = None if source is None else producers.get(source)
-        if relu is None or not _is_lone_relu6(graph, relu):
+    used = set[int]()
+    for place in find_matches(editor, _PRODUCT):
+        product, factor = place.root, place.values["factor"]
+        if not _is_about(editor, place, "factor", 1 / 6):
             continue
-        if used.intersection(node.inputs):
-            product = with_attributes(node, departure=SHARED)
-            exact = options[layer_of(node)].numerics == "exact"
-            result.nodes[index] = product if exact else _without_scale(result, product)
+        if factor in used:
+            if editor.is_vendor(product):
+                _lose_scale(editor, product, factor)
+            editor.change(product, departure=SHARED)
             continue
-        used.update(node.inputs)
-        inner, name, offset = graph.nodes[relu].inputs[0], f"{node.name}_hsigmoid", 0.0
-        gone.add(relu)
-        while (first := producers.get(inner)) is not None and _is_lone_relu6(graph, first):
-            inner = graph.nodes[first].inputs[0]
-            gone.add(first)
-        addition = producers.get(inner)
-        three = None if addition is None else _three_added_to(graph, addition)
-        if addition is not None and three is not None:
-            inner, name, offset = three, f"{node.name}_fused_far_hsigmoid", 3.0
-            gone.add(addition)
-        attributes = Attributes({"layer": node.name, "offset": offset})
-        result.nodes[index] = Node("hard_sigmoid", (inner,), node.outputs, attributes, name)
-    return without_nodes(result, gone)
+        used.add(factor)
+        inner, source = list(place.inner), place.values["x"]
+        name, offset = f"{product.name}_hsigmoid", 0.0
+        while (writer := _only_read(editor, source)) is not None and writer.operator == "relu6":
+            inner, source = [*inner, writer], writer.inputs[0]
+        addition = None if writer is None else match(editor, writer, _SUM)
+        if addition is not None and _is_about(editor, addition, "three", 3.0):
+            inner, source = [*inner, addition.root], addition.values["x"]
+            name, offset = f"{product.name}_fused_far_hsigmoid", 3.0
+        attributes = Attributes({"layer": product.name, "offset": offset})
+        editor.replace(product, Node("hard_sigmoid", (source,), product.outputs, attributes, name))
+        editor.remove_unread(inner)
 
 
-def refuse_asked_hard_sigmoids(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
-    """Return the graph in which a hard sigmoid of three operators, in a filter's fusion, says where NNTool fails on it.
+def refuse_asked_hard_sigmoids(editor: Gap9Editor) -> None:
+    """Mark each hard sigmoid of three operators, in a filter's fusion, on which NNTool fails.
 
-    It does where it writes uint8, or a Quantize node or an average pool reads it.
+    It fails if the hard sigmoid writes uint8, or a Quantize node or an average pool reads it.
 
     Raises:
         UnsupportedError: with numerics=nntool.
     """
-    result, readers = graph.copy(), graph.consumers()
-    for index, node in enumerate(graph.nodes):
-        if (
-            node.operator != "hard_sigmoid"
-            or "fusion" not in node.attributes
-            or node.attributes.real("offset", 3.0) == 0
-        ):
+    for node in editor.nodes:
+        if node.operator != "hard_sigmoid" or "fusion" not in node.attributes or node.attributes.real("offset") == 0:
             continue
-        asking = {graph.nodes[i].operator for i in readers.get(node.outputs[0], ())}.intersection(_ASKING)
-        written = graph.tensors[node.outputs[0]].affine
-        if not asking and (written.signed or written.bits > 8):
+        written = editor.tensors[node.outputs[0]].affine
+        is_demanded = not _DEMANDING.isdisjoint(reader.operator for reader in editor.readers(node.outputs[0]))
+        if not is_demanded and (written.signed or written.bits > 8):
             continue
-        if options[layer_of(node)].numerics == "nntool":
-            raise UnsupportedError(f"{graph.where(index)}: {_ASKED}; numerics=exact converts it")
-        result.nodes[index] = departing(node, _ASKED)
-    return result
+        if editor.is_vendor(node):
+            raise UnsupportedError(f"{editor.where(node)}: {_ASKED}; numerics=exact converts it")
+        editor.replace(node, departing(node, _ASKED))
 
 
-def _without_scale(graph: Graph, node: Node) -> Node:
-    """Return the product with its constant as a number of its own: the quantized value, scale 1."""
-    position = constant_operand(graph, node)
-    assert position is not None
-    given = graph.tensors[node.inputs[position]]
-    assert given.data is not None
-    bare = constant(f"{given.name}_bare", given.data, Affine.per_tensor(np.float64(1), 0))
-    return with_input(node, position, graph.add_tensor(bare))
+def _lose_scale(editor: Gap9Editor, product: Node, factor: int) -> None:
+    """Replace the constant of a product by its quantized value with the scale 1."""
+    stored = editor.tensors[factor]
+    assert stored.data is not None
+    bare = constant(f"{stored.name}_bare", stored.data, Affine.per_tensor(np.float64(1), 0))
+    editor.set_input(product, product.inputs.index(factor), editor.add_tensor(bare))
 
 
-def _is_lone_relu6(graph: Graph, index: int) -> bool:
-    node = graph.nodes[index]
-    return node.operator == "relu6" and only_reader(graph, node.outputs[0]) is not None
+def _only_read(editor: Gap9Editor, tensor: int) -> Node | None:
+    """Return the writer of a tensor with a single reader; None without."""
+    return editor.writer(tensor) if editor.only_reader(tensor) is not None else None
 
 
-def _three_added_to(graph: Graph, index: int) -> int | None:
-    node = graph.nodes[index]
-    is_read_once = node.operator == "add" and only_reader(graph, node.outputs[0]) is not None
-    return _factor_of(graph, node, 3.0) if is_read_once else None
-
-
-def _factor_of(graph: Graph, node: Node, value: float) -> int | None:
-    """Return the computed operand of a node whose other one is a constant of one element about `value`."""
-    position = constant_operand(graph, node)
-    if position is None or len(node.inputs) != 2:
-        return None
-    tensor = graph.tensors[node.inputs[position]]
-    if tensor.size != 1:
-        return None
-    near = abs(float(real_constant(tensor).reshape(-1)[0]) - value) < _TOLERANCE
-    return node.inputs[1 - position] if near else None
+def _is_about(editor: Gap9Editor, place: Match, name: str, value: float) -> bool:
+    stored = real_constant(editor.tensors[place.values[name]])
+    return abs(float(stored.reshape(-1)[0]) - value) < _TOLERANCE

@@ -2,44 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from tflq.converters.gap9.types.records import Choice
 from tflq.converters.gap9.types.resolve import Resolved, Resolver
 from tflq.graph import Range
 
-Place = tuple[int, int]
-"""(unit, input position among its computed inputs)."""
 GRAPH_INPUT, GRAPH_OUTPUT = -1, -2
+
+
+def bit_of(number: int) -> int:
+    """Return an integer with one bit set, for sets of units, graph inputs and GRAPH_OUTPUT."""
+    return 1 << (2 * number if number >= 0 else -2 * number - 1)
 
 
 @dataclass(frozen=True)
 class EdgeState:
-    """What an edge holds.
+    """Types at both ends of an edge.
 
     Attributes:
-        written: what the producer writes, None before it is resolved.
-        wanted: what the consumer takes, None before it is resolved.
-        conflict: whether the two disagree.
-        asks_up: whether the producer is asked to give way, else the consumer.
+        written: type that the producer writes; None before it is resolved.
+        wanted: type that the consumer reads; None before it is resolved.
+        conflicts: 1 if the two disagree, else 0.
+        asks_up: True if the producer is requested to change, else the consumer.
     """
 
     written: Choice | None = None
     wanted: Choice | None = None
-    conflict: bool = False
+    conflicts: int = 0
     asks_up: bool = False
 
 
-@dataclass
+@dataclass(eq=False)
 class Edge:
-    """From one output of a producer to one input of a consumer.
+    """Connection from one output of a producer to one input of a consumer.
 
     Attributes:
-        tensor: what flows.
-        producer: a unit, or GRAPH_INPUT.
-        consumer: a unit, or GRAPH_OUTPUT.
-        position: of the consumer's computed inputs.
+        tensor: Index of the tensor.
+        producer: Unit, or GRAPH_INPUT.
+        consumer: Unit, or GRAPH_OUTPUT.
+        position: Position among the consumer's computed inputs.
+        state: Current types; changed by `Network.set_state` only.
     """
 
     tensor: int
@@ -49,31 +54,96 @@ class Edge:
     state: EdgeState = field(default_factory=EdgeState)
 
     @property
+    def source(self) -> int:
+        """Number of the producer: of a unit its own, of a graph input a number below GRAPH_OUTPUT."""
+        return GRAPH_OUTPUT - 1 - self.tensor if self.producer == GRAPH_INPUT else self.producer
+
+    @cached_property
+    def ends(self) -> int:
+        """Bits of producer and consumer."""
+        return bit_of(self.source) | bit_of(self.consumer)
+
+    @property
     def in_conflict(self) -> bool:
         """Whether producer and consumer disagree."""
-        return self.state.conflict
-
-    def set_written(self, choice: Choice) -> None:
-        """Set the producer's side."""
-        other = self.state.wanted
-        self._set(replace(self.state, written=choice), other is not None and not choice.agrees(other), False)
-
-    def set_wanted(self, choice: Choice) -> None:
-        """Set the consumer's side."""
-        other = self.state.written
-        self._set(replace(self.state, wanted=choice), other is not None and not choice.agrees(other), True)
-
-    def _set(self, state: EdgeState, conflict: bool, asks_up: bool) -> None:
-        """A new conflict asks the side that was not set last; an old one keeps whom it asks."""
-        kept = self.state.asks_up if self.state.conflict else asks_up
-        self.state = replace(state, conflict=conflict, asks_up=kept)
+        return self.state.conflicts > 0
 
     @property
     def arriving(self) -> Choice:
-        """What the consumer reckons with: the producer's side if it is asked to give way, else its own."""
-        chosen = self.state.wanted if self.state.conflict and self.state.asks_up else self.state.written
+        """Type that the consumer assumes: the producer's side if the producer is requested to change, else its own."""
+        chosen = self.state.wanted if self.state.conflicts and self.state.asks_up else self.state.written
         assert chosen is not None
         return chosen
+
+
+@dataclass(frozen=True)
+class UnitState:
+    """Decision of a unit.
+
+    Attributes:
+        resolved: Types of the unit; None before it is resolved.
+        inner: Types that its members decided last; in NNTool they differ from `resolved` for some fusions.
+        conflicts: Number of constants of a filter, weights and bias, that are still in conflict.
+        is_asked: True if the current attempt has requested a type from the unit.
+    """
+
+    resolved: Resolved | None = None
+    inner: Resolved | None = None
+    conflicts: int = 0
+    is_asked: bool = False
+
+
+@dataclass(eq=False)
+class UnitCell:
+    """Current and first decision of a unit.
+
+    Attributes:
+        number: Number of the unit.
+        resolver: Resolves the unit.
+        inputs: Edges of its computed inputs, by position.
+        outputs: Edges of each tensor that it writes, in order of the consumers.
+        state: Current decision; changed by `Network.set_state` only.
+        first: Decision without demands.
+    """
+
+    number: int
+    resolver: Resolver
+    inputs: list[Edge]
+    outputs: list[list[Edge]]
+    state: UnitState = field(default_factory=UnitState)
+    first: Resolved | None = None
+
+    @cached_property
+    def ends(self) -> int:
+        """Bit of the unit."""
+        return bit_of(self.number)
+
+    @property
+    def resolved(self) -> Resolved:
+        """Types of the resolved unit."""
+        assert self.state.resolved is not None
+        return self.state.resolved
+
+    @property
+    def inner(self) -> Resolved:
+        """Types of the members of the resolved unit."""
+        assert self.state.inner is not None
+        return self.state.inner
+
+    @property
+    def readers(self) -> Iterator[Edge]:
+        """Edges of all outputs."""
+        return (edge for edges in self.outputs for edge in edges)
+
+    def members_followed(self) -> bool:
+        """Whether the members have other types than the unit, which did not follow a changed input."""
+        inner, outer = self.inner, self.resolved
+        pairs = zip((*inner.inputs, *inner.outputs), (*outer.inputs, *outer.outputs), strict=True)
+        return not all(a.agrees(b) for a, b in pairs)
+
+
+Cell = Edge | UnitCell
+States = dict[Cell, EdgeState | UnitState]
 
 
 @dataclass
@@ -81,53 +151,50 @@ class Network:
     """Units, graph inputs and outputs, and the edges between them.
 
     Attributes:
-        resolvers: of the units.
-        edges_in: of each unit, by position.
-        edges_out: of each tensor, in order of the consumers.
-        tensors_out: the tensors that each unit writes.
-        resolved: what each unit decided so far.
-        inner: what the members of each unit decided last, in NNTool another thing for some fusions.
-        first: what each unit decided before anybody asked.
-        open_constants: of each filter, how many of weights and bias have not given way yet.
-        ranges: the file's range of each tensor on an edge.
-        input_choice: the type of a graph input that nobody demands another of.
-        output_choice: the type that a graph output demands of what arrives.
+        units: Units in order.
+        edges_out: Edges of each computed tensor, in order of the consumers.
+        ranges: The file's range of each tensor on an edge.
+        input_choice: Returns the type of a graph input without demands.
+        output_choice: Returns the type that a graph output demands of the type that arrives.
+        conflicts: Number of conflicts, those of constants included.
+        journals: Each receives the former state of a changed cell, once.
     """
 
-    resolvers: list[Resolver]
-    edges_in: list[list[Edge]]
+    units: list[UnitCell]
     edges_out: dict[int, list[Edge]]
-    tensors_out: list[tuple[int, ...]]
-    resolved: dict[int, Resolved]
-    inner: dict[int, Resolved]
-    open_constants: dict[int, int]
     ranges: dict[int, Range]
     input_choice: Callable[[int], Choice]
     output_choice: Callable[[Choice], Choice]
-    first: dict[int, Resolved] = field(default_factory=dict)
+    conflicts: int = 0
+    journals: list[States] = field(default_factory=list)
 
     def edges(self) -> list[Edge]:
         """Return all edges."""
         return [edge for edges in self.edges_out.values() for edge in edges]
 
-    def conflicts(self) -> int:
-        """Return how many edges are in conflict, those of constants included."""
-        return sum(e.in_conflict for e in self.edges()) + sum(self.open_constants.values())
+    def set_written(self, edge: Edge, choice: Choice) -> None:
+        """Set the producer's side of an edge; a new conflict requests the consumer to change."""
+        self._set_edge(edge, replace(edge.state, written=choice), asks_up=False)
 
-    def members_followed(self, unit: int) -> bool:
-        """Whether the members of a unit have other types than the unit, which did not follow a changed input."""
-        inner, outer = self.inner[unit], self.resolved[unit]
-        pairs = zip((*inner.inputs, *inner.outputs), (*outer.inputs, *outer.outputs), strict=True)
-        return not all(a.agrees(b) for a, b in pairs)
+    def set_wanted(self, edge: Edge, choice: Choice) -> None:
+        """Set the consumer's side of an edge; a new conflict requests the producer to change."""
+        self._set_edge(edge, replace(edge.state, wanted=choice), asks_up=True)
 
-    def snapshot(self) -> Callable[[], None]:
-        """Return a function that brings the present state back."""
-        states = [(edge, edge.state) for edge in self.edges()]
-        resolved, inner, constants = dict(self.resolved), dict(self.inner), dict(self.open_constants)
+    def _set_edge(self, edge: Edge, state: EdgeState, asks_up: bool) -> None:
+        known = state.written is not None and state.wanted is not None
+        new, old = (state.wanted, state.written) if asks_up else (state.written, state.wanted)
+        conflict = known and new is not None and old is not None and not new.agrees(old)
+        kept = state.asks_up if state.conflicts else asks_up
+        self.set_state(edge, replace(state, conflicts=int(conflict), asks_up=kept))
 
-        def restore() -> None:
-            for edge, state in states:
-                edge.state = state
-            self.resolved, self.inner, self.open_constants = resolved, inner, constants
+    def set_state(self, cell: Cell, state: EdgeState | UnitState) -> None:
+        """Change the state of an edge or unit."""
+        for journal in self.journals:
+            journal.setdefault(cell, cell.state)
+        self.conflicts += state.conflicts - cell.state.conflicts
+        cell.state = state
 
-        return restore
+    def set_states(self, states: States) -> None:
+        """Change the states of several edges and units."""
+        for cell, state in states.items():
+            self.set_state(cell, state)

@@ -2,290 +2,379 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 
-from tflq.converters.gap9.types.network import GRAPH_INPUT, GRAPH_OUTPUT, Edge, Network
+from tflq.converters.gap9.types.network import (
+    GRAPH_INPUT,
+    GRAPH_OUTPUT,
+    Edge,
+    Network,
+    States,
+    UnitCell,
+    UnitState,
+    bit_of,
+)
 from tflq.converters.gap9.types.records import Choice
 from tflq.converters.gap9.types.resolve import Resolved, Resolver
 from tflq.errors import UnsupportedError
 from tflq.graph import Range
+from tflq.graph.operators import Trait, with_traits
 
-Way = frozenset[int]
-"""Units, and graph inputs, between the conflict where an attempt began and where it is."""
-CONCATENATIONS = ("concatenation", "pack")
-Turn = Edge | int
+Turn = Edge | UnitCell
 """An edge, or the constants of a filter: the filter's unit."""
+Walks = dict[tuple[Edge, bool], "_Walk"]
+"""Edge and direction -> the last walk that began there."""
+Steps = Generator["Steps", None, None]
+"""A function that yields the calls on which its own recursion would be as deep as the network."""
+_JOINS = with_traits(Trait.JOIN)
+_REMEMBERED_DEPTH, _REMEMBERED_WALKS = 5, 64
 
 
-def resolve_forward(network: Network, inputs: Sequence[int], count_open: Callable[[int], int]) -> list[Turn]:
+def resolve_forward(network: Network, inputs: Sequence[int], count_open: Callable[[int, Resolved], int]) -> list[Turn]:
     """Resolve every unit without demands; return the edges in the order in which they first got a type.
 
     From the graph inputs depth first, then filter by filter in the order of the file: a filter waits for its constants.
-    What shares a constant with a hard sigmoid comes last.
+    A unit that shares a constant with a hard sigmoid comes last.
 
     Args:
-        network: nothing in it is resolved yet.
-        inputs: tensors of the graph inputs.
-        count_open: returns how many constants of a resolved filter are in conflict.
+        network: Network without types.
+        inputs: Tensors of the graph inputs.
+        count_open: Returns how many constants of a resolved filter are in conflict.
     """
     order: list[Turn] = []
-    resolvers = list(enumerate(network.resolvers))
-    free = {unit for unit, resolver in resolvers if not (resolver.is_filter or resolver.is_last)}
+    waiting = {cell.number for cell in network.units if cell.resolver.is_filter or cell.resolver.is_last}
 
-    def publish(tensor: int, choice: Choice) -> None:
-        for edge in network.edges_out.get(tensor, ()):
+    def publish(edges: Iterable[Edge], choice: Choice) -> None:
+        for edge in edges:
             order.append(edge)
-            edge.set_written(choice)
+            network.set_written(edge, choice)
 
-    def visit(unit: int) -> None:
-        edges = network.edges_in[unit]
-        if unit not in free or unit in network.resolved or any(e.state.written is None for e in edges):
+    def visit(cell: UnitCell) -> Steps:
+        if cell.number in waiting or cell.first or any(e.state.written is None for e in cell.inputs):
             return
-        arrived = [e.arriving for e in edges]
-        resolver = network.resolvers[unit]
-        found = resolver.forward(arrived, (None,) * len(network.tensors_out[unit]))
-        if found is None:
+        resolver = cell.resolver
+        resolved = resolver.forward([e.arriving for e in cell.inputs], (None,) * len(cell.outputs))
+        if resolved is None:
             raise _untyped(resolver)
-        network.resolved[unit] = network.inner[unit] = network.first[unit] = found
-        for edge, wanted in zip(edges, found.inputs, strict=True):
-            edge.set_wanted(wanted)
-        if resolver.is_filter:
-            network.open_constants[unit] = count_open(unit)
-        for tensor, choice in zip(network.tensors_out[unit], found.outputs, strict=True):
-            publish(tensor, choice)
-        for tensor in network.tensors_out[unit]:
-            follow(tensor)
+        cell.first = resolved
+        count = count_open(cell.number, resolved) if resolver.is_filter else 0
+        network.set_state(cell, UnitState(resolved, resolved, count))
+        for edge, wanted in zip(cell.inputs, resolved.inputs, strict=True):
+            network.set_wanted(edge, wanted)
+        for edges, choice in zip(cell.outputs, resolved.outputs, strict=True):
+            publish(edges, choice)
+        for edges in cell.outputs:
+            yield follow(edges)
 
-    def follow(tensor: int) -> None:
-        for edge in network.edges_out.get(tensor, ()):
+    def follow(edges: Iterable[Edge]) -> Steps:
+        for edge in edges:
             if edge.consumer == GRAPH_OUTPUT:
-                edge.set_wanted(network.output_choice(edge.arriving))
+                network.set_wanted(edge, network.output_choice(edge.arriving))
             else:
-                visit(edge.consumer)
+                yield visit(network.units[edge.consumer])
 
     for tensor in inputs:
-        publish(tensor, network.input_choice(tensor))
+        publish(network.edges_out[tensor], network.input_choice(tensor))
     for tensor in inputs:
-        follow(tensor)
-    for unit, resolver in resolvers:
-        if resolver.is_filter:
-            free.add(unit)
-            order.append(unit)
-            visit(unit)
-    for unit, resolver in resolvers:
-        if resolver.is_last:
-            free.add(unit)
-            visit(unit)
+        _run(follow(network.edges_out[tensor]))
+    for cell in network.units:
+        if cell.resolver.is_filter:
+            waiting.discard(cell.number)
+            order.append(cell)
+            _run(visit(cell))
+    for cell in network.units:
+        if cell.resolver.is_last:
+            waiting.discard(cell.number)
+            _run(visit(cell))
     return order
+
+
+def _run(steps: Steps) -> None:
+    """Run a function of `Steps` with all calls that it yields."""
+    stack: list[Steps] = [steps]
+    error: UnsupportedError | None = None
+    while stack:
+        try:
+            called = next(stack[-1]) if error is None else stack[-1].throw(error)
+        except StopIteration:
+            error = None
+            stack.pop()
+        except UnsupportedError as raised:
+            error = raised
+            stack.pop()
+        else:
+            error = None
+            stack.append(called)
+    if error is not None:
+        raise error
 
 
 def _untyped(resolver: Resolver) -> UnsupportedError:
     names = ", ".join(operator.name for operator in resolver.operators)
     return UnsupportedError(
-        f"{resolver.where}: GAP9's tool fuses {names} and cannot type them together: one cannot write what the next "
+        f"{resolver.where()}: GAP9's tool fuses {names} and cannot type them together: one cannot write what the next "
         "takes; replace one or put another layer between them"
     )
 
 
 def eliminate(network: Network, order: Sequence[Turn]) -> None:
-    """Try each conflict in turn, and keep what lowers their number; repeat until a round keeps nothing.
+    """Try each conflict in turn, and keep an attempt that lowers their number; repeat until a round keeps none.
 
-    A round is over what is in conflict when it begins: conflicts that an attempt makes wait for the next one.
+    A round is over the conflicts at its start: conflicts that an attempt makes wait for the next one.
     """
-    kept = True
+    kept, walks = True, Walks()
     while kept:
         kept = False
-        for place in [p for p in order if not isinstance(p, Edge) or p.in_conflict]:
-            before, restore = network.conflicts(), network.snapshot()
-            if isinstance(place, Edge):
-                if not place.in_conflict:
-                    continue
-                fits = _Attempt(network, place).succeeds()
-            else:
-                network.open_constants[place], fits = 0, True
-            if fits and network.conflicts() < before:
+        for place in [p for p in order if isinstance(p, UnitCell) or p.in_conflict]:
+            before, journal = network.conflicts, States()
+            network.journals = [journal]
+            if isinstance(place, UnitCell):
+                network.set_state(place, replace(place.state, conflicts=0))
+            fits = isinstance(place, UnitCell) or (place.in_conflict and _Attempt(network, walks).succeeds(place))
+            network.journals = []
+            if fits and network.conflicts < before:
                 kept = True
+                _commit(network, journal, walks)
             else:
-                restore()
+                network.set_states(journal)
+
+
+def _commit(network: Network, journal: States, walks: Walks) -> None:
+    """Keep an attempt; forget the walks that read a changed state."""
+    changed = 0
+    for cell in journal:
+        changed |= cell.ends
+        if isinstance(cell, UnitCell):
+            network.set_state(cell, replace(cell.state, is_asked=False))
+    for key in [key for key, walk in walks.items() if walk.visited & changed]:
+        del walks[key]
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """A part of an attempt, from one edge on; repeated without computation if it would read the same states.
+
+    Attributes:
+        visited: Bits of the units and graph inputs whose edges it read.
+        tested: Bits of those that it came to.
+        way: Those of them that were on the way.
+        starts: State at its start of each visited edge and unit that the attempt had changed before.
+        changes: State at its end of each edge and unit that it changed.
+        fails: True if no form fits.
+    """
+
+    visited: int
+    tested: int
+    way: int
+    starts: States
+    changes: States
+    fails: bool
 
 
 class _Attempt:
-    """Follows one conflict as far as it goes: from whom it asks to all that then are in conflict, depth first.
+    """Follows one conflict: from the side that it asks to all conflicts that result, depth first.
 
     On one way no unit comes twice, and none leads back to the other end of the conflict where it began; a unit that
-    several ways reach is resolved on each, with what its readers demand by then: a filter that was asked writes its own
-    type again. What follows a changed input asks its other producers in turn.
+    several ways reach is resolved on each, with the demands of its readers by then: a filter that was asked writes its
+    own type again. A unit that follows a changed input asks its other producers in turn.
+
+    A way is a set of bits: units, and graph inputs, between the conflict where the attempt began and the current one.
+    Attempts in a row mostly end in the same long walk, so the last walks are remembered.
     """
 
-    def __init__(self, network: Network, start: Edge) -> None:
-        self.network = network
-        self.start = start
-        self.before = dict(network.resolved)
-        self.asked: set[int] = set()
+    def __init__(self, network: Network, walks: Walks) -> None:
+        self.network, self.walks = network, walks
+        self.origins = network.journals[0]
+        self.visited = self.tested = 0
 
-    def succeeds(self) -> bool:
-        """Go from the conflict to whom it asks, and on from there; False where no form fits what meets on the way."""
+    def succeeds(self, start: Edge) -> bool:
+        """Follow the conflict; return False if no form fits the types on the way."""
+        up = start.state.asks_up
         try:
-            if self.start.state.asks_up:
-                self.up(self.start, frozenset({self.start.consumer}))
-            else:
-                self.down(self.start, frozenset({_producer(self.start)}))
+            _run(self._follow(start, up, bit_of(start.consumer if up else start.source)))
         except UnsupportedError:
             return False
         return True
 
-    def up(self, edge: Edge, way: Way) -> None:
-        """Ask the producer for what the consumer wants."""
-        unit = _producer(edge)
-        if unit in way:
+    def _follow(self, edge: Edge, up: bool, way: int) -> Steps:
+        """Ask the producer of an edge for the type that the consumer wants, or let the consumer follow the producer."""
+        bit = bit_of(edge.source if up else edge.consumer)
+        self.tested |= bit
+        if bit & way and (up or edge.consumer != GRAPH_OUTPUT):
             return
-        if edge.producer == GRAPH_INPUT:
-            self._graph_input(edge, way | {unit})
+        self.visited |= bit
+        if way.bit_count() > _REMEMBERED_DEPTH:
+            yield from self._step(edge, up, way | bit)
             return
-        again = unit in self.asked
-        self.asked.add(unit)
-        self._settle_constants(unit)
-        demands = self._demands(unit)
-        found = self._resolve(unit, demands)
-        if found is not None:
-            self._set(unit, found)
-        elif again and demands[0] is None:
-            self._take_back(unit)
-        self._go_down(unit, edge, way | {unit})
-        self._go_up(unit, None, way | {unit})
+        walk = self.walks.get((edge, up))
+        if walk is not None and self._repeats(walk, way):
+            self.network.set_states(walk.changes)
+        else:
+            walk = yield from self._record(edge, up, way)
+        self.visited |= walk.visited
+        self.tested |= walk.tested
+        if walk.fails:
+            raise UnsupportedError("no type fits on the way")
 
-    def down(self, edge: Edge, way: Way) -> None:
-        """Let the consumer follow what the producer writes, and its readers.
+    def _repeats(self, walk: _Walk, way: int) -> bool:
+        """Whether a walk would read the same states now as before."""
+        if way & walk.tested != walk.way:
+            return False
+        changed = {cell: old for cell, old in self.origins.items() if cell.ends & walk.visited}
+        return all(cell.state == state for cell, state in {**changed, **walk.starts}.items())
 
-        A concatenation then takes the largest scale that arrives, whatever its readers want. A fusion does not follow
-        where an operand would take another type than comes; its members have followed where that is not the first.
-        """
-        if edge.consumer == GRAPH_OUTPUT:
+    def _record(self, edge: Edge, up: bool, way: int) -> Generator[Steps, None, _Walk]:
+        """Take a step and all that follow, and remember them."""
+        outer, bit = (self.visited, self.tested), bit_of(edge.source if up else edge.consumer)
+        self.visited = self.tested = bit
+        known, journal, fails = len(self.origins), States(), False
+        self.network.journals.append(journal)
+        try:
+            yield from self._step(edge, up, way | bit)
+        except UnsupportedError:
+            fails = True
+        self.network.journals.pop()
+        before = [cell for cell in islice(self.origins, known) if cell.ends & self.visited]
+        starts = {cell: journal.get(cell, cell.state) for cell in before}
+        changes = {cell: cell.state for cell in journal}
+        walk = _Walk(self.visited, self.tested, way & self.tested, starts, changes, fails)
+        self.visited, self.tested = outer
+        self.walks.pop((edge, up), None)
+        self.walks[edge, up] = walk
+        if len(self.walks) > _REMEMBERED_WALKS:
+            del self.walks[next(iter(self.walks))]
+        return walk
+
+    def _step(self, edge: Edge, up: bool, way: int) -> Steps:
+        units = self.network.units
+        if up:
+            if edge.producer == GRAPH_INPUT:
+                yield from self._change_input(edge, way)
+            else:
+                yield from self._ask(units[edge.producer], edge, way)
+        elif edge.consumer == GRAPH_OUTPUT:
             assert edge.state.written is not None
-            edge.set_wanted(self.network.output_choice(edge.state.written))
-            return
-        unit = edge.consumer
-        if unit in way:
-            return
-        way |= {unit}
-        resolver = self.network.resolvers[unit]
-        if resolver.is_filter and resolver.is_fusion:
-            self._keep(unit, way)
-            return
-        network, joins = self.network, resolver.operators[0].name in CONCATENATIONS
-        demands = (None,) * len(network.tensors_out[unit]) if joins else self._demands(unit)
-        found = resolver.forward(self._arrived(unit), demands)
-        if found is None:
-            return
-        agreeing = [wanted.agrees(came) for wanted, came in zip(found.inputs, self._arrived(unit), strict=True)]
-        if not resolver.is_fusion or all(agreeing):
-            self._set(unit, found)
-        elif agreeing[0]:
-            network.inner[unit] = found
-        self._go_up(unit, edge, way)
-        self._go_down(unit, None, way)
+            self.network.set_wanted(edge, self.network.output_choice(edge.state.written))
+        elif units[edge.consumer].resolver.is_filter and units[edge.consumer].resolver.is_fusion:
+            yield from self._keep(units[edge.consumer], way)
+        else:
+            yield from self._adapt(units[edge.consumer], edge, way)
 
-    def _keep(self, unit: int, way: Way) -> None:
-        """A fusion that begins with a filter keeps its types where its input changes; its filter may follow, inside.
+    def _ask(self, cell: UnitCell, edge: Edge, way: int) -> Steps:
+        """Ask a producer for the type that a consumer wants."""
+        again = cell.state.is_asked
+        self.network.set_state(cell, replace(cell.state, is_asked=True, conflicts=0))
+        demands = self._demands(cell)
+        resolved = self._resolve(cell, demands)
+        if resolved is not None:
+            self._set(cell, resolved)
+        elif again and demands[0] is None:
+            self._undo_demands(cell)
+        yield from self._go_down(cell, edge, way)
+        yield from self._go_up(cell, None, way)
 
-        What it was asked for before in this attempt it takes back, and all that it was asked for where its filter does
-        not take what is written. Its readers follow once more.
+    def _adapt(self, cell: UnitCell, edge: Edge, way: int) -> Steps:
+        """Let a consumer follow the type that a producer writes, and its readers.
+
+        A concatenation then takes the largest scale that arrives, regardless of its readers. A fusion does not follow
+        if an operand would take another type than arrives; its members have followed if that is not the first operand.
         """
-        network = self.network
-        self._settle_constants(unit)
-        if unit in self.asked:
-            self._take_back(unit)
-        elif not network.resolvers[unit].keeps(network.inner[unit], self._written(unit)):
-            self._set_back(unit)
-        self._go_down(unit, None, way)
-        found = network.resolvers[unit].inside(network.resolved[unit], self._arrived(unit))
-        if found is not None and not found.inputs[0].agrees(network.inner[unit].inputs[0]):
-            network.inner[unit] = found
+        resolver, arrived = cell.resolver, [e.arriving for e in cell.inputs]
+        joins = resolver.operators[0].name in _JOINS
+        resolved = resolver.forward(arrived, (None,) * len(cell.outputs) if joins else self._demands(cell))
+        if resolved is None:
+            return
+        agreeing = [wanted.agrees(came) for wanted, came in zip(resolved.inputs, arrived, strict=True)]
+        if not resolver.is_fusion or all(agreeing):
+            self._set(cell, resolved)
+        elif agreeing[0]:
+            self.network.set_state(cell, replace(cell.state, inner=resolved))
+        yield from self._go_up(cell, edge, way)
+        yield from self._go_down(cell, None, way)
 
-    def _take_back(self, unit: int) -> None:
-        """Let a fusion write again what it wrote before the attempt; its members keep what they were asked for."""
-        self.network.resolved[unit] = self.before[unit]
-        self._publish(unit)
+    def _keep(self, cell: UnitCell, way: int) -> Steps:
+        """Keep the types of a fusion that begins with a filter when its input changes; its filter may follow, inside.
 
-    def _set_back(self, unit: int) -> None:
-        """Let a fusion and its members write what they wrote before anybody asked."""
-        first = self.network.first[unit]
-        if not first.outputs[0].agrees(self.network.resolved[unit].outputs[0]):
-            self.network.resolved[unit] = self.network.inner[unit] = first
-            self._publish(unit)
+        Undo the demands made on this fusion in the current attempt. If its filter cannot read the new input type, undo
+        all demands. Its readers follow once more.
+        """
+        self.network.set_state(cell, replace(cell.state, conflicts=0))
+        written = [e.state.written for e in cell.inputs if e.state.written is not None]
+        if cell.state.is_asked:
+            self._undo_demands(cell)
+        elif not cell.resolver.keeps(cell.inner, written):
+            self._restore_first(cell)
+        yield from self._go_down(cell, None, way)
+        inner = cell.resolver.inside(cell.resolved, [e.arriving for e in cell.inputs])
+        if inner is not None and not inner.inputs[0].agrees(cell.inner.inputs[0]):
+            self.network.set_state(cell, replace(cell.state, inner=inner))
 
-    def _demands(self, unit: int) -> list[Choice | None]:
-        tensors = self.network.tensors_out[unit]
-        return [_demand(self.network.edges_out.get(t, ()), self.network.ranges[t]) for t in tensors]
+    def _undo_demands(self, cell: UnitCell) -> None:
+        """Let a fusion write the type from before the attempt; its members keep the demanded types."""
+        before = self.origins.get(cell, cell.state)
+        assert isinstance(before, UnitState)
+        self.network.set_state(cell, replace(cell.state, resolved=before.resolved))
+        self._publish(cell)
 
-    def _arrived(self, unit: int) -> list[Choice]:
-        return [e.arriving for e in self.network.edges_in[unit]]
+    def _restore_first(self, cell: UnitCell) -> None:
+        """Let a fusion and its members write the type from before all demands."""
+        assert cell.first is not None
+        if not cell.first.outputs[0].agrees(cell.resolved.outputs[0]):
+            self.network.set_state(cell, replace(cell.state, resolved=cell.first, inner=cell.first))
+            self._publish(cell)
 
-    def _written(self, unit: int) -> list[Choice]:
-        edges = self.network.edges_in[unit]
-        return [e.state.written for e in edges if e.state.written is not None]
+    def _demands(self, cell: UnitCell) -> list[Choice | None]:
+        return [_demand(edges, self.network.ranges) for edges in cell.outputs]
 
-    def _resolve(self, unit: int, demands: Sequence[Choice | None]) -> Resolved | None:
-        resolver = self.network.resolvers[unit]
-        if not resolver.is_fusion:
-            return resolver.forward(self._arrived(unit), demands)
+    def _resolve(self, cell: UnitCell, demands: Sequence[Choice | None]) -> Resolved | None:
+        arrived = [e.arriving for e in cell.inputs]
+        if not cell.resolver.is_fusion:
+            return cell.resolver.forward(arrived, demands)
         if demands[0] is None:
             return None
-        return resolver.backward(self.network.resolved[unit], self._arrived(unit), demands[0])
+        return cell.resolver.backward(cell.resolved, arrived, demands[0])
 
-    def _settle_constants(self, unit: int) -> None:
-        """Weights and bias of a filter give way, whether it can follow or not."""
-        if unit in self.network.open_constants:
-            self.network.open_constants[unit] = 0
+    def _set(self, cell: UnitCell, resolved: Resolved) -> None:
+        """Set a unit's new types on all its edges."""
+        self.network.set_state(cell, replace(cell.state, resolved=resolved, inner=resolved, conflicts=0))
+        self._publish(cell)
+        for edge, wanted in zip(cell.inputs, resolved.inputs, strict=True):
+            self.network.set_wanted(edge, wanted)
 
-    def _set(self, unit: int, found: Resolved) -> None:
-        """Put a unit's new types onto all its edges."""
-        network = self.network
-        network.resolved[unit] = network.inner[unit] = found
-        self._settle_constants(unit)
-        self._publish(unit)
-        for edge, wanted in zip(network.edges_in[unit], found.inputs, strict=True):
-            edge.set_wanted(wanted)
+    def _publish(self, cell: UnitCell) -> None:
+        for edges, choice in zip(cell.outputs, cell.resolved.outputs, strict=True):
+            for edge in edges:
+                self.network.set_written(edge, choice)
 
-    def _publish(self, unit: int) -> None:
-        network = self.network
-        for tensor, choice in zip(network.tensors_out[unit], network.resolved[unit].outputs, strict=True):
-            for edge in network.edges_out.get(tensor, ()):
-                edge.set_written(choice)
-
-    def _go_down(self, unit: int, but: Edge | None, way: Way) -> None:
-        for tensor in self.network.tensors_out[unit]:
-            for edge in self.network.edges_out.get(tensor, ()):
-                if edge is not but and edge.in_conflict:
-                    self.down(edge, way)
-
-    def _go_up(self, unit: int, but: Edge | None, way: Way) -> None:
-        for edge in self.network.edges_in[unit]:
+    def _go_down(self, cell: UnitCell, but: Edge | None, way: int) -> Steps:
+        for edge in cell.readers:
             if edge is not but and edge.in_conflict:
-                self.up(edge, way)
+                yield self._follow(edge, False, way)
 
-    def _graph_input(self, edge: Edge, way: Way) -> None:
+    def _go_up(self, cell: UnitCell, but: Edge | None, way: int) -> Steps:
+        for edge in cell.inputs:
+            if edge is not but and edge.in_conflict:
+                yield self._follow(edge, True, way)
+
+    def _change_input(self, edge: Edge, way: int) -> Steps:
         edges = self.network.edges_out[edge.tensor]
-        choice = _demand(edges, self.network.ranges[edge.tensor])
+        choice = _demand(edges, self.network.ranges)
         if choice is None:
             return
         for other in edges:
-            other.set_written(choice)
+            self.network.set_written(other, choice)
         for other in edges:
             if other is not edge and other.in_conflict:
-                self.down(other, way)
+                yield self._follow(other, False, way)
 
 
-def _producer(edge: Edge) -> int:
-    """The producer's number on a way: of a graph input one below those of units."""
-    return GRAPH_OUTPUT - 1 - edge.tensor if edge.producer == GRAPH_INPUT else edge.producer
+def _demand(edges: Sequence[Edge], ranges: Mapping[int, Range]) -> Choice | None:
+    """Return the common demand of the readers of one output.
 
-
-def _demand(edges: Sequence[Edge], range_: Range) -> Choice | None:
-    """Return what the readers of one output want together.
-
-    Nobody is in conflict: nothing. One demand, and one type as it is: the demand. Else of all demands and present
-    types those of most bits, and of these the one whose ends are nearest to the file's range.
+    No conflict: None. One demand and one present type: the demand. Otherwise, of all demands and present types, those
+    of most bits, and of these the one with ends nearest to the file's range.
     """
     demands = _distinct([e.state.wanted for e in edges if e.in_conflict and e.state.asks_up])
     present = _distinct([e.state.written for e in edges])
@@ -295,12 +384,12 @@ def _demand(edges: Sequence[Edge], range_: Range) -> Choice | None:
         return demands[0]
     every = [*present, *demands]
     most = max(c.affine.bits for c in every)
-    return min((c for c in every if c.affine.bits == most), key=lambda c: c.distance(range_))
+    return min((c for c in every if c.affine.bits == most), key=lambda c: c.distance(ranges[edges[0].tensor]))
 
 
 def _distinct(choices: Sequence[Choice | None]) -> list[Choice]:
-    found: list[Choice] = []
+    distinct: list[Choice] = []
     for choice in choices:
-        if choice is not None and not any(choice.agrees(other) for other in found):
-            found.append(choice)
-    return found
+        if choice is not None and not any(choice.agrees(other) for other in distinct):
+            distinct.append(choice)
+    return distinct

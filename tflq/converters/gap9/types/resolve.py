@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from tflq.arrays import Reals
+from tflq.converters.gap9.editor import Gap9Editor
 from tflq.converters.gap9.operators import FILTERS, MOVES, POOLS
-from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.constants import quantize_layer
 from tflq.converters.gap9.passes.hard_sigmoid import SHARED
 from tflq.converters.gap9.types.forms import decide, own_range
 from tflq.converters.gap9.types.records import INT8, INT16, UINT16, Choice, Decision, Operator
 from tflq.converters.gap9.units import Unit
 from tflq.errors import GraphError, UnsupportedError
-from tflq.graph import Graph, Range
+from tflq.graph import Graph, Node, Range
+from tflq.graph.rewriting import GraphEditor
 
 _ACCUMULATOR_BITS = 31
 Types = Sequence[Choice]
@@ -50,14 +51,14 @@ class Resolver:
     """Resolves one unit.
 
     Attributes:
-        where: the unit in words, for errors.
+        where: Returns the unit in words, for errors.
         operators: its members.
         is_filter: whether it begins with a filter.
         on_bytes: what NNTool makes of a pool and the ReLU behind it where 16 bits arrive (17.9); None for all others.
         is_last: whether it shares its constant with a hard sigmoid (17.10), which NNTool comes to behind all filters'.
     """
 
-    where: str
+    where: Callable[[], str]
     operators: tuple[Operator, ...]
     is_filter: bool
     on_bytes: Resolved | None
@@ -129,51 +130,47 @@ class Resolver:
     def _one(self, k: int, arrived: Types, demands: Demands) -> Decision:
         found = decide(self.operators[k], arrived, demands)
         if found is None:
-            raise UnsupportedError(f"{self.where}: no type of GAP9 fits what meets here")
+            raise UnsupportedError(f"{self.where()}: no type of GAP9 fits what meets here")
         return found
 
 
-def resolver_of(graph: Graph, unit: Unit, options: LayerOptions) -> Resolver:
-    """Return what resolves a unit of a graph with ranges, fusions and engines.
+def resolver_of(editor: Gap9Editor, unit: Unit) -> Resolver:
+    """Return the resolver of a unit of a graph with ranges, fusions and engines.
 
-    A filter has the types of its engine; what else use_ne16 allows may be unsigned, whoever computes it.
+    A filter has the types of its engine; all other operators may have unsigned types if use_ne16 allows it, on every
+    engine.
     """
-    operators = []
-    for place, index in enumerate(unit.nodes):
-        node = graph.nodes[index]
+    operators, options = [], editor.option(unit.first)
+    for place, node in enumerate(unit.nodes):
         sources = [t for _, t in unit.inputs] if place == 0 else node.inputs[:1]
-        on_ne16 = unit.on_ne16 if node.operator in FILTERS else options.use_ne16
+        is_filter = node.operator in FILTERS
         operators.append(
             Operator(
                 node.operator,
-                tuple(range_of(graph, t) for t in sources),
-                tuple(range_of(graph, t) for t in node.outputs),
-                on_ne16,
+                tuple(range_of(editor, t) for t in sources),
+                tuple(range_of(editor, t) for t in node.outputs),
+                unit.on_ne16 if is_filter else options.use_ne16,
                 options.feature_bits,
                 unit.pads[place],
                 place > 0,
                 options.softmax_out_8bits,
                 options.numerics == "nntool",
-                partial(lost_bits, graph, index, options) if node.operator in FILTERS else _none,
+                partial(lost_bits, editor, node) if is_filter else _none,
                 place > 0 and unit.is_filter,
-                _is_joined(graph, sources[0]) if node.operator == "softmax" else False,
+                node.operator == "softmax" and _is_joined(editor, sources[0]),
             )
         )
     on_bytes = _pool_on_bytes(operators) if options.feature_bits == 16 and options.numerics == "nntool" else None
-    is_last = SHARED in graph.nodes[unit.nodes[0]].attributes.text("departure", "")
-    return Resolver(graph.where(unit.nodes[0]), tuple(operators), unit.operator in FILTERS, on_bytes, is_last)
+    is_last = SHARED in unit.first.attributes.text("departure", "")
+    return Resolver(partial(editor.where, unit.first), tuple(operators), unit.is_filter, on_bytes, is_last)
 
 
-def _is_joined(graph: Graph, tensor: int) -> bool:
-    producers = graph.producers()
-    while (index := producers.get(tensor)) is not None:
-        node = graph.nodes[index]
-        if node.operator == "concatenation":
-            return True
+def _is_joined(editor: GraphEditor, tensor: int) -> bool:
+    while (node := editor.writer(tensor)) is not None and node.operator != "concatenation":
         if node.operator not in (*MOVES, "max_pool_2d"):
             return False
-        tensor = next(t for t in node.inputs if not graph.tensors[t].is_constant)
-    return False
+        tensor = next(t for t in node.inputs if not editor.tensors[t].is_constant)
+    return node is not None
 
 
 def _pool_on_bytes(operators: Sequence[Operator]) -> Resolved | None:
@@ -189,32 +186,30 @@ def _none(_scale: Reals) -> int:
     return 0
 
 
-def lost_bits(graph: Graph, index: int, options: LayerOptions, scale: Reals) -> int:
+def lost_bits(editor: Gap9Editor, node: Node, scale: Reals) -> int:
     """Return how many bits a 16-bit input gives up, because a filter's accumulator could overflow (docs/gap9.md, 12).
 
-    bits = ceil(log2(max|output range| / min_c(S_x * S_w[c]))) + 1; what exceeds 31, at most max_precision_limit.
+    bits = ceil(log2(max|output range| / min_c(S_x * S_w[c]))) + 1; the excess over 31, at most max_precision_limit.
 
     Args:
-        graph: with ranges.
-        index: of the filter.
-        options: of its layer.
+        editor: Graph with ranges.
+        node: Filter.
         scale: S_x.
     """
-    node = graph.nodes[index]
-    made = quantize_layer(graph, node, scale, options).bias_scale
-    stated = range_of(graph, node.outputs[0])
+    made = quantize_layer(editor, node, scale).bias_scale
+    stated = range_of(editor, node.outputs[0])
     largest = max(abs(float(stated.minimum[0])), abs(float(stated.maximum[0])))
     bits = int(np.ceil(np.log2(largest / float(made.min())))) + 1
-    return min(max(bits - _ACCUMULATOR_BITS, 0), options.max_precision_limit)
+    return min(max(bits - _ACCUMULATOR_BITS, 0), editor.option(node).max_precision_limit)
 
 
-def range_of(graph: Graph, tensor: int) -> Range:
+def range_of(editor: Graph | GraphEditor, tensor: int) -> Range:
     """Return the range stated for a tensor.
 
     Raises:
         GraphError: it has none.
     """
-    found = graph.tensors[tensor].range
-    if found is None:
-        raise GraphError(f"tensor '{graph.tensors[tensor].name}' has no range")
-    return found
+    stated = editor.tensors[tensor].range
+    if stated is None:
+        raise GraphError(f"tensor '{editor.tensors[tensor].name}' has no range")
+    return stated

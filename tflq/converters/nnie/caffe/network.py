@@ -104,7 +104,7 @@ def caffe_network(graph: Graph, suffixes: dict[str, str] | None = None) -> Caffe
     """Return the network of a graph of real numbers.
 
     Args:
-        graph: `prepared`, or quantized for NNIE.
+        graph: Result of `prepare`, or quantized for NNIE.
         suffixes: node name -> what to put behind its layer's name.
     """
     walk = _Walk(graph)

@@ -14,10 +14,11 @@ from tflq.converters.openvino.emit.writer import Writer
 from tflq.converters.openvino.ir import Layer, Network, Port
 from tflq.converters.openvino.ir.files import network_to_bytes
 from tflq.converters.openvino.options import OpenBatch
+from tflq.converters.passes.batch import open_constant, open_shape
 from tflq.converters.passes.patterns import TO_FIRST, shape_first
 from tflq.converters.targets import Artifacts, model_name
 from tflq.errors import UnsupportedError
-from tflq.graph import Affine, Array, Graph, Model, Tensor
+from tflq.graph import Affine, Graph, Model, Tensor
 from tflq.interpreter.kernels.openvino.levels import rule_of
 from tflq.quoting import json_text
 from tflq.schemas import Json
@@ -150,21 +151,16 @@ def open_batch(one: Network, two: Network) -> Network:
 
 def _open(one: Layer, two: Layer, is_shape: bool) -> Layer:
     outputs = tuple(_port(a, b, one.name) for a, b in zip(one.outputs, two.outputs, strict=True))
-    if one.value is not None and two.value is not None and not np.array_equal(one.value, two.value, equal_nan=True):
-        return replace(one, value=_shape(one.name, one.value, two.value, is_shape))
+    if one.value is not None and two.value is not None:
+        value = open_constant(one.value, two.value, is_shape, f"constant '{one.name}'")
+        return one if value is one.value else replace(one, value=value)
     if one.type == "Parameter":
         shape = ",".join("?" if size == OPEN else str(size) for size in outputs[0].shape)
         return replace(one, data={**one.data, "shape": shape}, outputs=outputs)
     return replace(one, outputs=outputs)
 
 
-def _shape(name: str, one: Array, two: Array, is_shape: bool) -> Array:
-    if not is_shape or one.shape != two.shape or np.count_nonzero(one != two) != 1:
-        raise UnsupportedError(f"batch=dynamic: constant '{name}' holds the batch; convert with batch=static")
-    return np.where(one != two, OPEN, one)
-
-
 def _port(one: Port, two: Port, name: str) -> Port:
     if len(one.shape) != len(two.shape):
         raise UnsupportedError(f"batch=dynamic: '{name}' has other axes for another batch; convert with batch=static")
-    return replace(one, shape=tuple(a if a == b else OPEN for a, b in zip(one.shape, two.shape, strict=True)))
+    return replace(one, shape=open_shape(one.shape, two.shape, OPEN))

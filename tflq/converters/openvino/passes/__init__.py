@@ -6,7 +6,7 @@ Here: which operators compute on quantized values, which move them, and where th
 from __future__ import annotations
 
 from tflq.graph import ABSENT, Graph, Node
-from tflq.graph.rewriting import fused_activation
+from tflq.graph.rewriting import GraphEditor, fused_activation
 
 ARITHMETIC = "openvino"
 FILTERS = {"conv_2d": 0, "depthwise_conv_2d": 3, "fully_connected": 0}
@@ -21,7 +21,7 @@ PER_CHANNEL = ("depthwise_conv_2d", *PAIRS)
 """Operators whose activations may be quantized per channel."""
 
 
-def data_inputs(graph: Graph, node: Node) -> tuple[int, ...]:
+def data_inputs(graph: Graph | GraphEditor, node: Node) -> tuple[int, ...]:
     """Return the inputs whose levels count: without weights, bias, axes, shapes and constants."""
     if node.operator in (*PAIRS, "concatenation"):
         return tuple(t for t in node.inputs if t != ABSENT and not graph.tensors[t].is_constant)

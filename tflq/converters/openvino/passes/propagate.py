@@ -5,69 +5,76 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tflq.converters.openvino.passes import ARITHMETIC, FILTERS, LINEAR, PAIRS, data_inputs, moves_levels
-from tflq.converters.passes.patterns import only_reader
-from tflq.converters.passes.rewrite import with_attributes, without_nodes
-from tflq.graph import ABSENT, Attributes, DType, FakeQuantize, Graph, Node, Tensor, pruned
+from tflq.converters.passes.rewrite import with_attributes
+from tflq.graph import Attributes, DType, FakeQuantize, Node, Tensor
+from tflq.graph.rewriting import ANY, GraphEditor, find_matches, op
 from tflq.interpreter.kernels.openvino.levels import affine_of, code_type, rule_attributes
 
 
-def split(graph: Graph) -> Graph:
-    """Return the graph with each FakeQuantize as Quantize and Dequantize.
+def split(editor: GraphEditor) -> None:
+    """Split each FakeQuantize into Quantize and Dequantize.
 
-    One whose outputs have no level at zero, or a number of levels without a type, stays in one piece: the layers behind
-    it compute in float32. Quantized values get the tensor's name; the reals behind them are called name/dequantized.
+    A FakeQuantize without an output level at zero, or with a number of levels without a type, is not split: its readers
+    compute in float32. Quantized values get the name of the tensor; the dequantized values are named name/dequantized.
     """
-    result = replace(graph, tensors=list(graph.tensors), nodes=[])
-    for node in graph.nodes:
-        tensor = result.tensors[node.outputs[0]]
-        rule = tensor.quantization
-        affine = affine_of(rule, len(tensor.shape) - 1) if isinstance(rule, FakeQuantize) else None
-        if node.operator != "fake_quantize" or affine is None or not isinstance(rule, FakeQuantize):
-            result.nodes.append(node)
+    for node in editor.nodes:
+        tensor = editor.tensors[node.outputs[0]] if node.operator == "fake_quantize" else None
+        rule = None if tensor is None else tensor.quantization
+        if tensor is None or not isinstance(rule, FakeQuantize):
             continue
-        codes = result.add_tensor(Tensor(tensor.name, tensor.shape, code_type(affine), affine, tensor.range))
-        result.tensors[node.outputs[0]] = replace(tensor, name=f"{tensor.name}/dequantized", quantization=None)
-        attributes = Attributes(rule_attributes(rule))
-        result.nodes.append(
-            Node("quantize", node.inputs, (codes,), attributes, f"{tensor.name}/quantize", arithmetic=ARITHMETIC)
-        )
-        result.nodes.append(
-            Node("dequantize", (codes,), node.outputs, name=f"{tensor.name}/dequantize", arithmetic=ARITHMETIC)
-        )
-    return result
+        affine = affine_of(rule, len(tensor.shape) - 1)
+        if affine is None:
+            continue
+        codes = editor.add_tensor(Tensor(tensor.name, tensor.shape, code_type(affine), affine, tensor.range))
+        editor.tensors[node.outputs[0]] = replace(tensor, name=f"{tensor.name}/dequantized", quantization=None)
+        name, attributes = f"{tensor.name}/quantize", Attributes(rule_attributes(rule))
+        quantize = Node("quantize", node.inputs, (codes,), attributes, name, arithmetic=ARITHMETIC)
+        _add_dequantize(editor, editor.replace(node, quantize), tensor.name, node.outputs[0])
 
 
-def propagate(graph: Graph) -> Graph:
-    """Return the graph whose linear operators read quantized values, and write quantized values where levels follow.
+def _add_dequantize(editor: GraphEditor, writer: Node, name: str, t: int) -> None:
+    name = f"{name}/dequantize"
+    editor.add(Node("dequantize", writer.outputs, (t,), name=name, arithmetic=ARITHMETIC), after=writer)
 
-    Dequantize goes forward through linear operators and, where a Quantize follows, both become one Requantize.
+
+def propagate(editor: GraphEditor) -> None:
+    """Let linear operators read quantized values, and write quantized values if levels follow.
+
+    A Dequantize moves downstream through linear operators; with a Quantize that follows it becomes one Requantize.
     conv(DQ(q)) = DQ'(conv(q)): the layer reads quantized values and multiplies its accumulator by S_x * S_w.
     Q(DQ'(acc)) = RQ(acc): it writes quantized values as well. Operators that only move levels move quantized values,
-    and the Dequantize stands behind them.
+    and the Dequantize follows them.
     """
-    return pruned(_requantized(_forward(graph)))
+    _read_codes(editor)
+    for place in find_matches(editor, _REQUANTIZE):
+        layer = with_attributes(place.nodes["layer"], **place.root.attributes)
+        editor.remove(place.root)
+        editor.replace(layer, replace(layer, outputs=place.root.outputs))
+    editor.remove_dead()
 
 
-def _forward(graph: Graph) -> Graph:
-    result = replace(graph, tensors=list(graph.tensors), nodes=[])
+def _is_ours(node: Node) -> bool:
+    return node.arithmetic == ARITHMETIC
+
+
+_REQUANTIZE = op("quantize", op(LINEAR, name="layer", activation=ANY, where=_is_ours), where=_is_ours)
+
+
+def _read_codes(editor: GraphEditor) -> None:
     codes: dict[int, int] = {}
     filtered = set[int]()
-    for node in graph.nodes:
-        if node.operator == "dequantize" and node.arithmetic == ARITHMETIC:
+    for node in editor.nodes:
+        if node.operator == "dequantize" and _is_ours(node):
             codes[node.outputs[0]] = node.inputs[0]
-            result.nodes.append(node)
-        elif _can_move(result, node, codes):
-            _move(result, node, codes)
-        elif node.operator in LINEAR and _can_read(result, node, codes, filtered):
-            inputs = tuple(codes.get(t, t) if t != ABSENT else t for t in node.inputs)
-            result.nodes.append(replace(node, inputs=inputs, arithmetic=ARITHMETIC))
+        elif _can_move(editor, node, codes):
+            _move(editor, node, codes)
+        elif node.operator in LINEAR and _can_read(editor, node, codes, filtered):
+            inputs = tuple(codes.get(t, t) for t in node.inputs)
+            editor.replace(node, replace(node, inputs=inputs, arithmetic=ARITHMETIC))
             filtered.update(node.outputs if node.operator in FILTERS else ())
-        else:
-            result.nodes.append(node)
-    return result
 
 
-def _can_read(graph: Graph, node: Node, codes: dict[int, int], filtered: set[int]) -> bool:
+def _can_read(graph: GraphEditor, node: Node, codes: dict[int, int], filtered: set[int]) -> bool:
     data = data_inputs(graph, node)
     weights = node.inputs[1:2] if node.operator in FILTERS else ()
     is_summed = node.operator in FILTERS and node.operator != "depthwise_conv_2d"
@@ -79,7 +86,7 @@ def _can_read(graph: Graph, node: Node, codes: dict[int, int], filtered: set[int
     return bool(data) and all(t in codes for t in (*data, *weights))
 
 
-def _can_move(graph: Graph, node: Node, codes: dict[int, int]) -> bool:
+def _can_move(graph: GraphEditor, node: Node, codes: dict[int, int]) -> bool:
     """Whether a node moves quantized values; per-channel ones only where the channels stay where they are."""
     if not moves_levels(node) or node.inputs[0] not in codes:
         return False
@@ -89,49 +96,31 @@ def _can_move(graph: Graph, node: Node, codes: dict[int, int]) -> bool:
     return node.operator == "max_pool_2d" or not tensor.affine.is_per_axis
 
 
-def _move(result: Graph, node: Node, codes: dict[int, int]) -> None:
-    source, t = result.tensors[codes[node.inputs[0]]], node.outputs[0]
-    old = result.tensors[t]
-    moved = result.add_tensor(replace(old, dtype=source.dtype, quantization=source.quantization))
-    result.tensors[t] = replace(old, name=f"{old.name}/dequantized")
+def _move(editor: GraphEditor, node: Node, codes: dict[int, int]) -> None:
+    source, t = editor.tensors[codes[node.inputs[0]]], node.outputs[0]
+    old = editor.tensors[t]
+    codes[t] = editor.add_tensor(replace(old, dtype=source.dtype, quantization=source.quantization))
+    editor.tensors[t] = replace(old, name=f"{old.name}/dequantized")
     inputs = (codes[node.inputs[0]], *node.inputs[1:])
-    result.nodes.append(replace(node, inputs=inputs, outputs=(moved,), arithmetic=ARITHMETIC))
-    name = f"{old.name}/dequantize"
-    result.nodes.append(Node("dequantize", (moved,), (t,), name=name, arithmetic=ARITHMETIC))
-    codes[t] = moved
+    moved = editor.replace(node, replace(node, inputs=inputs, outputs=(codes[t],), arithmetic=ARITHMETIC))
+    _add_dequantize(editor, moved, old.name, t)
 
 
-def _requantized(graph: Graph) -> Graph:
-    result, readers, gone = graph.copy(), graph.consumers(), set[int]()
-    for index, node in enumerate(graph.nodes):
-        if node.operator not in LINEAR or node.arithmetic != ARITHMETIC:
-            continue
-        reader = only_reader(graph, node.outputs[0], readers)
-        quantize = None if reader is None else graph.nodes[reader]
-        if quantize is not None and quantize.operator == "quantize" and quantize.arithmetic == ARITHMETIC:
-            result.nodes[index] = replace(with_attributes(node, **quantize.attributes), outputs=quantize.outputs)
-            gone.add(readers[node.outputs[0]][0])
-    return without_nodes(result, gone)
+def quantize_inputs(editor: GraphEditor) -> None:
+    """Remove each Quantize that is the only reader of an input; its result becomes the input."""
+    inputs = []
+    for t in editor.inputs:
+        reader = editor.only_reader(t)
+        if reader is not None and reader.operator == "quantize":
+            editor.remove(reader)
+            inputs.append(reader.outputs[0])
+        else:
+            inputs.append(t)
+    editor.inputs = tuple(inputs)
 
 
-def codes_at_inputs(graph: Graph) -> Graph:
-    """Return the graph whose inputs are the quantized values that a Quantize alone made of them; other inputs stay."""
-    found: dict[int, int] = {}
-    readers, gone = graph.consumers(), set[int]()
-    for t in graph.inputs:
-        reader = only_reader(graph, t, readers)
-        if reader is not None and graph.nodes[reader].operator == "quantize":
-            found[t] = graph.nodes[reader].outputs[0]
-            gone.add(reader)
-    return replace(without_nodes(graph, gone), inputs=tuple(found.get(t, t) for t in graph.inputs))
-
-
-def codes_at_outputs(graph: Graph) -> Graph:
-    """Return the graph whose outputs are quantized values where a Dequantize alone made reals of them."""
-    writers = graph.producers()
-    outputs = []
-    for t in graph.outputs:
-        node = graph.nodes[writers[t]] if t in writers else None
-        is_made = node is not None and node.operator == "dequantize" and node.arithmetic == ARITHMETIC
-        outputs.append(node.inputs[0] if node is not None and is_made else t)
-    return replace(graph, outputs=tuple(outputs))
+def quantize_outputs(editor: GraphEditor) -> None:
+    """Return quantized values instead of the results of a Dequantize."""
+    writers = [(t, editor.writer(t)) for t in editor.outputs]
+    is_dequantized = [w is not None and w.operator == "dequantize" and _is_ours(w) for _, w in writers]
+    editor.set_outputs(w.inputs[0] if w and made else t for (t, w), made in zip(writers, is_dequantized, strict=True))

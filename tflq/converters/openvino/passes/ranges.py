@@ -13,6 +13,7 @@ from tflq.converters.settings import Options
 from tflq.errors import GraphError
 from tflq.graph import Affine, DType, FakeQuantize, Graph, Node, Range, Tensor
 from tflq.graph.operators import CONVOLUTIONS
+from tflq.graph.rewriting import GraphEditor
 from tflq.interpreter.kernels.openvino.levels import require_sound, rule_of
 from tflq.interpreter.operands.checks import require_sound_tensor
 
@@ -36,18 +37,18 @@ def rules_of(network: Graph, source: Graph, options: Options[LayerOptions]) -> R
         UnsupportedError: tensors without a range, all at once.
         GraphError: a range that is empty, inverted or not finite.
     """
-    writers, found, missing = network.producers(), dict[int, FakeQuantize](), list[str]()
+    editor, found, missing = GraphEditor(network), dict[int, FakeQuantize](), list[str]()
     read = _read_as_codes(network, options)
     fused = fused_addends(network, options)
     for t in (*network.inputs, *(t for node in network.nodes for t in node.outputs)):
         if t in fused:
             continue
-        writer = network.nodes[writers[t]] if t in writers else None
-        if not _is_wanted(network, t, writer, read, options):
+        writer = editor.writer(t)
+        if not _is_wanted(editor, t, writer, read, options):
             continue
         layer = options.whole if writer is None else options.of(writer.name)
         tensor = network.tensors[t]
-        rule = _rule(network, t, source.tensors[t] if t < len(source.tensors) else tensor, layer)
+        rule = _rule(editor, t, source.tensors[t] if t < len(source.tensors) else tensor, layer)
         if rule is None:
             missing.append(tensor.name)
         else:
@@ -128,26 +129,28 @@ def _read_as_codes(network: Graph, options: Options[LayerOptions]) -> set[int]:
     return read
 
 
-def _is_wanted(network: Graph, t: int, writer: Node | None, read: set[int], options: Options[LayerOptions]) -> bool:
+def _is_wanted(
+    network: GraphEditor, t: int, writer: Node | None, read: set[int], options: Options[LayerOptions]
+) -> bool:
     if network.tensors[t].dtype is not DType.FLOAT32 or (writer is not None and moves_levels(writer)):
         return False
     if t in read:
         return True
-    if t in network.outputs or _is_moved_to_output(network, t):
+    if network.is_output(t) or _is_moved_to_output(network, t):
         return options.whole.output == INT8
     return writer is not None and is_on_codes(writer, options)
 
 
-def _is_moved_to_output(network: Graph, t: int) -> bool:
-    """Whether all that reads a tensor moves it to the network's outputs."""
-    readers = [network.nodes[i] for i in network.consumers().get(t, [])]
+def _is_moved_to_output(network: GraphEditor, t: int) -> bool:
+    """Return True if each reader of a tensor moves it to the outputs of the network."""
+    readers = network.readers(t)
     return bool(readers) and all(
-        moves_levels(n) and (n.outputs[0] in network.outputs or _is_moved_to_output(network, n.outputs[0]))
+        moves_levels(n) and (network.is_output(n.outputs[0]) or _is_moved_to_output(network, n.outputs[0]))
         for n in readers
     )
 
 
-def _rule(network: Graph, t: int, source: Tensor, layer: LayerOptions) -> FakeQuantize | None:
+def _rule(network: GraphEditor, t: int, source: Tensor, layer: LayerOptions) -> FakeQuantize | None:
     affine = source.quantization
     if isinstance(affine, Affine) and source.dtype.is_integer and not affine.is_per_axis:
         codes = affine.maximum_code - affine.minimum_code + 1
@@ -164,11 +167,11 @@ def _rule(network: Graph, t: int, source: Tensor, layer: LayerOptions) -> FakeQu
     return nudged(found.minimum, found.maximum, layer.levels, layer.symmetric)
 
 
-def _range(network: Graph, t: int, source: Tensor) -> Range | None:
+def _range(network: GraphEditor, t: int, source: Tensor) -> Range | None:
     """Return one range, or one a channel where the tensor states them and all its readers can take them."""
     own, shape = source.range, network.tensors[t].shape
     if own is not None and shape and own.minimum.size == own.maximum.size == shape[-1] > 1:
-        readers = [network.nodes[i] for i in network.consumers().get(t, [])]
+        readers = network.readers(t)
         if readers and all(n.operator in PER_CHANNEL for n in readers):
             return own
     return network.tensors[t].range

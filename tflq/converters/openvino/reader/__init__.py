@@ -14,10 +14,10 @@ from tflq.converters.openvino.ir.files import network_from_bytes
 from tflq.converters.openvino.passes import FILTERS
 from tflq.converters.openvino.reader.graph import Reading
 from tflq.converters.openvino.reader.layers import read_layer
-from tflq.converters.passes.rewrite import without_nodes
 from tflq.errors import FormatError, GraphError, UnsupportedError
 from tflq.files import read_bytes
-from tflq.graph import Graph, Model, Node, Tensor, validate
+from tflq.graph import Graph, Model, validate
+from tflq.graph.rewriting import Constant, GraphEditor, Pass, find_matches, op, rewrite_graph
 
 
 def read_model(path: str | Path) -> Model:
@@ -55,7 +55,8 @@ def model_from_bytes(xml: bytes | memoryview, weights: bytes | memoryview, where
             raise FormatError(f"{where}, line {layer.line}: layer '{layer.name}' ({layer.type}): {error}") from None
     if problems:
         raise UnsupportedError(f"{where}: " + "; ".join(problems))
-    graph = fold_biases(reading.graph)
+    fold_biases = Pass("fold_biases", _fold_biases, "IR has biases as Add layers", "docs/openvino.md, 6")
+    graph = rewrite_graph(reading.graph, [fold_biases])
     try:
         validate(graph, where)
     except GraphError as error:
@@ -63,37 +64,21 @@ def model_from_bytes(xml: bytes | memoryview, weights: bytes | memoryview, where
     return Model([graph], source=where)
 
 
-def fold_biases(graph: Graph) -> Graph:
-    """Return the graph whose filters have their biases."""
-    result, readers, writers, gone = graph.copy(), graph.consumers(), graph.producers(), set[int]()
-    for index, node in enumerate(graph.nodes):
-        found = _bias(graph, node, readers, writers)
-        if found is None:
-            continue
-        position, given = found
-        values = np.ascontiguousarray(given.data, np.float32).reshape(-1)
-        bias = result.add_tensor(replace(given, shape=values.shape, data=values))
-        linear = graph.nodes[position]
-        result.nodes[position] = replace(linear, inputs=(*linear.inputs, bias), outputs=node.outputs)
-        gone.add(index)
-    return without_nodes(result, gone)
+_BIASED = op(
+    "add", op(FILTERS, name="filter", where=lambda node: len(node.inputs) == 2), Constant("bias", single=False)
+)
 
 
-def _bias(
-    graph: Graph, node: Node, readers: dict[int, list[int]], writers: dict[int, int]
-) -> tuple[int, Tensor] | None:
-    """Return the filter and the constant that an Add adds to it alone."""
-    if node.operator != "add":
-        return None
-    for t, other in (node.inputs, node.inputs[::-1]):
-        constant, position = graph.tensors[other], writers.get(t)
-        if position is None or constant.data is None or len(readers[t]) != 1 or t in graph.outputs:
-            continue
-        linear, channels = graph.nodes[position], graph.tensors[t].shape[-1]
-        is_one_each = constant.data.size == channels and (not constant.shape or constant.shape[-1] == channels)
-        if linear.operator in FILTERS and len(linear.inputs) == 2 and is_one_each:
-            return position, constant
-    return None
+def _fold_biases(editor: GraphEditor) -> None:
+    """Fold an Add of one number per channel into the filter, its only producer."""
+    for place in find_matches(editor, _BIASED):
+        linear, tensor = place.nodes["filter"], editor.tensors[place.values["bias"]]
+        channels = editor.shape(linear.outputs[0])[-1]
+        if tensor.size == channels and (not tensor.shape or tensor.shape[-1] == channels):
+            values = np.ascontiguousarray(tensor.data, np.float32).reshape(-1)
+            bias = editor.add_tensor(replace(tensor, shape=values.shape, data=values))
+            editor.remove(place.root)
+            editor.change(linear, inputs=(*linear.inputs, bias), outputs=place.root.outputs)
 
 
 __all__ = ["model_from_bytes", "read_model"]

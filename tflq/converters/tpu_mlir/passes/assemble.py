@@ -193,12 +193,11 @@ def _concatenation(assembly: Assembly, node: Node) -> None:
 
 def _refuse_lost_product(assembly: Assembly, source: int, codes: int, affine: Affine) -> None:
     """TPU-MLIR puts a rescaling with zero points into the product in front of it, whose own multiplier it loses."""
-    writer = assembly.source.producers().get(source)
-    product = None if writer is None else assembly.source.nodes[writer]
+    product = assembly.chains.writer(source)
     has_zero_point = any(int(a.zero_point[0]) for a in (assembly.types[source], affine))
     if product is None or product.operator != "fully_connected" or not has_zero_point:
         return
-    if len(assembly.source.consumers().get(source, ())) == 1 and assembly.made[source][0] == codes:
+    if len(assembly.chains.readers(source)) == 1 and assembly.made[source][0] == codes:
         raise UnsupportedError(
             f"'{assembly.names[source]}' has another scale than the concatenation: TPU-MLIR would put the rescaling in "
             f"place of the product's own multiplier, which is wrong; use the symmetric mode, or mode=F16 for "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from tflq.converters.tpu_mlir.passes.moves import SeenNetwork
 from tflq.converters.tpu_mlir.passes.unify import Span
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, Attributes, DType, Graph, Node, Tensor
+from tflq.graph.rewriting import GraphEditor
 from tflq.interpreter.kernels.tpu_mlir.multiplier import MANUAL
 
 ARITHMETIC = "tpu_mlir"
@@ -67,6 +69,11 @@ class Assembly:
     made: dict[int, list[int]] = field(default_factory=dict)
     behind: dict[int, int] = field(default_factory=dict)
     unrounded: set[int] = field(default_factory=set)
+
+    @cached_property
+    def chains(self) -> GraphEditor:
+        """Writers and readers of the tensors of the source."""
+        return GraphEditor(self.source)
 
     @property
     def names(self) -> Mapping[int, str]:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tflq.converters.passes.patterns import only_reader
 from tflq.converters.passes.requirements import refuse
 from tflq.converters.settings import Options
 from tflq.converters.tpu_mlir.options import LayerOptions
@@ -16,7 +15,7 @@ from tflq.converters.tpu_mlir.tables import CalibrationLine, CalibrationTable, f
 from tflq.errors import FormatError, UnsupportedError
 from tflq.files import read_bytes
 from tflq.graph import Affine, DType, Graph, Node, Range
-from tflq.graph.rewriting import fused_activation
+from tflq.graph.rewriting import GraphEditor, fused_activation
 from tflq.interpreter.numerics.fixed_point import round_half_away
 
 Lines = dict[int, CalibrationLine]
@@ -59,9 +58,10 @@ def lines_of_table(graph: Graph, names: Mapping[int, str], cores: Mapping[int, s
     """
     computed = [*graph.inputs, *(t for node in graph.nodes for t in node.outputs)]
     found = {t: table.find(names[t]) or table.find(cores.get(t, "")) for t in computed}
+    editor = GraphEditor(graph)
     for node in graph.nodes:
         x = node.inputs[0] if node.operator == "reshape" else -1
-        if x in found and found[x] is None and only_reader(graph, x) is not None:
+        if x in found and found[x] is None and editor.only_reader(x) is not None:
             found[x] = found[node.outputs[0]]  # TPU-MLIR reshapes the operands of a sum, and has no other name for it
     return {t: line for t, line in found.items() if line is not None}
 

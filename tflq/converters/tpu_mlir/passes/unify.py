@@ -16,6 +16,7 @@ from tflq.converters.tpu_mlir.passes.forms import COMPARISONS, Form, form_of, is
 from tflq.converters.tpu_mlir.passes.moves import Moves
 from tflq.converters.tpu_mlir.tables import CalibrationLine
 from tflq.graph import ABSENT, Graph, Node
+from tflq.graph.rewriting import GraphEditor
 from tflq.schemas.tpu_mlir import operators_of
 
 SIGN_SHARE = -0.1
@@ -273,7 +274,7 @@ def is_one_index(graph: Graph, node: Node) -> bool:
     return index.is_constant and index.size == 1
 
 
-def is_upsampled(graph: Graph, node: Node) -> bool:
+def is_upsampled(graph: Graph | GraphEditor, node: Node) -> bool:
     """Whether every pixel is doubled along both axes: TPU-MLIR's Upsample."""
     if node.operator != "resize_nearest_neighbor":
         return False
