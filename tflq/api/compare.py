@@ -294,19 +294,8 @@ def _with_dump(
 
 def _diagnosis(found: Diagnosis, line: str) -> dict[str, Json]:
     facts = picked(found, "tensor", "node", "operator", "status", "words", "advice", "differing", "elements")
-    figures = (
-        "hypothesis",
-        "words",
-        "place",
-        "remaining",
-        "elements",
-        "share",
-        "gain",
-        "is_certain",
-        "layers",
-        "alike",
-    )
-    figures += ("advice", "anchor")
+    evidence = ("hypothesis", "words", "place", "remaining", "elements", "share", "gain", "is_certain", "layers")
+    figures = (*evidence, "alike", "advice", "anchor")
     return {
         **facts,
         "place": _place(found),
