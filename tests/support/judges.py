@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.support.tracked import ROOT
 
@@ -46,10 +47,14 @@ JUDGES = ("TFLite", "tool", "reader", NUMBERS, TEXT, NOBODY)
 
 def judges_of(path: Path) -> set[str]:
     """Return all judges of a test file."""
-    found = set()
-    for node in _reached(path):
-        found |= _judges_of_node(node)
-    return found or {NOBODY}
+    todo = [(path, name) for name in _definitions(path) if name.lower().startswith("test")]
+    seen, judges = set(todo), set[str]()
+    while todo:
+        shown = _read_name(*todo.pop())
+        judges |= shown.judges
+        todo += shown.steps - seen
+        seen |= shown.steps
+    return judges or {NOBODY}
 
 
 def first_judge(path: Path) -> str:
@@ -58,25 +63,27 @@ def first_judge(path: Path) -> str:
     return next(judge for judge in JUDGES if judge in judges)
 
 
-def _reached(path: Path) -> Iterator[ast.AST]:
-    """Yield the statements of a test file's tests and those that they reach by names, each once."""
-    todo = [(path, name) for name in _definitions(path) if name.lower().startswith("test")]
-    seen = set(todo)
-    while todo:
-        home, name = todo.pop()
-        for statement in _definitions(home).get(name, []):
-            yield statement
-            used = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
-            used |= {n.arg for n in ast.walk(statement) if isinstance(n, ast.arg)}  # fixtures
-            if isinstance(statement, ast.ImportFrom):
-                target = _find_test_module(statement)
-                names = {a.name for a in statement.names if (a.asname or a.name) == name}
-                steps = {(target, other) for other in names} if target else set()
-            else:
-                steps = {(home, other) for other in used}
-            for step in steps - seen:
-                seen.add(step)
-                todo.append(step)
+class _Name(NamedTuple):
+    """What a name of a test module shows: judges, and further names with their files."""
+
+    judges: frozenset[str]
+    steps: frozenset[tuple[Path, str]]
+
+
+@cache
+def _read_name(home: Path, name: str) -> _Name:
+    judges, steps = set[str](), set[tuple[Path, str]]()
+    for statement in _definitions(home).get(name, []):
+        judges |= _judges_of_node(statement)
+        if isinstance(statement, ast.ImportFrom):
+            target = _find_test_module(statement)
+            names = {a.name for a in statement.names if (a.asname or a.name) == name}
+            steps |= {(target, other) for other in names if target}
+        else:  # arguments are names of fixtures
+            nodes = list(ast.walk(statement))
+            steps |= {(home, node.id) for node in nodes if isinstance(node, ast.Name)}
+            steps |= {(home, node.arg) for node in nodes if isinstance(node, ast.arg)}
+    return _Name(frozenset(judges), frozenset(steps))
 
 
 def _find_test_module(statement: ast.ImportFrom) -> Path | None:
@@ -143,7 +150,7 @@ def _imports(statement: ast.AST) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("importorskip"):
+        elif isinstance(node, ast.Call) and _is_call_of(node, "importorskip"):
             yield from (a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str))
 
 
@@ -167,7 +174,8 @@ def _stated_values(function: ast.FunctionDef | ast.ClassDef) -> Iterator[str]:
 
 
 def _is_call_of(call: ast.Call, name: str) -> bool:
-    return ast.unparse(call.func).rpartition(".")[2] == name
+    called = call.func
+    return name == (called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", ""))
 
 
 def _literal_kinds(node: ast.AST) -> Iterator[str]:
@@ -179,3 +187,8 @@ def _literal_kinds(node: ast.AST) -> Iterator[str]:
             and inner.value not in (0, 1, "", None)
         ):
             yield TEXT if isinstance(inner.value, str) else NUMBERS
+
+
+def find_test_files() -> list[Path]:
+    """Return all test files."""
+    return sorted((ROOT / "tests").rglob("test_*.py"))

@@ -73,6 +73,9 @@ _TENSORFLOW = {
 FULL_ONLY = {
     **_PROCESSES,
     **_TENSORFLOW,
+    "tests/support/test_judges.py::test_files_without_an_outside_judge_do_not_become_more": (
+        "tests/support/test_judges.py::test_judges_are_told_by_the_code"
+    ),
     "tests/converters/gap9/test_forms.py::test_so_many_are_taken": (
         "tests/converters/gap9/test_forms.py::test_near_what_the_model_computes"
     ),

@@ -54,7 +54,7 @@ def _require_tflite(data: bytes | memoryview, where: str) -> None:
         raise FormatError(f"{where}: is {found}; {_CONVERT.get(found, known)}")
 
 
-_KERAS = "tf.lite.TFLiteConverter.from_keras_model(tf.keras.models.load_model(PATH)).convert() returns the content of a .tflite"
+_KERAS = "tf.lite.TFLiteConverter.from_keras_model(keras.models.load_model(PATH)).convert() returns its content"
 _CONVERT = {
     "an HDF5 file, as Keras writes .h5": _KERAS,
     "a .keras file": _KERAS,
