@@ -23,6 +23,7 @@ from tflq.diagnosis.explain import Explainer, Explanation, SideBySide, Step, exp
 from tflq.diagnosis.hypotheses.linear import Needed, needed
 from tflq.errors import InputError, OptionError, TflqError, UsageError
 from tflq.graph import Model
+from tflq.interpreter.runtimes import REFERENCE, RuntimeName
 from tflq.quoting import Json
 
 
@@ -34,6 +35,8 @@ class ExplainOptions:
         sample: number of the sample.
         target: the integers of this target.
         arithmetic: "tflite", the default without a target.
+        runtime: Runtime of TFLite's integers, without a target.
+        against_runtime: Runtime that computes the same element, in place of `against`.
         against: another computation of the same element: a model, "@float", "@TARGET"; or a dump that has it.
         dump: what is known of that dump.
         calibration: ranges for targets.
@@ -42,6 +45,8 @@ class ExplainOptions:
     sample: int = 0
     target: TargetOptions | str | None = None
     arithmetic: Literal["tflite"] | None = None
+    runtime: RuntimeName = REFERENCE
+    against_runtime: RuntimeName | None = None
     against: ModelSource | None = None
     dump: DumpOptions = DumpOptions()
     calibration: CalibrationOptions = CalibrationOptions()
@@ -146,8 +151,9 @@ def explain(
     target = complete(options.target, options.calibration)
     if target.name is not None and options.arithmetic is not None:
         raise UsageError("--target brings its own arithmetic; omit --arithmetic")
-    a = _side(model, target.name)
-    b = None if options.against is None else parse_side(options.against, may_lack_model=True)
+    a = _side(model, target.name, options.runtime)
+    against = _against(options)
+    b = None if against is None else parse_side(against, may_lack_model=True)
     if a.is_dump:
         raise UsageError("a dump has no computation to explain; name a model")
     quantizing = Quantizing(target, options.calibration, progress)
@@ -159,7 +165,7 @@ def explain(
     left = quantizing.running(a, found, chosen, found)
     constant = _constant(left, tensor)
     if constant is not None:
-        graph = left.execution.source if a.what == "tflite" else left.execution.graph
+        graph = left.execution.source if left.execution.is_as_is else left.execution.graph
         made = explain_constant(left.execution.source, constant, tuple(index), graph, options.sample)
         return ExplainResult((a.text,), made, None)
     explainer = _explainer(left, options.sample)
@@ -175,6 +181,14 @@ def explain(
     other = _explainer(right, options.sample)
     second = _checked(other.explain(_counterpart(left, right, t, other), tuple(index)))
     return ExplainResult((a.text, b.text), first, side_by_side(first, second), recovered=recovered)
+
+
+def _against(options: ExplainOptions) -> ModelSource | None:
+    if options.against_runtime is None:
+        return options.against
+    if options.against is not None:
+        raise UsageError("--against and --against-runtime both name the other computation; omit one")
+    return f"@{options.against_runtime}"
 
 
 def _recovered(model: Model, side: Running, t: int) -> str:
@@ -237,11 +251,14 @@ def _device(
     return DeviceNumber(dump.name, value, needed(node, x, first.index, value) if linear and x is not None else None)
 
 
-def _side(model: ModelSource, target: str | None) -> Side:
-    if target is None:
+def _side(model: ModelSource, target: str | None, runtime: RuntimeName) -> Side:
+    if target is not None and runtime != REFERENCE:
+        raise UsageError("--target brings its own arithmetic; omit --runtime")
+    what = target or (None if runtime == REFERENCE else runtime)
+    if what is None:
         return parse_side(model)
-    name = f"{name_of(model)}@{target}"
-    return parse_side(name) if isinstance(model, (str, os.PathLike)) else Side(name, read_model(model), target)
+    name = f"{name_of(model)}@{what}"
+    return parse_side(name) if isinstance(model, (str, os.PathLike)) else Side(name, read_model(model), what)
 
 
 def _explainer(side: Running, sample: int) -> Explainer:

@@ -15,9 +15,11 @@ from tflq.diagnosis import verify as verification
 from tflq.diagnosis.known_differences import KnownElements
 from tflq.diagnosis.verify import Judged, verify_parts
 from tflq.diagnosis.wide_multipliers import WideMultiplier, wide_multipliers
+from tflq.errors import UsageError
 from tflq.interpreter.execution.engine import State
+from tflq.interpreter.runtimes import REFERENCE, RuntimeName
 from tflq.oracle import Oracle
-from tflq.oracle.package import Kernels, Package
+from tflq.oracle.package import RUNTIME_ORACLES, Kernels, Package
 from tflq.quoting import Json
 from tflq.report.junit import Case, write_junit
 
@@ -31,6 +33,7 @@ class VerifyOptions:
     Attributes:
         package: that holds TFLite; "auto" takes litert, else tensorflow.
         kernels: TFLite's reference kernels, its optimized ones, or what it uses by default (with XNNPACK).
+        runtime: Runtime to compare with; another one than `ref` names package and kernels itself.
         state: for models that keep state.
         strict: known differences (docs/operators.md) count, too.
         jobs: processes to use, each with a TFLite of its own; those of more than one import the program that calls,
@@ -40,6 +43,7 @@ class VerifyOptions:
 
     package: Package = "auto"
     kernels: Kernels = "BUILTIN_REF"
+    runtime: RuntimeName = REFERENCE
     state: State | None = None
     strict: bool = False
     jobs: int = 1
@@ -130,20 +134,37 @@ def verify(
         OracleError: TFLite refuses the model, aborts, or does not answer.
     """
     options = changed(options, changes)
-    opened = Oracle(options.package, options.kernels)
+    package, kernels = _package_and_kernels(options)
+    opened = Oracle(package, kernels)
     found, file = read_with_content(model)
     chosen = choose_samples(found, samples, count=DEFAULT_SAMPLES)
     content = model_to_bytes(found) if file is None else bytes(file)
     state = options.state or "independent"
     with opened as oracle, progress("verify", chosen.count) as advance:
         if state == "stream" or (options.jobs == 1 and options.scheduler is None):
-            verdict = verification.verify(found, content, chosen, oracle, advance, state)
+            verdict = verification.verify(found, content, chosen, oracle, advance, state, runtime=options.runtime)
         else:
-            judged = Judged(found, content, options.package, options.kernels)
+            judged = Judged(found, content, package, kernels, options.runtime)
             verdict = verify_parts(judged, chosen, options.jobs, options.scheduler, advance)
     given = SampleOptions() if samples is None else samples
     seed = given.seed if isinstance(given, SampleOptions) and given.is_random else None
     return VerifyResult(name_of(model), verdict, seed, options.strict, wide_multipliers(found))
+
+
+def _package_and_kernels(options: VerifyOptions) -> tuple[Package, Kernels]:
+    """Return the package and kernels to compare with.
+
+    Raises:
+        UsageError: a runtime without a package, or together with kernels or a package.
+    """
+    if options.runtime == REFERENCE:
+        return options.package, options.kernels
+    if (options.package, options.kernels) != (VerifyOptions.package, VerifyOptions.kernels):
+        raise UsageError("--runtime names the package and its kernels; omit --oracle and --kernels")
+    if options.runtime not in RUNTIME_ORACLES:
+        has = ", ".join((REFERENCE, *RUNTIME_ORACLES))
+        raise UsageError(f"no Python package runs {options.runtime}; verify takes {has}")
+    return RUNTIME_ORACLES[options.runtime]
 
 
 def _known(known: Sequence[KnownElements]) -> Json:
