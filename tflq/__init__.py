@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from tflq.api.search import SearchOptions as SearchOptions, SearchResult as SearchResult, search as search
     from tflq.api.sensitivity import SensitivityOptions as SensitivityOptions, SensitivityResult as SensitivityResult
     from tflq.api.sensitivity import sensitivity as sensitivity
+    from tflq.api.runtimes import runtimes as runtimes
     from tflq.api.targets import targets as targets
     from tflq.api.trials import Span as Span
     from tflq.api.verify import VerifyOptions as VerifyOptions, VerifyResult as VerifyResult, verify as verify
@@ -85,6 +86,7 @@ _HOMES = {
     "tflq.api.samples": ("samples",),
     "tflq.api.search": ("SearchOptions", "SearchResult", "search"),
     "tflq.api.sensitivity": ("SensitivityOptions", "SensitivityResult", "sensitivity"),
+    "tflq.api.runtimes": ("runtimes",),
     "tflq.api.targets": ("targets",),
     "tflq.api.trials": ("Span",),
     "tflq.api.verify": ("VerifyOptions", "VerifyResult", "verify"),

@@ -31,6 +31,11 @@ class Case:
         self.content = model_to_bytes(self.graph)
         self.inputs = [self._draw(rng, t) for t in self.graph.inputs]
 
+    @property
+    def samples(self) -> dict[str, Array]:
+        """The samples by the inputs' names."""
+        return {self.graph.tensors[t].name: x for t, x in zip(self.graph.inputs, self.inputs, strict=True)}
+
     def _draw(self, rng: np.random.Generator, t: int) -> Array:
         tensor = self.graph.tensors[t]
         shape = (SAMPLES, *tensor.shape)

@@ -40,7 +40,7 @@ def test_layers_tell_the_runtimes_apart() -> None:
 
     for name, rows in (("xnnpack", XNNPACK), ("litert-optimized", LITERT_OPTIMIZED)):
         told = {case.graph.nodes[0].operator for case in EVERY if _differs(case, name)}
-        assert told == set(rows)
+        assert told >= set(rows)
 
 
 def _differs(case: Case, name: str) -> bool:

@@ -38,6 +38,7 @@ from tflq.converters.settings import Settings
 from tflq.converters.targets import Target
 from tflq.errors import UsageError
 from tflq.graph import Model
+from tflq.interpreter.runtimes import RuntimeName
 from tflq.parallel.executions import taking
 from tflq.precision.recover.reference import taken
 from tflq.quoting import Json
@@ -57,6 +58,7 @@ class BenchOptions:
     Attributes:
         count: only the first samples; None for all.
         targets: quantize for these, too; ("all",) is every one with its defaults.
+        runtimes: Runtimes to measure in addition to TFLite's reference kernels.
         target: settings of each of them.
         calibration: their ranges.
         mode: "performance" measures the speed of the simulation on this computer, median of five inputs.
@@ -76,6 +78,7 @@ class BenchOptions:
 
     count: int | None = None
     targets: tuple[str, ...] = ()
+    runtimes: tuple[RuntimeName, ...] = ()
     target: TargetOptions = field(default_factory=TargetOptions)
     calibration: CalibrationOptions = field(default_factory=CalibrationOptions)
     mode: Literal["accuracy", "performance"] = "accuracy"
@@ -291,7 +294,7 @@ def bench(
     _score_of(samples).require(options.at_least, options.at_most)
     metrics = _metrics(options, samples)
     ranged = calibrate(original, options.calibration, progress=progress)
-    chosen = candidates(original, ranged, targets, keep_refused=ALL in options.targets)
+    chosen = candidates(original, ranged, targets, ALL in options.targets, options.runtimes)
     if options.recover is not None:
         chosen += _recovered((original, ranged), targets, wanted, samples, options.recover)
         samples = _without(samples, options.recover)

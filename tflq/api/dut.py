@@ -15,6 +15,7 @@ from tflq.benchmarks.interface_board import InterfaceBoard
 from tflq.benchmarks.serial_port import PseudoTerminal, linked
 from tflq.benchmarks.tasks import find_task
 from tflq.errors import UsageError
+from tflq.interpreter.runtimes import REFERENCE, RuntimeName
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class DutOptions:
     Attributes:
         target: it runs this target's integers.
         arithmetic: as of `RunOptions`.
+        runtime: as of `RunOptions`.
         calibration: ranges for the target.
         time_us: the time of an inference that it states, answering no earlier; None for the measured one.
         name: how it calls itself; None for tflq and the arithmetic.
@@ -33,6 +35,7 @@ class DutOptions:
 
     target: TargetOptions | str | None = None
     arithmetic: Arithmetic | None = None
+    runtime: RuntimeName = REFERENCE
     calibration: CalibrationOptions = CalibrationOptions()
     time_us: int | None = None
     name: str | None = None
@@ -76,7 +79,8 @@ def dut(
     """
     options = changed(options, changes)
     target, chosen_task = complete(options.target, options.calibration), find_task(task)
-    execution = choose_execution(read_model(model), target, options.calibration, arithmetic=options.arithmetic)
+    arithmetic, runtime = options.arithmetic, options.runtime
+    execution = choose_execution(read_model(model), target, options.calibration, arithmetic=arithmetic, runtime=runtime)
     inference = Inference(chosen_task, execution)
     inference.check()
     name = options.name or f"tflq {execution.name}"

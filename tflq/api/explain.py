@@ -24,6 +24,7 @@ from tflq.diagnosis.hypotheses.linear import Needed, needed
 from tflq.errors import InputError, OptionError, TflqError, UnsupportedError, UsageError
 from tflq.graph import Model, find_tensor
 from tflq.graph.cut import needed_nodes, with_nodes
+from tflq.interpreter.runtimes import REFERENCE, RuntimeName
 from tflq.quoting import Json
 from tflq.sampling import Samples
 
@@ -36,6 +37,8 @@ class ExplainOptions:
         sample: number of the sample.
         target: the integers of this target.
         arithmetic: "tflite", the default without a target.
+        runtime: Runtime of TFLite's integers, without a target.
+        against_runtime: Runtime that computes the same element, in place of `against`.
         against: another computation of the same element: a model, "@float", "@TARGET"; or a dump that has it.
         dump: what is known of that dump.
         calibration: ranges for targets.
@@ -44,6 +47,8 @@ class ExplainOptions:
     sample: int = 0
     target: TargetOptions | str | None = None
     arithmetic: Literal["tflite"] | None = None
+    runtime: RuntimeName = REFERENCE
+    against_runtime: RuntimeName | None = None
     against: ModelSource | None = None
     dump: DumpOptions = DumpOptions()
     calibration: CalibrationOptions = CalibrationOptions()
@@ -149,8 +154,9 @@ def explain(
     target = complete(options.target, options.calibration)
     if target.name is not None and options.arithmetic is not None:
         raise UsageError("--target brings its own arithmetic; omit --arithmetic")
-    a = _side(model, target.name)
-    b = None if options.against is None else parse_side(options.against, may_lack_model=True)
+    a = _side(model, target.name, options.runtime)
+    against = _against(options)
+    b = None if against is None else parse_side(against, may_lack_model=True)
     if a.is_dump:
         raise UsageError("a dump has no computation to explain; name a model")
     quantizing = Quantizing(target, options.calibration, progress)
@@ -162,7 +168,7 @@ def explain(
     left = _running(quantizing, a, found, chosen, found, tensor)
     constant = _constant(left, tensor)
     if constant is not None:
-        graph = left.execution.source if a.what == "tflite" else left.execution.graph
+        graph = left.execution.source if left.execution.is_as_is else left.execution.graph
         made = explain_constant(left.execution.source, constant, tuple(index), graph, options.sample)
         return ExplainResult((a.text,), made, None)
     explainer = _explainer(left, options.sample)
@@ -194,6 +200,14 @@ def _running(
             raise
         part = replace(model, graphs=[with_nodes(model.main, needed), *model.graphs[1:]])
         return quantizing.running(side, part, chosen, part if model is samples_of else samples_of)
+
+
+def _against(options: ExplainOptions) -> ModelSource | None:
+    if options.against_runtime is None:
+        return options.against
+    if options.against is not None:
+        raise UsageError("--against and --against-runtime both name the other computation; omit one")
+    return f"@{options.against_runtime}"
 
 
 def _recovered(model: Model, side: Running, t: int) -> str:
@@ -256,11 +270,14 @@ def _device(
     return DeviceNumber(dump.name, value, needed(node, x, first.index, value) if linear and x is not None else None)
 
 
-def _side(model: ModelSource, target: str | None) -> Side:
-    if target is None:
+def _side(model: ModelSource, target: str | None, runtime: RuntimeName) -> Side:
+    if target is not None and runtime != REFERENCE:
+        raise UsageError("--target brings its own arithmetic; omit --runtime")
+    what = target or (None if runtime == REFERENCE else runtime)
+    if what is None:
         return parse_side(model)
-    name = f"{name_of(model)}@{target}"
-    return parse_side(name) if isinstance(model, (str, os.PathLike)) else Side(name, read_model(model), target)
+    name = f"{name_of(model)}@{what}"
+    return parse_side(name) if isinstance(model, (str, os.PathLike)) else Side(name, read_model(model), what)
 
 
 def _explainer(side: Running, sample: int) -> Explainer:

@@ -20,6 +20,7 @@ from tflq.errors import UsageError
 from tflq.files import output_folder
 from tflq.interpreter.execution.engine import State
 from tflq.interpreter.execution.values import concatenate
+from tflq.interpreter.runtimes import REFERENCE, RuntimeName, find_runtime
 from tflq.parallel.executions import Execution
 from tflq.quoting import Json, json_text
 from tflq.sampling import Samples
@@ -120,6 +121,7 @@ class ExportOptions:
         target: of this target's integers; TFLite's without it.
         layers: only these: numbers, names or globs of names, or operators; all where it is empty.
         calibration: ranges for the target.
+        runtime: Runtime of TFLite's integers, without a target.
         state: for models that keep state; a program's samples are a stream.
     """
 
@@ -128,6 +130,7 @@ class ExportOptions:
     target: TargetOptions | str | None = None
     layers: tuple[str, ...] = ()
     calibration: CalibrationOptions = CalibrationOptions()
+    runtime: RuntimeName = REFERENCE
     state: State | None = None
 
 
@@ -191,15 +194,17 @@ def export(
     found = read_model(model)
     chosen = choose_samples(found, samples)
     state = options.state or ("stream" if options.program else None)
-    execution = choose_execution(found, target, options.calibration, state=state)
+    execution = choose_execution(found, target, options.calibration, runtime=options.runtime, state=state)
     if options.program:
         if options.layers:
             raise UsageError("a program has all layers; `tflq cut` makes a model of some of them")
-        return write_program(execution, chosen, Path(name_of(model)).name, target.name or "tflite", Path(folder))
+        name = target.name or find_runtime(options.runtime).arithmetic
+        return write_program(execution, chosen, Path(name_of(model)).name, name, Path(folder))
     vectors = collect(execution, chosen, selected_layers(execution.graph, list(options.layers)))
     facts: dict[str, str | int | None] = {
         "model": Path(name_of(model)).name,
         "target": target.name,
+        **({} if options.runtime == REFERENCE else {"runtime": options.runtime}),
         "samples": chosen.count,
     }
     files = files_of(vectors, options.vectors, facts)

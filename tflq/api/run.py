@@ -16,6 +16,7 @@ from tflq.errors import UsageError
 from tflq.graph import Array, Graph
 from tflq.interpreter.execution.engine import State
 from tflq.interpreter.execution.values import concatenate
+from tflq.interpreter.runtimes import REFERENCE, RuntimeName
 from tflq.parallel.executions import Execution, spread
 from tflq.quoting import Json
 from tflq.sampling import Samples
@@ -29,6 +30,7 @@ class RunOptions:
         target: quantize for this target and run its integers.
         arithmetic: "tflite", the params of TFLite's reference kernels, or "float", the model's float view; None for
             the target's, or TFLite's without one.
+        runtime: Runtime of TFLite's integers, as `runtimes` lists them (default: TFLite's reference kernels).
         calibration: ranges for the target.
         state: for models that keep state.
         threads: run so many chunks of samples at the same time; results do not depend on it.
@@ -40,6 +42,7 @@ class RunOptions:
 
     target: TargetOptions | str | None = None
     arithmetic: Arithmetic | None = None
+    runtime: RuntimeName = REFERENCE
     calibration: CalibrationOptions = CalibrationOptions()
     state: State | None = None
     threads: int = 1
@@ -54,7 +57,7 @@ class RunResult(TableResult):
     """What came out of a run.
 
     Attributes:
-        arithmetic: "as is", "float" or the target's name.
+        arithmetic: "as is", "float", or the name of the target or runtime.
         samples: how many were run.
         tensors: dtype[S, *shape] by name, in the encoding of the graph that ran; names are unique, with the tensor's
             index behind them where the graph's are not.
@@ -105,7 +108,13 @@ def run(
     found = read_model(model)
     chosen = choose_samples(found, samples)
     execution = choose_execution(
-        found, target, options.calibration, arithmetic=options.arithmetic, state=options.state, progress=progress
+        found,
+        target,
+        options.calibration,
+        arithmetic=options.arithmetic,
+        runtime=options.runtime,
+        state=options.state,
+        progress=progress,
     )
     execution.engine.threads = options.threads
     with spread(execution, options.jobs, options.scheduler) as shared:

@@ -16,10 +16,11 @@ from tflq.diagnosis.dumps.files import SUFFIXES, read_archive
 from tflq.diagnosis.dumps.wanted import Archive, DumpOptions
 from tflq.errors import UsageError
 from tflq.graph import Model
+from tflq.interpreter.runtimes import REFERENCE, RUNTIME_NAMES, RuntimeName
 from tflq.parallel.executions import as_is, for_target, in_float
 from tflq.sampling import GivenSamples, Samples
 
-_ARITHMETICS = ("tflite", "float")
+_ARITHMETICS = ("tflite", "float", *RUNTIME_NAMES)
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Side:
     Attributes:
         text: as it was given.
         source: of the model or dump; empty where the first side's model is meant.
-        what: "tflite", "float" or a target; empty for a dump.
+        what: "tflite" or a runtime, "float" or a target; empty for a dump.
         tensor: the tensor that a file of one array holds.
     """
 
@@ -47,6 +48,11 @@ class Side:
     def is_target(self) -> bool:
         """Whether it is a model under a target."""
         return not self.is_dump and self.what not in _ARITHMETICS
+
+    @property
+    def runtime(self) -> RuntimeName:
+        """The runtime of a model in its own encoding."""
+        return next((name for name in RUNTIME_NAMES if name == self.what), REFERENCE)
 
     def model(self, first: Model | None = None) -> Model:
         """Read the model, or take the first side's.
@@ -102,11 +108,13 @@ class Quantizing:
         if side.is_target:
             ranged = calibrate(model, self.calibration, progress=self.progress)
             return Running(for_target(ranged.main, *choose_target(side.what, self.target)), own, side.text)
-        return Running((in_float if side.what == "float" else as_is)(model, "independent"), own, side.text)
+        if side.what == "float":
+            return Running(in_float(model, "independent"), own, side.text)
+        return Running(as_is(model, "independent", side.runtime), own, side.text)
 
 
 def parse_side(given: ModelSource, may_lack_model: bool = False) -> Side:
-    """Take a side apart: MODEL, MODEL@float, MODEL@TARGET, or a dump: a folder or [TENSOR=]FILE.
+    """Parse a side: MODEL, MODEL@RUNTIME, MODEL@float, MODEL@TARGET, or a dump: a folder or [TENSOR=]FILE.
 
     Raises:
         UsageError: no model where one is needed, or an unknown arithmetic or target.
@@ -161,8 +169,7 @@ def read_beside(
 def _held(dump: Dump, side: Running) -> Samples:
     """Return the inputs that a dump holds in the model's own encoding."""
     names = [side.columns[i].name for i in range(len(side.execution.graph.inputs))]
-    plain = side.execution.target is None and side.execution.name == "as is"
-    if not plain or not all(name in dump.arrays for name in names):
+    if not side.execution.is_as_is or not all(name in dump.arrays for name in names):
         raise UsageError(
             f"{dump.name}: say which samples it is a dump of, with --input (or --samples and --seed for random ones "
             f"of `tflq run`); a dump that holds the model's inputs in its own encoding needs neither"

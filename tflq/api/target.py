@@ -16,6 +16,7 @@ from tflq.converters.template import read_template
 from tflq.errors import OptionError, UsageError
 from tflq.graph import Model
 from tflq.interpreter.execution.engine import State
+from tflq.interpreter.runtimes import REFERENCE, RuntimeName
 from tflq.parallel.executions import Execution, as_is, for_target, in_float
 
 Arithmetic = Literal["tflite", "float"]
@@ -139,6 +140,7 @@ def choose_execution(
     calibration: CalibrationOptions,
     *,
     arithmetic: Arithmetic | None = None,
+    runtime: RuntimeName = REFERENCE,
     state: State | None = None,
     progress: Progress = silent,
 ) -> Execution:
@@ -149,13 +151,18 @@ def choose_execution(
         target: complete.
         calibration: ranges for the target.
         arithmetic: without a target: TFLite's integers, or the float view.
+        runtime: Runtime of TFLite's integers, without a target.
         state: without a target, for models that keep any.
         progress: shows how far the calibration is.
 
     Raises:
-        UsageError: a target together with an arithmetic, or settings without a target.
-        OptionError, UnsupportedError: a target that does not exist, or does not take the model.
+        UsageError: a target together with an arithmetic or a runtime, or settings without a target.
+        OptionError, UnsupportedError: a target or runtime that does not exist, or a target that does not take the
+            model.
     """
+    if runtime != REFERENCE and (target.name is not None or arithmetic == "float"):
+        other = "--target" if target.name is not None else "--arithmetic float"
+        raise UsageError(f"{other} computes other integers than a runtime; omit --runtime")
     if target.name is not None:
         ranged = calibrate(model, calibration, progress=progress)
         if arithmetic is not None:
@@ -163,7 +170,7 @@ def choose_execution(
         return for_target(ranged.main, *choose_target(target.name, target))
     refuse_calibration_without_target(calibration)
     refuse_settings_without_target(target)
-    return (in_float if arithmetic == "float" else as_is)(model, state)
+    return in_float(model, state) if arithmetic == "float" else as_is(model, state, runtime)
 
 
 def refuse_settings_without_target(options: TargetOptions) -> None:

@@ -15,11 +15,12 @@ from tflq.diagnosis import verify as verification
 from tflq.diagnosis.known_differences import KnownElements
 from tflq.diagnosis.verify import Judged, Verdict, find_refusal, refused_node, truncated, verify_parts, with_unreached
 from tflq.diagnosis.wide_multipliers import WideMultiplier, wide_multipliers
-from tflq.errors import UnsupportedError
+from tflq.errors import UnsupportedError, UsageError
 from tflq.graph import Model
 from tflq.interpreter.execution.engine import State
+from tflq.interpreter.runtimes import REFERENCE, RuntimeName
 from tflq.oracle import Oracle
-from tflq.oracle.package import Kernels, Package
+from tflq.oracle.package import RUNTIME_ORACLES, Kernels, Package
 from tflq.oracle.results import OracleAborted
 from tflq.quoting import Json
 from tflq.report.junit import Case, write_junit
@@ -34,6 +35,7 @@ class VerifyOptions:
     Attributes:
         package: that holds TFLite; "auto" takes litert, else tensorflow.
         kernels: TFLite's reference kernels, its optimized ones, or what it uses by default (with XNNPACK).
+        runtime: Runtime to compare with; another one than `ref` names package and kernels itself.
         state: for models that keep state.
         strict: known differences (docs/operators.md) count, too.
         jobs: processes to use, each with a TFLite of its own; those of more than one import the program that calls,
@@ -43,6 +45,7 @@ class VerifyOptions:
 
     package: Package = "auto"
     kernels: Kernels = "BUILTIN_REF"
+    runtime: RuntimeName = REFERENCE
     state: State | None = None
     strict: bool = False
     jobs: int = 1
@@ -135,7 +138,8 @@ def verify(
         OracleError: TFLite refuses the model, aborts, or does not answer.
     """
     options = changed(options, changes)
-    opened = Oracle(options.package, options.kernels)
+    package, kernels = _package_and_kernels(options)
+    opened = Oracle(package, kernels)
     found, file = read_with_content(model)
     chosen = choose_samples(found, samples, count=DEFAULT_SAMPLES)
     content = model_to_bytes(found) if file is None else bytes(file)
@@ -144,8 +148,8 @@ def verify(
 
         def run(part: Model, file: bytes) -> Verdict:
             if state == "stream" or (options.jobs == 1 and options.scheduler is None):
-                return verification.verify(part, file, chosen, oracle, advance, state)
-            judged = Judged(part, file, options.package, options.kernels)
+                return verification.verify(part, file, chosen, oracle, advance, state, runtime=options.runtime)
+            judged = Judged(part, file, package, kernels, options.runtime)
             return verify_parts(judged, chosen, options.jobs, options.scheduler, advance)
 
         verdict = _until_refusal(run, lambda part: find_refusal(part, chosen, state), found, content)
@@ -174,6 +178,22 @@ def _until_refusal(
             content = model_to_bytes(part)
         else:
             return verdict if not reason else with_unreached(verdict, model, reason)
+
+
+def _package_and_kernels(options: VerifyOptions) -> tuple[Package, Kernels]:
+    """Return the package and kernels to compare with.
+
+    Raises:
+        UsageError: a runtime without a package, or together with kernels or a package.
+    """
+    if options.runtime == REFERENCE:
+        return options.package, options.kernels
+    if (options.package, options.kernels) != (VerifyOptions.package, VerifyOptions.kernels):
+        raise UsageError("--runtime names the package and its kernels; omit --oracle and --kernels")
+    if options.runtime not in RUNTIME_ORACLES:
+        has = ", ".join((REFERENCE, *RUNTIME_ORACLES))
+        raise UsageError(f"no Python package runs {options.runtime}; verify takes {has}")
+    return RUNTIME_ORACLES[options.runtime]
 
 
 def _known(known: Sequence[KnownElements]) -> Json:

@@ -19,6 +19,7 @@ from tflq.converters.settings import Settings
 from tflq.converters.targets import Target
 from tflq.errors import TflqError
 from tflq.graph import Array, Model
+from tflq.interpreter.runtimes import RuntimeName
 from tflq.parallel.executions import Execution, as_is, for_target, spread
 from tflq.quoting import Json
 
@@ -92,28 +93,34 @@ class Row:
 
 
 def candidates(
-    model: Model, ranged: Model, targets: Sequence[tuple[Target, Settings]], keep_refused: bool
+    model: Model,
+    ranged: Model,
+    targets: Sequence[tuple[Target, Settings]],
+    keep_refused: bool,
+    runtimes: Sequence[RuntimeName] = (),
 ) -> list[Candidate]:
-    """Return the model as it is and for each target.
+    """Return the model in TFLite's reference kernels, in each runtime and for each target.
 
     Args:
         model: as it is.
         ranged: the same model with ranges, where the user gave any.
         targets: with their settings.
+        runtimes: Other runtimes than TFLite's reference kernels.
         keep_refused: turn a target's refusal into a row; without it the first one is raised.
 
     Raises:
         TflqError: a target refuses the model, its settings or its values.
     """
-    found = [Candidate("as is", as_is(model))]
+    rows = [Candidate("as is", as_is(model))]
+    rows += [Candidate(name, as_is(model, runtime=name)) for name in runtimes]
     for target, settings in targets:
         try:
-            found.append(Candidate(target.name, for_target(ranged.main, target, settings)))
+            rows.append(Candidate(target.name, for_target(ranged.main, target, settings)))
         except TflqError as error:
             if not keep_refused:
                 raise
-            found.append(Candidate(target.name, None, str(error)))
-    return found
+            rows.append(Candidate(target.name, None, str(error)))
+    return rows
 
 
 def pairs(rows: Sequence[Row], labels: NDArray[np.int64]) -> dict[str, Paired]:

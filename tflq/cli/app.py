@@ -50,6 +50,7 @@ COMMANDS = {
     "bench": "Measure accuracy and performance on a data set: as is, for each target, or of a board.",
     "dut": "Run a model as a virtual device under test of MLPerf Tiny, on a pseudo-terminal.",
     "targets": "List the targets and their options.",
+    "runtimes": "List the runtimes of a .tflite file and the rules of each.",
     "models": "Get the MLPerf Tiny reference models.",
     "data": "Get MLPerf Tiny's data sets: published files, and samples made of the original archives.",
     "demo": "Show it all on the small model inside the package.",

@@ -8,6 +8,7 @@ import click
 
 from tflq.api.bench import BenchOptions, BenchResult, bench
 from tflq.api.options import changed
+from tflq.api.runtimes import RUNTIME_NAMES
 from tflq.benchmarks.accuracy import Accuracy
 from tflq.benchmarks.anomaly import Detection
 from tflq.benchmarks.board import Board, BoardRun
@@ -66,6 +67,13 @@ def _board(port: str | None, baud: int | None, timeout: float | None) -> Board |
     metavar="TARGET",
     shell_complete=completion.targets,
     help="Quantize for this target too; `all` is every one. Repeat it for more; --set and --layer hold for each.",
+)
+@click.option(
+    "--runtime",
+    "runtimes",
+    multiple=True,
+    type=click.Choice(RUNTIME_NAMES[1:]),
+    help="Measure in this runtime, too (`tflq runtimes`). Repeat it for more.",
 )
 @target_options()
 @calibration_options

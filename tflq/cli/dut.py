@@ -10,13 +10,21 @@ from tflq.api.dut import DutOptions, dut
 from tflq.api.options import changed
 from tflq.cli import output
 from tflq.cli.in_force import DEBUG_OPTION, LIMIT_OPTION
-from tflq.cli.options import ARITHMETIC_OPTION, MODEL_ARGUMENT, calibration_options, path_option, target_options
+from tflq.cli.options import (
+    ARITHMETIC_OPTION,
+    MODEL_ARGUMENT,
+    RUNTIME_OPTION,
+    calibration_options,
+    path_option,
+    target_options,
+)
 
 
 @click.command("dut")
 @MODEL_ARGUMENT
 @click.option("--task", required=True, metavar="TASK", help="What the model is: kws01, vww01, ic01, ic02, ad01, sww01.")
 @ARITHMETIC_OPTION
+@RUNTIME_OPTION
 @target_options("Quantize for this target and run its integers.")
 @calibration_options
 @click.option(

@@ -6,10 +6,12 @@ import click
 
 from tflq.api.explain import ExplainOptions, ExplainResult, explain
 from tflq.api.options import SampleOptions, changed
+from tflq.api.runtimes import RUNTIME_NAMES
 from tflq.cli import output
 from tflq.cli.help import SectionedCommand
 from tflq.cli.options import (
     MODEL_ARGUMENT,
+    RUNTIME_OPTION,
     SIDE_HELP,
     calibration_options,
     dump_options,
@@ -45,6 +47,10 @@ def _index(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int,
 @click.option("--sample", type=click.IntRange(min=0), default=0, show_default=True, help="Which of the samples.")
 @sample_options(1)
 @click.option("--arithmetic", type=click.Choice(("tflite",)), help="TFLite's integers, the default.")
+@RUNTIME_OPTION
+@click.option(
+    "--against-runtime", type=click.Choice(RUNTIME_NAMES), help="Another runtime's computation of it, side by side."
+)
 @click.option("--against", metavar="B", help="Another computation of the same element, side by side; or a dump.")
 @dump_options
 @target_options("The integers of this target.")

@@ -14,6 +14,7 @@ from tflq.cli import output
 from tflq.cli.help import SectionedCommand
 from tflq.cli.options import (
     MODEL_ARGUMENT,
+    RUNTIME_OPTION,
     STATE_OPTION,
     calibration_options,
     folder_output,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 )
 @folder_output
 @calibration_options
+@RUNTIME_OPTION
 @STATE_OPTION
 @sample_options(1)
 @reporting

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import click
 
 from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions, changed
+from tflq.api.runtimes import REFERENCE, RUNTIME_NAMES
 from tflq.cli import completion
 from tflq.cli.in_force import DEBUG_OPTION, KERNELS_OPTION, LIMIT_OPTION, WIDE_OPTION
 from tflq.cli.outputs import OutputFolder, OutputPath, writing
@@ -74,6 +75,13 @@ ARITHMETIC_OPTION = click.option(
     "--arithmetic",
     type=click.Choice(("tflite", "float")),
     help="tflite: the params of TFLite's reference kernels, the default; float: the model's float view.",
+)
+RUNTIME_OPTION = click.option(
+    "--runtime",
+    type=click.Choice(RUNTIME_NAMES),
+    default=REFERENCE,
+    show_default=True,
+    help="Runtime whose integers are computed: TFLite's reference kernels, or one that `tflq runtimes` lists.",
 )
 INPUT_OPTION = click.option(
     "-i",

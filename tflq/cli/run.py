@@ -15,6 +15,7 @@ from tflq.cli.options import (
     ARITHMETIC_OPTION,
     JOBS_OPTION,
     MODEL_ARGUMENT,
+    RUNTIME_OPTION,
     SCHEDULER_OPTION,
     STATE_OPTION,
     THREADS_OPTION,
@@ -38,6 +39,7 @@ _VALUES = 12
 @MODEL_ARGUMENT
 @sample_options(1)
 @ARITHMETIC_OPTION
+@RUNTIME_OPTION
 @target_options("Quantize for this target and run its integers.")
 @calibration_options
 @STATE_OPTION

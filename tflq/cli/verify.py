@@ -15,6 +15,7 @@ from tflq.cli.help import SectionedCommand
 from tflq.cli.in_force import BACKEND_OPTION
 from tflq.cli.options import (
     JOBS_OPTION,
+    RUNTIME_OPTION,
     SCHEDULER_OPTION,
     STATE_OPTION,
     STRICT_OPTION,
@@ -32,6 +33,7 @@ from tflq.oracle.package import Kernels, Package
 
 if TYPE_CHECKING:
     from tflq.interpreter.execution.engine import State
+    from tflq.interpreter.runtimes import RuntimeName
 
 
 @click.command("verify", cls=SectionedCommand)
@@ -66,6 +68,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="TFLite's reference kernels, its optimized ones, or what it uses by default (with XNNPACK).",
 )
+@RUNTIME_OPTION
 @STATE_OPTION
 @BACKEND_OPTION
 @JOBS_OPTION
@@ -84,6 +87,7 @@ def command(
     junit: Path | None,
     package: Package,
     kernels: Kernels,
+    runtime: RuntimeName,
     strict: bool,
     show_all: bool,
     state: State | None,
@@ -111,7 +115,7 @@ def command(
         return _freeze(model, frozen, samples, target, calibration, state, as_json)
     if has_target:
         raise click.UsageError("TFLite runs the model as it is; a target's run is checked with --freeze and --baseline")
-    options = VerifyOptions(package, kernels, state, strict, jobs, scheduler)
+    options = VerifyOptions(package, kernels, runtime, state, strict, jobs, scheduler)
     found = verify(model, samples, options, progress=output.progress)
     if junit is not None:
         found.write_junit(junit)

@@ -19,7 +19,10 @@ from tflq.graph import Array, DType, Graph, Model
 from tflq.graph.cut import with_nodes
 from tflq.interpreter import Engine
 from tflq.interpreter.execution.engine import State
+from tflq.interpreter.runtimes import REFERENCE, RuntimeName, find_runtime
 from tflq.oracle import Oracle, OracleIdentity, OracleRun
+from tflq.oracle.delegated import with_written_tensors_as_outputs
+from tflq.oracle.oracle import Tensors
 from tflq.oracle.package import Kernels, Package
 from tflq.parallel.workers import in_order, open_workers
 from tflq.sampling import GivenSamples, Portion, Samples
@@ -162,6 +165,7 @@ def verify(
     progress: Callable[[int], object] = lambda _: None,
     state: State = "independent",
     first_sample: int = 0,
+    runtime: RuntimeName = REFERENCE,
 ) -> Verdict:
     """Run the samples in both, chunk by chunk, and compare every tensor that an operator writes, and every output.
 
@@ -173,27 +177,33 @@ def verify(
         progress: called with the number of samples just finished.
         state: for models that keep state: a fresh one for each sample, or samples that are successive invocations.
         first_sample: the number that the first one has in the report.
+        runtime: Runtime of `oracle`.
 
     Raises:
         UnsupportedError: an operator or type without a kernel.
         OracleError: TFLite refuses the model, aborts, or does not answer.
     """
     graph = model.main
-    engine = Engine(graph, "tflite", graphs=model.graphs, state=state)
+    engine = Engine(graph, find_runtime(runtime).arithmetic, graphs=model.graphs, state=state)
     writers = graph.producers()
     wanted = written_tensors(graph)
+    asked: Tensors = wanted
+    judged = content
+    if runtime == "xnnpack":
+        asked, judged = "outputs", with_written_tensors_as_outputs(content)
     size = samples.count if state == "stream" else min(engine.chunk_size(), _MOST_SAMPLES_AT_A_TIME)
     found = dict.fromkeys(wanted, NO_ELEMENTS)
     unavailable: dict[int, str] = {}
     blame = Blame(model, oracle.identity, state)
     for start in range(0, samples.count, size):
         inputs = samples.take(start, min(start + size, samples.count))
-        for part in oracle.iterate(content, inputs, tensors=wanted, state=state):
+        for part in oracle.iterate(judged, inputs, tensors=asked, state=state):
             given = [x[part.start : part.start + part.samples] for x in inputs]
             ours = engine.run(given, keep=wanted)
             unavailable |= part.unavailable
             _compare(part, ours, first_sample + start + part.start, found)
-            blame.add(given, ours, part.tensors)
+            if runtime == REFERENCE:
+                blame.add(given, ours, part.tensors)
             progress(part.samples)
     verdicts = (_verdict(graph, t, writers, found[t], unavailable.get(t), blame.known(t)) for t in found)
     return Verdict(oracle.identity, samples.count, tuple(verdicts))
@@ -248,18 +258,21 @@ class Judged:
         content: the .tflite file, for TFLite.
         package: that holds TFLite.
         kernels: of TFLite.
+        runtime: Runtime to compare with.
     """
 
     model: Model
     content: bytes
     package: Package
     kernels: Kernels
+    runtime: RuntimeName = REFERENCE
 
     def __call__(self, part: Part) -> Verdict:
         """Verify some samples, each with a fresh state."""
         first, portion = part
         oracle = _oracle(self.package, self.kernels)
-        return verify(self.model, self.content, GivenSamples(portion.arrays()), oracle, first_sample=first)
+        samples = GivenSamples(portion.arrays())
+        return verify(self.model, self.content, samples, oracle, first_sample=first, runtime=self.runtime)
 
 
 def verify_parts(

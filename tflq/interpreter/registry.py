@@ -89,8 +89,8 @@ class Arithmetic:
         name: as users write it.
         kernels: operator -> kernel.
         floating: the arithmetic for nodes whose tensors are all floating-point; None where it has its own.
-        leave: Returns the nodes of a graph as the file stores it that run in another arithmetic, by index: its name;
-            None if all nodes run in this one.
+        leave: Function from a stored graph to the nodes that run in another arithmetic: index -> its name; None if
+            all nodes run in this one.
     """
 
     name: str

@@ -49,12 +49,12 @@ def run_each(run: Callable[..., tuple[Array, ...]], *arrays: Array | None) -> tu
     return tuple(np.concatenate(parts) for parts in zip(*(run(*one) for one in own), strict=True))
 
 
-def vectors_then_rest(vectors: Array, rest: Array, size: int) -> Array:
-    """Return elements of `vectors` as far as they fill whole vectors of a sample, then those of `rest`.
+def join_vectors_and_rest(vectors: Array, rest: Array, size: int) -> Array:
+    """Return elements of `vectors` as far as they fill whole vectors of a sample, then elements of `rest`.
 
     Args:
-        vectors: T[S, *shape] with n elements a sample; the first size * floor(n / size) are taken.
-        rest: T[S, *shape].
+        vectors: Array T[S, *shape] with n elements a sample; the first size * floor(n / size) are used.
+        rest: Array T[S, *shape].
         size: Elements of a vector.
     """
     samples, count = len(rest), rest[0].size if len(rest) else 0

@@ -1,7 +1,7 @@
-"""TensorFlow Lite Micro as the worker uses it: the package tflite-micro behind the same methods as runtime.py.
+"""TensorFlow Lite Micro as the worker uses it: the package tflite-micro with the methods of runtime.py.
 
-The package takes a file's sizes as they are stored, allocates them in one arena when a model is opened, and has no
-constants, shapes or names in its interface: those are read from the file.
+The package uses the sizes that a file stores and allocates one arena when it opens a model. Its interface has no
+constants, shapes or names: the file has them.
 """
 
 from __future__ import annotations
@@ -55,10 +55,12 @@ class MicroModel:
         self._module, self._content = module, content
         self._graph = read_model(content).main
         self._interpreter: Any = None
-        names = [{f"{place}:{self._graph.tensors[t].name}": t for place, t in enumerate(ends)} for ends in self._ends()]
+        names = [
+            {f"{place}:{self._graph.tensors[t].name}": t for place, t in enumerate(ends)} for ends in self._find_ends()
+        ]
         self.interface = Interface(*names)
 
-    def _ends(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    def _find_ends(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         return self._graph.inputs, self._graph.outputs
 
     def describe(self) -> tuple[OracleTensor, ...]:
@@ -85,7 +87,7 @@ class MicroModel:
         """
         arena = ARENA_BYTES + ARENA_FACTOR * len(self._content)
         configuration = self._module.InterpreterConfig.kPreserveAllTensors
-        self._interpreter = _with_reason(
+        self._interpreter = _call_with_reason(
             # the keyword is spelt so in the package
             lambda: self._module.Interpreter.from_bytes(
                 self._content, arena_size=arena, intrepreter_config=configuration
@@ -94,7 +96,7 @@ class MicroModel:
 
     def reset_variables(self) -> None:
         """Restore the state after allocation."""
-        _with_reason(self._interpreter.reset)
+        _call_with_reason(self._interpreter.reset)
 
     def write(self, index: int, value: NDArray[np.generic]) -> None:
         """Set an input."""
@@ -102,7 +104,7 @@ class MicroModel:
 
     def invoke(self) -> None:
         """Run once."""
-        _with_reason(self._interpreter.invoke)
+        _call_with_reason(self._interpreter.invoke)
 
     def read(self, index: int) -> NDArray[np.generic]:
         """Return a copy of a tensor; before `allocate` of constants only.
@@ -118,7 +120,7 @@ class MicroModel:
         return np.array(self._interpreter.GetTensor(index, 0)["tensor_data"])
 
 
-def _with_reason(function: Callable[[], _Result]) -> _Result:
+def _call_with_reason(function: Callable[[], _Result]) -> _Result:
     """Call a function; if it fails, raise ValueError with the first line that it prints on standard error."""
     with tempfile.TemporaryFile() as file:
         saved = os.dup(2)

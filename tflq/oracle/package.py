@@ -9,10 +9,10 @@ from typing import Literal
 
 from tflq.errors import MissingExtraError
 
-MICRO = "tflite-micro"
 Package = Literal["auto", "litert", "tensorflow", "tflite-micro"]
 Kernels = Literal["BUILTIN_REF", "BUILTIN", "AUTO"]
 
+MICRO: Literal["tflite-micro"] = "tflite-micro"
 DISTRIBUTIONS = {"litert": "ai-edge-litert", "tensorflow": "tensorflow", MICRO: "tflite-micro"}
 INTERPRETERS = {
     "litert": "ai_edge_litert.interpreter",
@@ -22,6 +22,13 @@ INTERPRETERS = {
 # TFLite's own BUILTIN adds XNNPACK; here BUILTIN is its optimized kernels alone, and AUTO is a user's default.
 # TensorFlow Lite Micro has one set, its reference kernels.
 RESOLVERS = {"BUILTIN_REF": "BUILTIN_REF", "BUILTIN": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "AUTO": "AUTO"}
+
+RUNTIME_ORACLES: dict[str, tuple[Package, Kernels]] = {
+    "xnnpack": ("litert", "AUTO"),
+    "litert-optimized": ("litert", "BUILTIN"),
+    "tflm": (MICRO, "BUILTIN_REF"),
+}
+"""Package and kernels of each runtime that a Python package runs, except for `ref`, whose package is an option."""
 
 
 def find_package(package: Package) -> str:

@@ -18,11 +18,12 @@ from tflq.graph.float_view import dequantize, float_view
 from tflq.interpreter import Engine
 from tflq.interpreter.execution.engine import State
 from tflq.interpreter.execution.values import concatenate
+from tflq.interpreter.runtimes import REFERENCE, RUNTIME_NAMES, RuntimeName, find_runtime
 from tflq.parallel.workers import Run, in_order, open_workers
 from tflq.sampling import Portion, Samples
 
 AS_IS = "as is"
-"""Name of a model's execution in TFLite's arithmetic."""
+"""Name of a model's execution in TFLite's reference kernels."""
 
 _PIECES = 4
 """Of the samples that run at once, where workers share them: so many go to workers one by one."""
@@ -58,6 +59,11 @@ class Execution:
         if self.recipe is None:
             raise TypeError(f"execution {self.name} has no recipe")
         return self.recipe
+
+    @property
+    def is_as_is(self) -> bool:
+        """Whether the model runs in its own encoding, in any runtime."""
+        return self.name == AS_IS or self.name in RUNTIME_NAMES
 
     @property
     def graph(self) -> Graph:
@@ -130,10 +136,20 @@ def _joined(pieces: Sequence[dict[int, Array]]) -> dict[int, Array]:
     return {t: concatenate([piece[t] for piece in pieces]) for t in pieces[0]}
 
 
-def as_is(model: Model, state: State | None = None) -> Execution:
-    """Run the model as TFLite's reference kernels do; `state` is for models that keep any, as in Engine."""
-    engine = Engine(model.main, "tflite", graphs=model.graphs, state=state)
-    return Execution(AS_IS, engine, model.main, recipe=(as_is, (model, state)))
+def as_is(model: Model, state: State | None = None, runtime: RuntimeName = REFERENCE) -> Execution:
+    """Run the model as a runtime of .tflite files does.
+
+    Args:
+        model: Model in its own encoding.
+        state: For models that keep state, as in Engine.
+        runtime: Runtime (default: TFLite's reference kernels).
+
+    Raises:
+        OptionError: an unknown runtime.
+    """
+    engine = Engine(model.main, find_runtime(runtime).arithmetic, graphs=model.graphs, state=state)
+    name = AS_IS if runtime == REFERENCE else runtime
+    return Execution(name, engine, model.main, recipe=(as_is, (model, state, runtime)))
 
 
 def in_float(model: Model, state: State | None = None) -> Execution:

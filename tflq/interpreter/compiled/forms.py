@@ -115,6 +115,8 @@ def form_of(graph: Graph, step: Step, multiplies_bytes: bool) -> Form | None:
     computed = [t for t in node.inputs if t != ABSENT and not graph.tensors[t].is_constant]
     if step.kernel is None or step.shapes is None or step.kernel.stateful or len(node.outputs) != 1:
         return None
+    if getattr(node.params, "depends_on_place", False):  # a table of quantized values has no place
+        return None
     tensors = [graph.tensors[t] for t in (*computed, *node.outputs)]
     if getattr(node.params, "never_falls", False) and len(tensors) == 2:
         return _thresholds(step, *tensors)

@@ -146,13 +146,13 @@ def multiply_by_quantized_multiplier_up(
     """MBQ with ties of the second rounding up, toward +infinity.
 
     h = SRDHM(wrap32(x << max(shift, 0)), multiplier); (h + 2^(n-1) - (h < 0 ? away : 0)) >> n with n = max(-shift, 0);
-    h if n = 0. Example: h = -3, n = 1 gives -1 with away = 0, -2 with away = 1.
+    h if n = 0. Example: h = -3, n = 1: -1 with away = 0, -2 with away = 1.
 
     Args:
-        x: int32 values.
-        multiplier: int32, of `quantize_multiplier`.
-        shift: from -31 to 31; positive is left.
-        away: 1 for channels that round half away from zero, as MBQ does; 0 for the others.
+        x: Values of int32.
+        multiplier: Multiplier of `quantize_multiplier`, int32.
+        shift: Exponent from -31 to 31; positive is left.
+        away: Flag of each channel: 1 to round half away from zero as MBQ does, 0 to round up.
 
     Source: TFLite with ruy and with vectorized requantization (docs/runtimes.md).
     """
@@ -161,7 +161,8 @@ def multiply_by_quantized_multiplier_up(
     high = saturating_rounding_doubling_high_mul(shifted, multiplier)
     n = np.maximum(-exponent, 0)
     half = (np.int64(1) << n) >> 1
-    return np.asarray((high + half + (high >> 63) * (n > 0) * np.asarray(away, np.int64)) >> n, np.int64)
+    less = np.minimum(np.asarray(away, np.int64), half)  # 0 without a right shift
+    return np.asarray((high + half - np.where(high < 0, less, 0)) >> n, np.int64)
 
 
 @primitive("rounded", "({x} * {multiplier} + 2^(30 - {shift})) >> (31 - {shift}), rounded once, half up")
@@ -169,9 +170,9 @@ def multiply_by_quantized_multiplier_once(x: ArrayLike, multiplier: ArrayLike, s
     """Single rounding: (x * multiplier + 2^(30-shift)) >> (31-shift) in 64 bits, ties toward +infinity.
 
     Args:
-        x: int32 values.
-        multiplier: int32, of `quantize_multiplier`.
-        shift: from -31 to 30; positive is left.
+        x: Values of int32.
+        multiplier: Multiplier of `quantize_multiplier`, int32.
+        shift: Exponent from -31 to 30; positive is left.
 
     Source: CMSIS-NN Include/arm_nnsupportfunctions.h, arm_nn_requantize with CMSIS_NN_USE_SINGLE_ROUNDING.
     """

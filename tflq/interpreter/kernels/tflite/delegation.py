@@ -1,6 +1,6 @@
 """Which nodes of a .tflite file XNNPACK takes: the conditions of LiteRT's delegate on integers of 8 bits.
 
-A node that it refuses runs in LiteRT's optimized kernel. Nodes without a rule of their own are not looked at.
+A node that it refuses runs in LiteRT's optimized kernel. Operators without a separate rule are not listed.
 
 Source: LiteRT delegates/xnnpack/xnnpack_delegate.cc; docs/runtimes.md.
 """
@@ -19,7 +19,7 @@ Takes = Callable[[Node, Operands], bool]
 
 
 def leave_to_optimized(graph: Graph) -> dict[int, str]:
-    """Return the nodes of a graph as the file stores it that XNNPACK refuses: index -> `litert-optimized`."""
+    """Return the nodes that XNNPACK refuses in a stored graph: index -> `litert-optimized`."""
     left = {}
     for index, node in enumerate(graph.nodes):
         if node.arithmetic is None and _has_integers(operands := graph.operands(index)):
@@ -38,7 +38,7 @@ def _has_type(tensor: Tensor | None, *more: DType) -> bool:
     return tensor is not None and tensor.dtype in (*EIGHT_BITS, *more)
 
 
-def _scale(tensor: Tensor) -> np.float32:
+def _float32_scale(tensor: Tensor) -> np.float32:
     return per_tensor(tensor)[0]
 
 
@@ -57,7 +57,7 @@ def _is_sum_in_range(node: Node, operands: Operands) -> bool:  # noqa: ARG001
     tensors = operands.input(0), operands.input(1), operands.output()
     if not all(map(_has_type, tensors)):
         return False
-    ratios = [_scale(t) / _scale(tensors[2]) for t in tensors[:2]]
+    ratios = [_float32_scale(t) / _float32_scale(tensors[2]) for t in tensors[:2]]
     return all(1 / 1024 <= ratio < 256 for ratio in ratios)
 
 
@@ -65,7 +65,7 @@ def _is_product_in_range(node: Node, operands: Operands) -> bool:  # noqa: ARG00
     tensors = operands.input(0), operands.input(1), operands.output()
     if not all(map(_has_type, tensors)):
         return False
-    return bool(1 / 65536 <= _scale(tensors[0]) * _scale(tensors[1]) / _scale(tensors[2]) < 256)
+    return bool(1 / 65536 <= _float32_scale(tensors[0]) * _float32_scale(tensors[1]) / _float32_scale(tensors[2]) < 256)
 
 
 def _has_static_operand(node: Node, operands: Operands) -> bool:  # noqa: ARG001
@@ -76,7 +76,7 @@ def _is_leaky_relu_in_range(node: Node, operands: Operands) -> bool:
     source, output = operands.input(0), operands.output()
     if not (_has_type(source) and _has_type(output)):
         return False
-    positive = _scale(source) / _scale(output)
+    positive = _float32_scale(source) / _float32_scale(output)
     negative = positive * np.float32(node.attributes.real("alpha", 0.0))
     return bool(1 / 256 <= positive <= 128 and -127.99609375 <= negative <= 128 and abs(negative) >= 1 / 256)
 
@@ -87,7 +87,7 @@ def _is_quantize_in_range(node: Node, operands: Operands) -> bool:  # noqa: ARG0
         return _has_type(output)
     if not (_has_type(source) and source.dtype is output.dtype):
         return False
-    return bool(1 / 256 <= _scale(source) / _scale(output) <= 128)
+    return bool(1 / 256 <= _float32_scale(source) / _float32_scale(output) <= 128)
 
 
 def _is_of_8_bits(node: Node, operands: Operands) -> bool:  # noqa: ARG001

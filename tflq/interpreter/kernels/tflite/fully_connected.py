@@ -97,7 +97,7 @@ def lower_shuffled(node: Node, operands: Operands) -> tuple[Rule, bool, tuple[in
             f"multiple of {_ROWS} rows and of {_COLUMNS} columns, 1 or 4 rows of input, and an output for those"
         )
     require_bias_scale(x, weights, bias, output)
-    rule = _rule(node, operands, Rounding.DOUBLE, 32)
+    rule = _build_rule(node, operands, Rounding.DOUBLE, 32)
     return replace(rule, zero_point=0), keep, workspace.shape
 
 
@@ -155,15 +155,15 @@ def require_pairing(node: Node, operands: Operands, rounding_of_8_bits: Rounding
         return Rounding.DOUBLE, bits
     if dtype in EIGHT_BITS:
         return rounding_of_8_bits, bits
-    return (Rounding.REAL if rounding_of_8_bits is not Rounding.DOUBLE else _fixed_point(bits)), bits
+    return (Rounding.REAL if rounding_of_8_bits is not Rounding.DOUBLE else _choose_fixed_point(bits)), bits
 
 
-def _fixed_point(bits: int) -> Rounding:
+def _choose_fixed_point(bits: int) -> Rounding:
     """Return the rounding of int16 in TFLM, by the width of the accumulator."""
     return Rounding.SINGLE_64 if bits == 64 else Rounding.DOUBLE
 
 
-def _rule(node: Node, operands: Operands, rounding: Rounding, bits: int) -> Rule:
+def _build_rule(node: Node, operands: Operands, rounding: Rounding, bits: int) -> Rule:
     """Return the last step; si * sw is a float32 for fixed-point multipliers of weights with one scale."""
     x, weights, output = operands.input(0), operands.input(1), operands.output()
     is_single = rounding is not Rounding.REAL and weights.affine.scale.size == 1
@@ -266,7 +266,7 @@ def lower(
         require_symmetric(x, output)
     if bias is not None and not weights.affine.is_per_axis:
         require_bias_scale(x, weights, bias, output)
-    rule = _rule(node, operands, chosen, bits)
+    rule = _build_rule(node, operands, chosen, bits)
     zw = 0 if weights.affine.is_per_axis else int(weights.affine.zero_point[0])
     layer = FullyConnected(per_tensor(x)[1], zw, rule, None, x.dtype, check_shapes(node, x, weights))
     return with_constants(layer, weights.data, bias)

@@ -64,8 +64,8 @@ class EightBitLeakyRelu:
     Attributes:
         input_zero_point: Zero point of the input.
         output_zero_point: Zero point of the output.
-        multipliers: For v >= 0 and for v < 0, in 1/256.
-        table: T[256], by the raw bits of the quantized value.
+        multipliers: Multipliers for v >= 0 and for v < 0, in 1/256.
+        table: Table T[256], by the raw bits of the quantized value.
     """
 
     input_zero_point: int

@@ -38,7 +38,7 @@ from tflq.interpreter.numerics.lookup_tables import Table, is_used, look_up, mak
 from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_symmetric, require_type
 from tflq.interpreter.recording.primitive import recorder
 from tflq.interpreter.registry import Kernel
-from tflq.interpreter.samples import vectors_then_rest
+from tflq.interpreter.samples import join_vectors_and_rest
 
 VECTOR = 8
 """Elements of a vector in LiteRT's optimized kernels."""
@@ -94,12 +94,17 @@ class ByReciprocal(FromFloat):
     """float32 -> integers by the reciprocal of the scale.
 
     Attributes:
-        reciprocal: f32(1 / scale).
+        reciprocal: Reciprocal f32(1 / scale).
         has_rest: Whether only whole vectors of 8 elements are computed so.
     """
 
     reciprocal: np.float32
     has_rest: bool
+
+    @property
+    def depends_on_place(self) -> bool:
+        """Whether elements of the last incomplete vector follow another rule."""
+        return self.has_rest
 
 
 def _lower_quantize(
@@ -115,7 +120,7 @@ def _lower_quantize(
     """
     source, output = operands.input(0), operands.output()
     if require_type(source, (DType.FLOAT32, *BETWEEN)) is DType.FLOAT32:
-        return _by_reciprocal(output, rounding) if rounding is not Rounding.DOUBLE else _from_float(output)
+        return _choose_reciprocal(output, rounding) if rounding is not Rounding.DOUBLE else _from_float(output)
     require_type(output, BETWEEN[source.dtype])
     if source.dtype is DType.INT16 and output.dtype is DType.INT16:
         require_symmetric(source, output)
@@ -195,7 +200,7 @@ def _requantize(params: Requantize, code: Integers) -> Integers:
     return np.clip(rescaled, params.dtype.minimum, params.dtype.maximum)
 
 
-def _by_reciprocal(output: Tensor, rounding: Rounding) -> FromFloat:
+def _choose_reciprocal(output: Tensor, rounding: Rounding) -> FromFloat:
     params = _from_float(output)
     takes = EIGHT_BITS if rounding is Rounding.FLOAT32 else (*EIGHT_BITS, DType.INT16)
     if output.affine.is_per_axis or params.dtype not in takes:
@@ -211,7 +216,7 @@ def _quantize_by_reciprocal(params: ByReciprocal, x: Array) -> Array:
             low, high = params.dtype.minimum, params.dtype.maximum
             return np.asarray(np.clip(product + params.zero_point, low, high), params.dtype.storage)
         quotient = round_half_away(x.astype(np.float64) / float(params.scale[0]))
-    code = wrap_int32(float_to_int32(vectors_then_rest(product, quotient, VECTOR)) + params.zero_point)
+    code = wrap_int32(float_to_int32(join_vectors_and_rest(product, quotient, VECTOR)) + params.zero_point)
     return np.clip(code, params.dtype.minimum, params.dtype.maximum).astype(params.dtype.storage)
 
 
@@ -226,13 +231,18 @@ class Dequantize:
         scale: float64[1] per tensor; float32 per channel, shaped to broadcast against [S, *shape].
         zero_point: int64, shaped likewise.
         table: float32[256] by the raw bits of the code; None where there is none.
-        offset: f32(-z s) of vectors of 8 elements in LiteRT's optimized kernel; None if all elements follow one rule.
+        offset: Product f32(-z s) for vectors of 8 elements in LiteRT's optimized kernel; None if no vector differs.
     """
 
     scale: Reals
     zero_point: Integers
     table: Table | None = None
     offset: np.float32 | None = None
+
+    @property
+    def depends_on_place(self) -> bool:
+        """Whether elements of the last incomplete vector follow another rule."""
+        return self.offset is not None
 
 
 def _lower_dequantize(node: Node, operands: Operands, in_vectors: bool = False) -> Dequantize:  # noqa: ARG001
@@ -267,7 +277,7 @@ def _run_dequantize(params: Dequantize, x: Array) -> tuple[Array, ...]:
     if params.offset is None:
         return (real,)
     vectors = params.scale.astype(np.float32) * x.astype(np.float32) + params.offset
-    return (vectors_then_rest(vectors, real, VECTOR),)
+    return (join_vectors_and_rest(vectors, real, VECTOR),)
 
 
 def _evaluate(params: Dequantize, code: Integers) -> Singles:

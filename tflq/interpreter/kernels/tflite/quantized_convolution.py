@@ -98,7 +98,7 @@ def lower_convolution(
         )
     rounding, bits = _accumulator_of(node, dtype, bias, allow_int32_bias_for_int16)
     if dtype in EIGHT_BITS:
-        rounding = _vectorized(rounding_of_8_bits, groups if not channels_last else 1, dtype)
+        rounding = _choose_rounding(rounding_of_8_bits, groups if not channels_last else 1, dtype)
     if dtype is DType.UINT8 and bias is not None:
         require_bias_scale(x, weights, bias, output)
     scale = effective_scale(x, weights, output, outputs, rounding, product_in_float32=dtype is DType.UINT8)
@@ -138,7 +138,7 @@ def as_grouped(weights: Array, channels_last: bool) -> Array:
     return np.swapaxes(weights, -4, -1) if channels_last else weights
 
 
-def _vectorized(rounding: Rounding, groups: int, dtype: DType) -> Rounding:
+def _choose_rounding(rounding: Rounding, groups: int, dtype: DType) -> Rounding:
     """Return the last step of 8 bits; LiteRT's optimized kernels run grouped and uint8 depthwise layers as DOUBLE."""
     is_scalar = (rounding is Rounding.UP and groups > 1) or (rounding is Rounding.UP_BY_EIGHT and dtype is DType.UINT8)
     return Rounding.DOUBLE if is_scalar else rounding

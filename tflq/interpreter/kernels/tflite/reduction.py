@@ -94,7 +94,7 @@ class QuantizedReduction:
             tensors are not quantized.
         shift: positive is left.
         line: Float32 rule that replaces MBQ; None if MBQ runs.
-        away: int64[C], 1 for channels that round half away from zero and 0 for those that round up; None for MBQ.
+        away: Flags int64[C]: 1 for channels that round half away from zero, 0 for channels that round up; None for MBQ.
     """
 
     reduction: Reduction
@@ -157,11 +157,11 @@ def _lower_mean(node: Node, operands: Operands, rounding: Rounding = Rounding.DO
     wide, exponent = scalar_multiplier(float(si) / float(so))
     count = max(1, reduction.count)
     k = min(count.bit_length() - 1, 32, 31 + exponent)
-    found = QuantizedReduction(reduction, dtype, zi, zo, (wide << k) // count, exponent - k)
+    params = QuantizedReduction(reduction, dtype, zi, zo, (wide << k) // count, exponent - k)
     if rounding is Rounding.FLOAT32 and dtype in EIGHT_BITS:
-        return replace(found, line=_line_of_xnnpack(operands, count, si / so * (np.float32(1) / np.float32(count))))
+        return replace(params, line=_line_of_xnnpack(operands, count, si / so * (np.float32(1) / np.float32(count))))
     is_image = reduction.keep_dims and len(source.shape) == 4 and reduction.axes == (1, 2)
-    return _optimized(found, operands) if rounding is Rounding.UP and is_image and dtype in EIGHT_BITS else found
+    return _optimize_mean(params, operands) if rounding is Rounding.UP and is_image and dtype in EIGHT_BITS else params
 
 
 def _line_of_xnnpack(operands: Operands, count: int, scale: np.float32) -> Line:
@@ -169,14 +169,14 @@ def _line_of_xnnpack(operands: Operands, count: int, scale: np.float32) -> Line:
     return Line(scale, np.float32(zo) - np.float32(count * zi) * scale, 0, is_away=False)
 
 
-def _optimized(found: QuantizedReduction, operands: Operands) -> QuantizedReduction:
-    """Return a mean over height and width whose zero points meet in one integer added at the end."""
+def _optimize_mean(params: QuantizedReduction, operands: Operands) -> QuantizedReduction:
+    """Return a mean over height and width that adds both zero points in one integer at the end."""
     (si, zi), (so, zo) = per_tensor(operands.input(0)), per_tensor(operands.output())
-    multiplier, shift = scalar_multiplier(float(si / (np.float32(found.reduction.count) * so)))
+    multiplier, shift = scalar_multiplier(float(si / (np.float32(params.reduction.count) * so)))
     bias = zo - int(round_half_away(np.float32(zi) * si / so))
     channels = operands.input(0).shape[3]
     away = (np.arange(channels) >= channels // 16 * 16).astype(np.int64)
-    return replace(found, input_zero_point=0, output_zero_point=bias, multiplier=multiplier, shift=shift, away=away)
+    return replace(params, input_zero_point=0, output_zero_point=bias, multiplier=multiplier, shift=shift, away=away)
 
 
 def _run_mean(params: QuantizedReduction, x: Array, *_axes: Array) -> tuple[Array, ...]:
@@ -206,11 +206,11 @@ def _rescaled(params: QuantizedReduction, total: Integers) -> Array:
         codes = params.line.apply(total)
     else:
         accumulator = wrap_int32(total - params.input_zero_point * params.reduction.count)
-        codes = wrap_int32(_scaled(params, accumulator) + params.output_zero_point)
+        codes = wrap_int32(_scale(params, accumulator) + params.output_zero_point)
     return np.clip(codes, params.dtype.minimum, params.dtype.maximum).astype(params.dtype.storage)
 
 
-def _scaled(params: QuantizedReduction, accumulator: Integers) -> Integers:
+def _scale(params: QuantizedReduction, accumulator: Integers) -> Integers:
     if params.away is None:
         return mbq(accumulator, params.multiplier, params.shift)
     return multiply_by_quantized_multiplier_up(accumulator, params.multiplier, params.shift, params.away)

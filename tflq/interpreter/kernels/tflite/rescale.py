@@ -3,7 +3,7 @@
 Source: docs/tflite.md.
 
 y = clamp(round(total * scale) + zero_point, minimum, maximum), total = acc + bias wrapped to the accumulator's width.
-The ways to round are those of TFLite and of the runtimes of its files (docs/runtimes.md). If all totals that can occur
+TFLite and the other runtimes of its files round in different ways (docs/runtimes.md). If all totals that can occur
 stay in range, a proven StepMaps replaces them.
 """
 
@@ -47,7 +47,7 @@ class Rounding(Enum):
     SINGLE_64: MBQ64, a 15-bit multiplier, rounded once (16x8 with int64 accumulators).
     REAL: round_half_away(float64(total) * scale), no fixed-point multiplier (FULLY_CONNECTED of the reference kernels).
     UP: as DOUBLE, ties of the second rounding up (TFLite's optimized kernels).
-    UP_BY_EIGHT: UP for the first 8 * floor(O / 8) channels, which are computed as vectors, DOUBLE for the rest.
+    UP_BY_EIGHT: UP for the first 8 * floor(O / 8) channels (vectors), DOUBLE for the rest.
     SINGLE: a 31-bit multiplier, rounded once, half up (CMSIS-NN with single rounding).
     FLOAT32: round_half_even(float32(total) * scale) with a float32 scale and product (XNNPACK).
     """
@@ -94,9 +94,9 @@ class Rule:
     def exact(self, total: Integers) -> Integers:
         """Return the quantized values of totals int64[..., O], by TFLite's own integer operations."""
         wrapped = wrap_int32(total) if self.accumulator_bits == 32 else total
-        return np.clip(wrap_int32(self._scaled(wrapped) + self.zero_point), self.minimum, self.maximum)
+        return np.clip(wrap_int32(self._scale(wrapped) + self.zero_point), self.minimum, self.maximum)
 
-    def _scaled(self, total: Integers) -> Integers:
+    def _scale(self, total: Integers) -> Integers:
         """Return round(total * scale) of totals int64[..., O]."""
         rounding, constants = self.rounding, (self.multiplier, self.shift)
         if rounding is Rounding.DOUBLE:
@@ -109,10 +109,10 @@ class Rule:
             return float_to_int32(round_half_away(total.astype(np.float64) * self.scale))
         if rounding is Rounding.FLOAT32:
             return round_product_in_float32(total, self.scale.astype(np.float32))
-        return multiply_by_quantized_multiplier_up(total, *constants, self._away())
+        return multiply_by_quantized_multiplier_up(total, *constants, self._count_away())
 
-    def _away(self) -> Integers:
-        """Return 1 for channels that round half away from zero, 0 for those that round up: int64[O]."""
+    def _count_away(self) -> Integers:
+        """Return int64[O]: 1 for channels that round half away from zero, 0 for channels that round up."""
         outputs = self.multiplier.size
         vectors = outputs // 8 * 8 if self.rounding is Rounding.UP_BY_EIGHT else outputs
         return (np.arange(outputs) >= vectors).astype(np.int64)
@@ -164,7 +164,7 @@ def effective_scale(
         weights: Weights with one scale, or one for each output channel.
         output: Output, quantized per tensor.
         outputs: Number of output channels.
-        rounding: FLOAT32 computes product and quotient in float32, the others in float64.
+        rounding: Rounding of the last step; FLOAT32 computes product and quotient in float32, any other one in float64.
         product_in_float32: Whether si * sw is rounded to float32 before the division.
 
     Raises:

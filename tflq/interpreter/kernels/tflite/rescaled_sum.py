@@ -9,7 +9,7 @@ SRDHM((x_k - z_k) << (left_shift + s_k), m_k); of 8 for uint8, v_k = SRDHM((x_k 
 
 XNNPACK, 8 bits: y = clamp((((x_1 - z_1) M_1 + (x_2 - z_2) M_2 + 2^(k-1)) >> k) + z_o), SUB with -M_2; a_i = f32(s_i /
 s_o), k = 20 - floor(log2(max(a_1, a_2))), M_i = half_to_even(a_i * 2^k), 21 bits.
-Example: s_1 = 0.5, s_2 = 0.25, s_o = 1: k = 21, M_1 = 2^20, M_2 = 2^19; x_1 - z_1 = 1, x_2 - z_2 = 2 give 1 + z_o.
+Example: s_1 = 0.5, s_2 = 0.25, s_o = 1: k = 21, M_1 = 2^20, M_2 = 2^19; x_1 - z_1 = 1, x_2 - z_2 = 2: y = 1 + z_o.
 
 Source: TFLite kernels/add.cc, sub.cc (Prepare) and internal/reference/add.h, sub.h (AddElementwise, SubElementwise).
 """
@@ -33,7 +33,7 @@ from tflq.interpreter.numerics.fixed_point import (
 from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
 from tflq.interpreter.numerics.lookup_tables import Table, is_used, look_up, look_up_pairs, make_pairs, make_table
 from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor
-from tflq.interpreter.samples import align, vectors_then_rest
+from tflq.interpreter.samples import align, join_vectors_and_rest
 
 WEIGHT_BITS = 20
 """Exponent of the larger weight of XNNPACK's sum: 2^20 <= M < 2^21."""
@@ -102,6 +102,11 @@ class RescaledSum(RescaledPair):
     vectors: RescaledSum | None = None
 
     @property
+    def depends_on_place(self) -> bool:
+        """Whether elements of the last incomplete vector follow another rule."""
+        return self.vectors is not None
+
+    @property
     def vector_size(self) -> int:
         """Elements of one vector."""
         return 8 if self.dtype is DType.UINT8 else 16
@@ -117,9 +122,9 @@ class VectorSum(RescaledSum):
         return saturating_rounding_doubling_high_mul(fine >> -shift, multiplier)
 
 
-def with_vectors(params: RescaledSum) -> RescaledSum:
+def add_vectors(params: RescaledSum) -> RescaledSum:
     """Return the params of LiteRT's optimized ADD of equal shapes."""
-    vectors = _with_tables(VectorSum(**{**vars(params), "first": None, "second": None, "pairs": None}))
+    vectors = _add_tables(VectorSum(**{**vars(params), "first": None, "second": None, "pairs": None}))
     return replace(params, vectors=vectors)
 
 
@@ -147,10 +152,10 @@ def lower_rescaled_sum(sign: int, node: Node, operands: Operands) -> RescaledSum
     )
     activation = node.attributes.text("fused_activation_function", "none")
     low, high = activation_range(activation, so, zo, dtype.minimum, dtype.maximum)
-    return _with_tables(RescaledSum(left_shift, (z1, z2), (m1, m2), (e1, e2), zo, mo, eo, low, high, sign, dtype))
+    return _add_tables(RescaledSum(left_shift, (z1, z2), (m1, m2), (e1, e2), zo, mo, eo, low, high, sign, dtype))
 
 
-def _with_tables(params: RescaledSum) -> RescaledSum:
+def _add_tables(params: RescaledSum) -> RescaledSum:
     dtype = params.dtype
     if dtype in EIGHT_BITS:
         return replace(params, pairs=make_pairs(lambda x, y: _compute(params, x, y), dtype, dtype, dtype))
@@ -163,12 +168,12 @@ class WeightedSum:
 
     Attributes:
         input_zero_points: Zero points of both inputs.
-        weights: M_1 and M_2; negative for the second input of SUB.
-        shift: k.
+        weights: Factors M_1 and M_2; negative for the second input of SUB.
+        shift: Right shift k.
         output_zero_point: Zero point of the output.
         minimum: Smallest quantized value after the fused activation.
         maximum: Largest quantized value.
-        pairs: T8[65536]: the result of every pair of quantized values, by 256 raw(x_1) + raw(x_2).
+        pairs: Table T8[65536] of every pair of quantized values, by 256 raw(x_1) + raw(x_2).
     """
 
     input_zero_points: tuple[int, int]
@@ -191,7 +196,7 @@ def lower_weighted_sum(sign: int, node: Node, operands: Operands) -> WeightedSum
     activation = node.attributes.text("fused_activation_function", "none")
     low, high = activation_range(activation, so, zo, dtype.minimum, dtype.maximum)
     params = WeightedSum((z1, z2), (m1, sign * m2), shift, zo, low, high)
-    return replace(params, pairs=make_pairs(lambda x, y: _weigh(params, x, y), dtype, dtype, dtype))
+    return replace(params, pairs=make_pairs(lambda x, y: _weigh_pair(params, x, y), dtype, dtype, dtype))
 
 
 def run_weighted_sum(params: WeightedSum, first: Array, second: Array) -> tuple[Array, ...]:
@@ -199,7 +204,7 @@ def run_weighted_sum(params: WeightedSum, first: Array, second: Array) -> tuple[
     x, y = align(first, second)
     if is_used(params.pairs):
         return (look_up_pairs(params.pairs, x, y),)
-    return (_weigh(params, x.astype(np.int64), y.astype(np.int64)).astype(x.dtype),)
+    return (_weigh_pair(params, x.astype(np.int64), y.astype(np.int64)).astype(x.dtype),)
 
 
 def run_rescaled_sum(params: RescaledSum, first: Array, second: Array) -> tuple[Array, ...]:
@@ -214,12 +219,12 @@ def run_rescaled_sum(params: RescaledSum, first: Array, second: Array) -> tuple[
         T[S, *shape].
     """
     if params.vectors is None:
-        return (_run(params, first, second),)
-    vectors, rest = _run(params.vectors, first, second), _run(params, first, second)
-    return (vectors_then_rest(vectors, rest, params.vector_size),)
+        return (_run_rule(params, first, second),)
+    vectors, rest = _run_rule(params.vectors, first, second), _run_rule(params, first, second)
+    return (join_vectors_and_rest(vectors, rest, params.vector_size),)
 
 
-def _run(params: RescaledSum, first: Array, second: Array) -> Array:
+def _run_rule(params: RescaledSum, first: Array, second: Array) -> Array:
     x, y = align(first, second)
     if is_used(params.pairs):
         return look_up_pairs(params.pairs, x, y)
@@ -234,7 +239,7 @@ def _table(params: RescaledSum, k: int) -> Table:
     return make_table(lambda codes: params.fine(k, codes), params.dtype, DType.INT32)
 
 
-def _weigh(params: WeightedSum, x: Integers, y: Integers) -> Integers:
+def _weigh_pair(params: WeightedSum, x: Integers, y: Integers) -> Integers:
     (z1, z2), (m1, m2) = params.input_zero_points, params.weights
     total = norm((x - z1) * m1 + (y - z2) * m2, params.shift)
     return np.clip(total + params.output_zero_point, params.minimum, params.maximum)

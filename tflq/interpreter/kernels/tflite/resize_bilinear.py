@@ -45,7 +45,7 @@ def lower(node: Node, operands: Operands, fixed_point: bool = False) -> ResizeBi
     require_movable(node, operands.input(0), operands.output(), (DType.UINT8, DType.INT8, DType.INT16))
     if fixed_point and dtype is not DType.INT16:
         real = lower_float(node, operands)
-        return FixedPointBlend(*(_with_11_bits(positions) for positions in (real.rows, real.columns)))
+        return FixedPointBlend(*(_round_to_11_bits(positions) for positions in (real.rows, real.columns)))
     if dtype is DType.UINT8:
         return lower_float(node, operands)
     align, centers = options(node)
@@ -69,7 +69,7 @@ def run(params: ResizeBilinear, x: Array, *_size: Array) -> tuple[Array, ...]:
     return ((np.sign(total) * magnitude).astype(x.dtype),)
 
 
-def _with_11_bits(positions: Positions) -> Positions:
+def _round_to_11_bits(positions: Positions) -> Positions:
     return replace(positions, part=np.rint(positions.part * np.float32(1 << 11)).astype(np.int32))
 
 

@@ -1,8 +1,8 @@
 """The runtimes of a .tflite file as tables: runtime -> operator -> arguments of that operator's `lower`.
 
 Arithmetic `tflite` is TFLite's BUILTIN_REF. A runtime is that table with the rows below replaced; the kernels are the
-same and get the rule as arguments. XNNPACK takes the nodes whose conditions delegation.py states; the others run as
-`litert-optimized`.
+same and get the rule as arguments. delegation.py states which nodes XNNPACK takes; any other
+node runs as `litert-optimized`.
 
 Source: docs/runtimes.md.
 """
@@ -21,28 +21,28 @@ from tflq.interpreter.registry import Arithmetic
 Arguments = Mapping[str, object]
 
 
-def _last_step(rounding: Rounding, *operators: str) -> dict[str, Arguments]:
+def _set_rounding(rounding: Rounding, *operators: str) -> dict[str, Arguments]:
     return {operator: {"rounding": rounding} for operator in operators}
 
 
 LITERT_OPTIMIZED: Mapping[str, Arguments] = {
-    **_last_step(Rounding.UP, "conv_2d", "fully_connected", "add", "mean", "sum", "quantize"),
-    **_last_step(Rounding.UP_BY_EIGHT, "depthwise_conv_2d"),
+    **_set_rounding(Rounding.UP, "conv_2d", "fully_connected", "add", "mean", "sum", "quantize"),
+    **_set_rounding(Rounding.UP_BY_EIGHT, "depthwise_conv_2d"),
     "dequantize": {"in_vectors": True},
     "softmax": {"in_float": True},
 }
 XNNPACK: Mapping[str, Arguments] = {
-    **_last_step(Rounding.FLOAT32, "conv_2d", "depthwise_conv_2d", "fully_connected", "transpose_conv"),
-    **_last_step(Rounding.FLOAT32, "add", "sub", "mul", "mean", "sum", "leaky_relu", "quantize"),
+    **_set_rounding(Rounding.FLOAT32, "conv_2d", "depthwise_conv_2d", "fully_connected", "transpose_conv"),
+    **_set_rounding(Rounding.FLOAT32, "add", "sub", "mul", "mean", "sum", "leaky_relu", "quantize"),
     "resize_bilinear": {"fixed_point": True},
 }
 TFLM: Mapping[str, Arguments] = {
-    **_last_step(Rounding.DOUBLE, "fully_connected"),
+    **_set_rounding(Rounding.DOUBLE, "fully_connected"),
     **{operator: {"wide_scales": True} for operator in ("leaky_relu", "mul", "prelu", "softmax")},
 }
 CMSIS_NN_SINGLE: Mapping[str, Arguments] = {
     **TFLM,
-    **_last_step(Rounding.SINGLE, "conv_2d", "depthwise_conv_2d", "fully_connected"),
+    **_set_rounding(Rounding.SINGLE, "conv_2d", "depthwise_conv_2d", "fully_connected"),
 }
 RULES: Mapping[str, Mapping[str, Arguments]] = {
     "litert-optimized": LITERT_OPTIMIZED,
@@ -54,7 +54,7 @@ RULES: Mapping[str, Mapping[str, Arguments]] = {
 }
 
 
-def _arithmetic(name: str) -> Arithmetic:
+def _build_arithmetic(name: str) -> Arithmetic:
     kernels = dict(KERNELS)
     for operator, arguments in RULES[name].items():
         kernels[operator] = replace(KERNELS[operator], lower=partial(KERNELS[operator].lower, **arguments))
@@ -62,4 +62,4 @@ def _arithmetic(name: str) -> Arithmetic:
     return Arithmetic(name, kernels, floating="float", leave=leave)
 
 
-ARITHMETICS = {name: _arithmetic(name) for name in RULES}
+ARITHMETICS = {name: _build_arithmetic(name) for name in RULES}

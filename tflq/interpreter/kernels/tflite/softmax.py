@@ -97,7 +97,7 @@ class SoftmaxInFloat:
     """The params of one SOFTMAX of 8 bits in float32, as LiteRT's optimized kernel computes it.
 
     Attributes:
-        exponentials: float32[256]: e of the differences 0, -1, ..., -255.
+        exponentials: Table float32[256]: e of the differences 0, -1, ..., -255.
         scale: Scale of the output.
         zero_point: Zero point of the output.
         output: Type of the output.

@@ -32,11 +32,11 @@ from tflq.interpreter.kernels.tflite.rescaled_sum import (
     RescaledPair,
     RescaledSum,
     WeightedSum,
+    add_vectors,
     lower_rescaled_sum,
     lower_weighted_sum,
     run_rescaled_sum,
     run_weighted_sum,
-    with_vectors,
 )
 from tflq.interpreter.numerics.fixed_point import (
     activation_range,
@@ -174,7 +174,7 @@ def _lower(
     elif rounding is Rounding.FLOAT32:
         return lower_weighted_sum(sign, node, operands)
     params = lower_rescaled_sum(sign, node, operands)
-    return with_vectors(params) if rounding is Rounding.UP and first.shape == second.shape else params
+    return add_vectors(params) if rounding is Rounding.UP and first.shape == second.shape else params
 
 
 def _run(params: _Params, first: Array, second: Array) -> tuple[Array, ...]:
