@@ -190,7 +190,7 @@ def input_zero_point(s: Suspect) -> Iterator[Prediction]:
 def fitted_zero_points(s: Suspect, linear: Linear, z: int, inside: Integers) -> tuple[int, ...]:
     """Return the zero point that most elements ask for, g - r = (z - v) * inside * M / 2^N, and its neighbors."""
     steps = linear.steps
-    if steps is None:
+    if steps is None or s.got.size != linear.totals.size:
         return ()
     step = np.broadcast_to(inside * (steps.multiplier * np.exp2(-steps.shift.astype(np.float64))), linear.totals.shape)
     apart = (s.got.astype(np.int64) - s.sound.astype(np.int64)).reshape(step.shape)

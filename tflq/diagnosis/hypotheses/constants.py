@@ -269,7 +269,7 @@ def _without(s: Suspect, lost: slice, depth: int) -> Array | None:
 def window_side(s: Suspect) -> Iterator[Prediction]:
     """The odd row and column of the padding stand on the other side."""
     t = s.graph.nodes[s.main].inputs[0] if s.graph.nodes[s.main].inputs else None
-    if s.weights is None or t is None or t not in s.values or s.values[t].ndim != 5:
+    if s.weights is None or t is None or t not in s.values or s.values[t].ndim != 5 or s.got.ndim != 5:
         return
     tensor = s.graph.tensors[s.weights]
     w = np.asarray(tensor.data)

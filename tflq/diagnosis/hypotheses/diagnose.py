@@ -13,6 +13,7 @@ from tflq.diagnosis.compare.sides import Running
 from tflq.diagnosis.hypotheses.finding import Diagnosis, Finding
 from tflq.diagnosis.hypotheses.hypothesis import Hypothesis
 from tflq.diagnosis.hypotheses.regression import is_linear_of_input
+from tflq.diagnosis.hypotheses.segment import mains_of, next_step
 from tflq.diagnosis.hypotheses.suspect import Run, Suspect, unequal, window
 from tflq.diagnosis.hypotheses.table import read_table
 from tflq.diagnosis.hypotheses.trial import WORK, Trial, judge, predict
@@ -82,12 +83,33 @@ class _Session:
         return replace(first, others=others)
 
     def _examine(self, s: Suspect, later: Sequence[Suspect]) -> Diagnosis:
+        mains = mains_of(s)
+        if len(mains) > 1:
+            return self._examine_segment(s, mains)
         trial = Trial(s, self.limit)
         trial.run(self.table)
         found = trial.ordered(self.table)
         if any(f.is_exact for f in found) and later:
             found = self._count_layers(found, later)
         return self._assemble(s, trial, found)
+
+    def _examine_segment(self, s: Suspect, mains: Sequence[int]) -> Diagnosis:
+        """Try every hypothesis on each layer between the dumped tensors; the causes are ranked by their gain."""
+        trial = Trial(s, self.limit // len(mains))
+        trial.run([h for h in self.table if h.anchor in ("the-dump", "the-input")])
+        found = trial.ordered(self.table)
+        for main in mains:
+            part = Trial(replace(s, main=main), self.limit // len(mains), tried=trial.tried)
+            part.run([h for h in self.table if h.anchor not in ("the-dump", "the-input")])
+            name = self.run.graph.nodes[main].name
+            found += [replace(f, node=name) for f in part.ordered(self.table)]
+            trial.tried, trial.spent = part.tried, trial.spent + part.spent
+            trial.untried += part.untried
+            trial.failed += part.failed
+        exact = sorted((f for f in found if f.is_exact), key=lambda f: -f.gain)
+        partly = sorted((f for f in found if not f.is_exact), key=lambda f: -f.share)
+        ranked = [*exact, *([] if exact else partly[:3])]
+        return self._assemble(s, trial, ranked, next_step(s, ranked))
 
     def _count_layers(self, found: Sequence[Finding], later: Sequence[Suspect]) -> list[Finding]:
         """Count the later layers that each exact cause explains; causes that explain fewer than another are dropped."""
@@ -103,7 +125,7 @@ class _Session:
         told = (judge(by_name[f.hypothesis], p, s, 1) for p in predict(by_name[f.hypothesis], s))
         return any(j is not None and j.is_exact and _is_kin(j.words, f.words) for j in told)
 
-    def _assemble(self, s: Suspect, trial: Trial, found: Sequence[Finding]) -> Diagnosis:
+    def _assemble(self, s: Suspect, trial: Trial, found: Sequence[Finding], step: str = "") -> Diagnosis:
         graph = self.run.graph
         place = tuple(int(i) for i in np.argwhere(s.wrong)[0])
         read = {t for n in s.nodes for t in graph.nodes[n].inputs if t in s.values}
@@ -113,7 +135,7 @@ class _Session:
         return Diagnosis(
             number=s.tensor,
             tensor=graph.tensors[s.tensor].name,
-            node=graph.nodes[s.main].name if s.nodes else "",
+            node=_name_node(s, found),
             operator=s.operator if s.nodes else "input",
             first_sample=self.run.start,
             samples=self.run.count,
@@ -135,6 +157,7 @@ class _Session:
             version=self._count_weighted(),
             segment=tuple(graph.nodes[n].name for n in s.nodes),
             later=tuple(graph.tensors[x.tensor].name for x in later),
+            next_step=step,
             others=(),
             wrong=s.wrong,
         )
@@ -143,6 +166,14 @@ class _Session:
         """Return the number of layers with weights that are wrong by themselves, and of those in the dump."""
         wrong = sum(s.weights is not None for s in self.suspects if s.nodes)
         return wrong, self.run.count_weighted()
+
+
+def _name_node(s: Suspect, found: Sequence[Finding]) -> str:
+    """Return the accused node; the last one of a segment whose causes lie in several."""
+    accused = {f.node for f in found if f.is_exact and f.node}
+    if len(accused) == 1:
+        return accused.pop()
+    return s.graph.nodes[s.main].name if s.nodes else ""
 
 
 def _is_kin(a: str, b: str) -> bool:

@@ -34,6 +34,7 @@ class Finding:
         is_confirmed: Whether two samples support each of its fitted numbers.
         layers: Further wrong layers that it explains.
         alike: Variants of the hypothesis with the same results on these samples.
+        node: Name of the node that it accuses, where several lie between the dumped tensors; else empty.
     """
 
     hypothesis: str
@@ -49,6 +50,7 @@ class Finding:
     is_confirmed: bool = True
     layers: int = 0
     alike: tuple[str, ...] = ()
+    node: str = ""
 
     @property
     def is_exact(self) -> bool:
@@ -90,6 +92,7 @@ class Diagnosis:
         version: Number of layers with weights that are wrong by themselves, and of those in the dump.
         segment: Names of the nodes between the dumped tensors, in order; the cause may lie in each.
         later: Names of further tensors that are wrong by themselves.
+        next_step: Tensor to dump next, and what its equality would tell; empty if the cause lies in one node.
         others: Diagnoses of later layers that the cause does not explain.
         wrong: Differing elements, bool[samples, *shape]: for pictures.
     """
@@ -118,6 +121,7 @@ class Diagnosis:
     version: tuple[int, int]
     segment: tuple[str, ...]
     later: tuple[str, ...]
+    next_step: str
     others: tuple[Diagnosis, ...]
     wrong: NDArray[np.bool_] = field(repr=False)
 
@@ -157,6 +161,14 @@ class Diagnosis:
     @property
     def words(self) -> str:
         """The cause in one sentence, with its numbers."""
+        words = self._cause_words()
+        if not self.next_step:
+            return words
+        first, last = self.segment[0], self.segment[-1]
+        head = "" if self.exact else f"somewhere in {first} .. {last}: "
+        return f"{head}{words}; next: {self.next_step}"
+
+    def _cause_words(self) -> str:
         status = self.status
         if status == "found":
             return self._certain_words(self.exact[0])
@@ -204,12 +216,13 @@ class Diagnosis:
     def _certain_words(self, f: Finding) -> str:
         more = f"; the same in {f.layers} further layer{'s' * (f.layers > 1)}" if f.layers else ""
         alike = f"; these samples do not distinguish it from: {', '.join(f.alike[:3])}" if f.alike else ""
-        return f"{_subject(f.words)}: with that, 0 of {f.elements} elements differ{more}{alike}"
+        where = f"{f.node}: " if f.node else ""
+        return f"{where}{_subject(f.words)}: with that, 0 of {f.elements} elements differ{more}{alike}"
 
     def _several_words(self, status: str) -> str:
         exact = self.exact
-        every = list(dict.fromkeys(w for f in exact for w in (f.words, *f.alike[:1])))
-        named = "; or ".join(_subject(w) for w in every[:_MOST_NAMED])
+        every = list(dict.fromkeys((f.node, w) for f in exact for w in (f.words, *f.alike[:1])))
+        named = "; or ".join(f"{node}: {_subject(w)}" if node else _subject(w) for node, w in every[:_MOST_NAMED])
         more = f"; or {len(every) - _MOST_NAMED} more" if len(every) > _MOST_NAMED else ""
         each = "each of these" if len(every) > 1 else "that"
         text = f"{named}{more}: with {each}, 0 of {exact[0].elements} elements differ"

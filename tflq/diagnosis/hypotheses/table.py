@@ -12,6 +12,7 @@ from tflq.diagnosis.hypotheses import (
     memory,
     moved,
     operators,
+    single,
     tiles,
     whole_tensor,
 )
@@ -83,6 +84,7 @@ HYPOTHESES = (
     Hypothesis("permuted channels", whole_tensor.permuted, _FILE, _SETS, 2),
     Hypothesis("dead channels", whole_tensor.dead, _FILE, _SETS, 2),
     Hypothesis("erased memory", constants.erased, _FILE, _SETS, 2),
+    Hypothesis("single change", single.single_changes, _FILE, _SETS, 3),
     Hypothesis("offset of channels", whole_tensor.offset, _LOWER, _SETS, 3),
     Hypothesis("one weight", fitted.one_weight, _FILE, _SETS, 3),
     Hypothesis("bias of channels", fitted.bias_off, _FILE, _SETS, 3),
