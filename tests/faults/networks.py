@@ -67,7 +67,9 @@ def sheet_network(rng: np.random.Generator):
     options = {"align_corners": False, "half_pixel_centers": True}
     t = b.add("resize_nearest_neighbor", [t, size], (1, 9, 9, 4), DType.INT8, q, **options)
     t = b.add("add", [t, t], (1, 9, 9, 4), DType.INT8, q, fused_activation_function="none")
-    return b.build([t])
+    u = b.add("relu6", [t], (1, 9, 9, 4), DType.INT8, Affine.per_tensor(np.float32(6 / 255), -128))
+    u = b.add("quantize", [u], (1, 9, 9, 4), DType.INT8, q)
+    return b.build([b.add("concatenation", [t, u], (1, 9, 9, 8), DType.INT8, q, axis=3)])
 
 
 def _layer(b, rng, kind, t, shape, q):

@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 
-from tests.faults import loops, planted
+from tests.faults import buffers, loops, planted
 from tests.faults.case import Case, Planted
 from tests.faults.networks import network
 from tflq.converters.settings import parse_settings
@@ -22,7 +22,7 @@ from tflq.errors import TflqError
 from tflq.parallel.executions import Execution, as_is, for_target
 from tflq.sampling import GivenSamples, RandomSamples
 
-FAULTS = {**planted.FAULTS, **loops.FAULTS}
+FAULTS = {**planted.FAULTS, **loops.FAULTS, **buffers.FAULTS}
 NETWORKS = (
     *("digits", "kws", "ad", "vww", "resnet", "sww", "random0", "random1"),
     *("keras:unet", "keras:mbconv_swish", "keras:squeeze_excite", "keras:merges", "keras:leaky_prelu_elu"),
