@@ -10,18 +10,9 @@ from tflq.arrays import Array, Doubles
 from tflq.errors import GraphError
 from tflq.graph.dtypes import DType
 from tflq.graph.graph import ABSENT, Graph, Node, Tensor
+from tflq.graph.operators import Trait, has_trait, row_of
 from tflq.graph.quantization import Affine, Blockwise
 
-_CONVERSIONS = ("quantize", "dequantize", "fake_quant")
-# Input, weights and bias of the operators that add a bias to their accumulators.
-_BIASED = {
-    "conv_2d": (0, 1, 2),
-    "conv_3d": (0, 1, 2),
-    "conv_3d_transpose": (2, 1, 3),
-    "depthwise_conv_2d": (0, 1, 2),
-    "fully_connected": (0, 1, 2),
-    "transpose_conv": (2, 1, 3),
-}
 _OF_REALS = ("aipu_float",)
 """Arithmetics of operators that no other arithmetic of real numbers has: their nodes keep them."""
 
@@ -45,7 +36,7 @@ def float_view(graph: Graph) -> Graph:
     nodes: list[Node] = []
     for node in scaled.nodes:
         inputs = tuple(source.get(t, t) if t != ABSENT else t for t in node.inputs)
-        if node.operator in _CONVERSIONS and _is_identity(tensors, inputs[0], node.outputs[0]):
+        if has_trait(node, Trait.CONVERSION) and _is_identity(tensors, inputs[0], node.outputs[0]):
             source[node.outputs[0]] = inputs[0]
         else:
             arithmetic = node.arithmetic if node.arithmetic in _OF_REALS else None
@@ -75,17 +66,17 @@ def _with_scaled_biases(graph: Graph) -> Graph:
 
 def _missing_scale(graph: Graph, node: Node) -> tuple[int, Affine | None]:
     """Return the position of a bias, and S_input * S_weights where it has no scale of its own."""
-    positions = _BIASED.get(node.operator)
-    if positions is None or len(node.inputs) <= positions[2] or node.inputs[positions[2]] == ABSENT:
+    row = row_of(node)
+    if row.bias is None or row.weights is None or len(node.inputs) <= row.bias or node.inputs[row.bias] == ABSENT:
         return 0, None
-    source, weights, bias = (graph.tensors[node.inputs[p]] for p in positions)
+    source, weights, bias = (graph.tensors[node.inputs[p]] for p in (row.data, row.weights, row.bias))
     if bias.data is None or bias.quantization is not None or bias.dtype not in _BIAS_TYPES:
-        return positions[2], None
+        return row.bias, None
     x, w = source.quantization, weights.quantization
     if not isinstance(x, Affine) or not isinstance(w, Affine):
-        return positions[2], None
+        return row.bias, None
     scale = x.scale.astype(np.float64) * w.scale.astype(np.float64)
-    return positions[2], Affine(scale, np.zeros(scale.size, np.int64), 0, bias.dtype.bits)
+    return row.bias, Affine(scale, np.zeros(scale.size, np.int64), 0, bias.dtype.bits)
 
 
 def _float_tensor(graph: Graph, tensor: Tensor) -> Tensor:
