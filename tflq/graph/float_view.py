@@ -67,9 +67,9 @@ def _with_scaled_biases(graph: Graph) -> Graph:
 def _missing_scale(graph: Graph, node: Node) -> tuple[int, Affine | None]:
     """Return the position of a bias, and S_input * S_weights where it has no scale of its own."""
     row = row_of(node)
-    if row.bias is None or len(node.inputs) <= row.bias or node.inputs[row.bias] == ABSENT:
+    if row.bias is None or row.weights is None or len(node.inputs) <= row.bias or node.inputs[row.bias] == ABSENT:
         return 0, None
-    source, weights, bias = (graph.tensors[node.inputs[p]] for p in (row.data, row.weights or 0, row.bias))
+    source, weights, bias = (graph.tensors[node.inputs[p]] for p in (row.data, row.weights, row.bias))
     if bias.data is None or bias.quantization is not None or bias.dtype not in _BIAS_TYPES:
         return row.bias, None
     x, w = source.quantization, weights.quantization

@@ -194,12 +194,12 @@ class Operands:
     def from_node(cls, tensors: Sequence[Tensor], node: Node, where: str = "") -> Operands:
         """Return the operands of a node that indexes `tensors`."""
 
-        def at(indices: Iterable[int]) -> tuple[Tensor | None, ...]:
+        def list_tensors(indices: Iterable[int]) -> tuple[Tensor | None, ...]:
             return tuple(None if t == ABSENT else tensors[t] for t in indices)
 
-        inputs = at(node.inputs)
+        inputs = list_tensors(node.inputs)
         outputs, scales = tuple(tensors[t] for t in node.outputs), tuple(_block_scales(tensors, x) for x in inputs)
-        return cls(inputs, outputs, where, at(node.intermediates or ()), scales)
+        return cls(inputs, outputs, where, list_tensors(node.intermediates or ()), scales)
 
     def input(self, position: int) -> Tensor:
         """Return an operand that must be there.

@@ -16,6 +16,7 @@ from tflq.converters.passes.take_in import fuse_activations
 from tflq.converters.settings import Options, Settings
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import ABSENT, Affine, FakeQuantize, Graph, Node, pruned, validate
+from tflq.graph.operators import row_of
 from tflq.graph.rewriting import GraphEditor, Pass, graph_pass, rewrite_graph
 from tflq.interpreter.kernels.openvino.levels import CODES, rule_of
 from tflq.interpreter.registry import has_kernel
@@ -56,7 +57,7 @@ def problems_of(graph: Graph, options: Options[LayerOptions]) -> tuple[str, ...]
         t = node.inputs[1]
         layer = options.of(node.name)
         try:
-            weight_codes(graph.tensors[t], network.tensors[t], FILTERS[node.operator], layer)
+            weight_codes(graph.tensors[t], network.tensors[t], row_of(node).channel_axis or 0, layer)
         except (GraphError, UnsupportedError) as error:
             line = f"{network.where(index)}: {error}"
             if not any(known.startswith(f"{network.where(index)}:") for known in found):

@@ -6,11 +6,11 @@ from collections.abc import Collection, Sequence
 
 from tflq.errors import GraphError
 from tflq.graph import Node, Operands, Tensor
-from tflq.graph.operators import CONVOLUTIONS
+from tflq.graph.operators import CONVOLUTIONS, Trait, with_traits
 from tflq.graph.rewriting import GraphEditor, fused_activation
 from tflq.interpreter.operands.windows import window_of_node
 
-PADS = ("pad", "padv2")
+PADS = with_traits(Trait.PAD) - {"mirror_pad"}
 """Operators that pad with one value."""
 
 

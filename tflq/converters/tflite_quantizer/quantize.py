@@ -24,16 +24,16 @@ from tflq.converters.tflite_quantizer.scales import (
     unsigned,
 )
 from tflq.graph import ABSENT, Affine, DType, Graph, Node, Tensor, pruned, validate
+from tflq.graph.operators import Trait, has_trait
 from tflq.graph.rewriting import graph_pass, rewrite_graph
 
 ARITHMETIC = "tflite"
-_RUNS_OTHERS = ("if", "while", "call", "call_once", "stablehlo_case", "stablehlo_composite")
 
 
 def problems_of(graph: Graph) -> tuple[str, ...]:
     """Return one line for each operator that runs other graphs; those without integer kernels stay in float."""
     why = "it runs other graphs, whose tensors are not calibrated; cut the graph in front of it"
-    return collect_problems(graph, lambda _, node: why if node.operator in _RUNS_OTHERS else "")
+    return collect_problems(graph, lambda _, node: why if has_trait(node, Trait.CONTROL) else "")
 
 
 def quantize_graph(graph: Graph, settings: Settings) -> Graph:

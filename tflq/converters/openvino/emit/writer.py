@@ -25,24 +25,12 @@ NUMPY = "numpy"
 Results = Sequence[tuple[tuple[int, ...], Kind]]
 Attributes = Mapping[str, ExchangeAttribute]
 _OWN = ("FloorMod", "Gelu", "HardSwish", "LSTMSequence", "ReduceAny", "ScatterND:add")
-_FUNCTIONS = (
-    *(
-        "abs",
-        "div",
-        "elu",
-        "exp",
-        "hard_swish",
-        "leaky_relu",
-        "log",
-        "logistic",
-        "maximum",
-        "minimum",
-        "padv2",
-        "prelu",
-    ),
-    *("softmax", "sqrt", "tanh"),
+NAMED = frozenset(
+    (
+        *(*LINEAR, *MOVING, *CLAMPS, "abs", "div", "elu", "exp", "hard_swish", "leaky_relu", "log", "logistic"),
+        *("maximum", "minimum", "padv2", "prelu", "softmax", "sqrt", "tanh", "quantize", "dequantize", "fake_quantize"),
+    )
 )
-NAMED = frozenset((*LINEAR, *MOVING, *CLAMPS, *_FUNCTIONS, "quantize", "dequantize", "fake_quantize"))
 _MOVING = (*MOVING, "padv2")
 _PLAIN = (DType.FLOAT32, DType.INT32, DType.INT64, DType.BOOL)
 """Types of values that are not quantized."""

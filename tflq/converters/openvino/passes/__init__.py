@@ -6,16 +6,17 @@ Here: which operators compute on quantized values, which move them, and where th
 from __future__ import annotations
 
 from tflq.graph import ABSENT, Graph, Node
+from tflq.graph.operators import LINEAR_OPERATORS, RESHAPES, Trait, with_traits
 from tflq.graph.rewriting import GraphEditor, fused_activation
 
 ARITHMETIC = "openvino"
-FILTERS = {"conv_2d": 0, "depthwise_conv_2d": 3, "fully_connected": 0}
-"""Operators with weights: axis of the output channels."""
-PAIRS = ("add", "sub", "mul")
+FILTERS = LINEAR_OPERATORS
+"""Operators with weights."""
+PAIRS = with_traits(Trait.ARITHMETIC) - {"div"}
 LINEAR = (*FILTERS, *PAIRS, "average_pool_2d", "mean", "concatenation")
 """Operators that a Dequantize goes through and a Quantize goes into."""
-RECTIFIERS = ("relu", "relu6", "relu_n1_to_1")
-MOVING = ("max_pool_2d", "pad", "reshape", "squeeze", "expand_dims", "transpose")
+RECTIFIERS = with_traits(Trait.RECTIFIER) - {"relu_0_to_1"}
+MOVING = ("max_pool_2d", "pad", *RESHAPES, "transpose")
 """Operators after which levels are the same levels."""
 PER_CHANNEL = ("depthwise_conv_2d", *PAIRS)
 """Operators whose activations may be quantized per channel."""

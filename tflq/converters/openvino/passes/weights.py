@@ -17,6 +17,7 @@ from tflq.converters.passes.rewrite import channel_bounds, channel_maxima, const
 from tflq.converters.settings import Options
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Affine, Array, DType, Graph, Node, Tensor
+from tflq.graph.operators import row_of
 
 
 def weight_codes(source: Tensor, real: Tensor, channel_axis: int, layer: LayerOptions) -> Tensor:
@@ -138,7 +139,9 @@ def _quantize(result: Graph, t: int, rules: Rules, levels: dict[int, int]) -> No
 def _weights(result: Graph, source: Graph, node: Node, layer: LayerOptions) -> int:
     t = node.inputs[1]
     real = result.tensors[t]
-    codes = weight_codes(source.tensors[t] if t < len(source.tensors) else real, real, FILTERS[node.operator], layer)
+    codes = weight_codes(
+        source.tensors[t] if t < len(source.tensors) else real, real, row_of(node).channel_axis or 0, layer
+    )
     stored = result.add_tensor(codes)
     out = result.add_tensor(replace(real, data=None))
     name = f"{node.name}/weights"

@@ -11,16 +11,13 @@ from tflq.converters.tpu_mlir.options import LayerOptions
 from tflq.converters.tpu_mlir.passes.forms import Form, form_of, is_constant_first, is_mean, is_pool, seen_axis
 from tflq.converters.tpu_mlir.passes.unify import Span, factor_of, is_one_index, is_upsampled
 from tflq.graph import Graph, Node
+from tflq.graph.operators import Trait, has_trait
 from tflq.graph.rewriting import fused_activation
 from tflq.interpreter.operands.sliding_windows import window_of
 from tflq.schemas.tpu_mlir import operators_of, specification
 
 INT8, F16, F32 = "INT8", "F16", "F32"
 AS_INPUT = "as input"
-RESHAPES = ("reshape", "squeeze", "expand_dims")
-"""Operators that move whatever comes in, in whatever mode: only where ONNX writes a Transpose, that one obeys."""
-MOVES = (*RESHAPES, "tile", "broadcast_to")
-"""Operators that move whatever comes in, unless they are given a mode."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +43,9 @@ def engine_of(
 ) -> Engine:
     """Return what a layer of a fused graph computes in; names: what TPU-MLIR calls its tensors."""
     mode = options.of(node.name).mode
-    is_reshape = node.operator in RESHAPES and not names[node.outputs[0]].endswith("_Transpose")
-    if is_reshape or (mode == INT8 and node.operator in MOVES):
+    # a reshape has the mode of its input even if it is given one, except if ONNX writes a Transpose
+    is_reshape = has_trait(node, Trait.RESHAPE) and not names[node.outputs[0]].endswith("_Transpose")
+    if is_reshape or (mode == INT8 and has_trait(node, Trait.RESHAPE | Trait.REPEAT)):
         return Engine(AS_INPUT)
     if mode == F16 and (node.operator in operators_of("float_operators", "asked_for_F16", F32) or is_mean(graph, node)):
         return Engine(F32, f"mode=F16, but TPU-MLIR has {node.operator} in float32", True)

@@ -19,6 +19,7 @@ from tflq.converters.tpu_mlir.passes.forms import (
 )
 from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Node
+from tflq.graph.operators import CONVOLUTIONS
 from tflq.graph.rewriting import (
     ANY,
     Constant,
@@ -36,7 +37,6 @@ from tflq.interpreter.operands.windows import window_of_node
 
 Factors = NDArray[np.float32] | NDArray[np.float64]
 MOST_GROWTH = 20
-CONVOLUTIONS = ("conv_2d", "depthwise_conv_2d")
 _WIDE = ("fully_connected", "batch_matmul", "layer_normalization")
 
 

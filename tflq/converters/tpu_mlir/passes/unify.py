@@ -7,7 +7,7 @@ which TPU-MLIR treats as in the symmetric mode. "Alone" is a tensor that one lay
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +22,8 @@ from tflq.schemas.tpu_mlir import operators_of
 SIGN_SHARE = -0.1
 """What a minimum becomes, as a share of the maximum, where an operator keeps the sign of its input."""
 
+ALL = ()
+"""Operators of a step that checks its nodes."""
 FIXED = operators_of("fixed_outputs", "operators")
 """Operators that always write uint8 with S = 1/255."""
 RESHAPES = operators_of("ranges", "reshapes")
@@ -55,19 +57,19 @@ Spans = dict[int, Span]
 def spans_of(graph: Graph, lines: Mapping[int, CalibrationLine], asymmetric: bool, moves: Moves) -> Spans:
     """Return the range of each tensor that has a line, after unification; moves as `moves_of` has them."""
     found = _Unification(graph, lines, asymmetric, moves)
-    for step in (
-        found.reshape,
-        found.keep_sign,
-        found.product,
-        found.difference,
-        found.join,
-        found.take_output,
-        found.sum_of_products,
-        found.compare,
-        found.take_input,
-        found.keep_sign,
+    for step, operators in (
+        (found.reshape, RESHAPES),
+        (found.keep_sign, ALL),
+        (found.product, ("mul",)),
+        (found.difference, ("sub",)),
+        (found.join, JOINED),
+        (found.take_output, ALL),
+        (found.sum_of_products, ("add",)),
+        (found.compare, COMPARISONS),
+        (found.take_input, ALL),
+        (found.keep_sign, ALL),
     ):
-        found.repeat(step)
+        found.repeat(step, operators)
     return found.spans
 
 
@@ -103,11 +105,12 @@ class _Unification:
         self._readers = graph.consumers()
         self._writers = graph.producers()
 
-    def repeat(self, step: Callable[[Node], None]) -> None:
-        """Take a step for all nodes until nothing changes; each time takes it at least a node further."""
-        for _ in self.graph.nodes:
+    def repeat(self, step: Callable[[Node], None], operators: Collection[str]) -> None:
+        """Take a step for all nodes of some operators until no range changes; each round reaches at least a node."""
+        nodes = [node for node in self.graph.nodes if operators == ALL or node.operator in operators]
+        for _ in nodes:
             before = dict(self.spans)
-            for node in self.graph.nodes:
+            for node in nodes:
                 step(node)
             if self.spans == before:
                 return
@@ -143,8 +146,7 @@ class _Unification:
 
     def reshape(self, node: Node) -> None:
         """Step 1: what is reshaped or permuted has the range of the input."""
-        if node.operator in RESHAPES:
-            self._give(node.outputs[0], self.spans.get(self._data(node)))
+        self._give(node.outputs[0], self.spans.get(self._data(node)))
 
     def keep_sign(self, node: Node) -> None:
         """Steps 2 and 11: pools and absolute values have the sign of their input."""
@@ -161,7 +163,7 @@ class _Unification:
         """Step 3: a product of two signed tensors is signed."""
         spans = [self.spans.get(t) for t in self._computed(node)]
         y = self.spans.get(node.outputs[0])
-        if node.operator != "mul" or form_of(self.graph, node) is not Form.TWO or y is None or not y.is_unsigned:
+        if form_of(self.graph, node) is not Form.TWO or y is None or not y.is_unsigned:
             return
         if all(x is not None and not x.is_unsigned for x in spans):
             self._set(node.outputs[0], _signed(y))
@@ -169,7 +171,7 @@ class _Unification:
     def difference(self, node: Node) -> None:
         """Step 4: c - x and x - y are signed."""
         y = self.spans.get(node.outputs[0])
-        if node.operator != "sub" or y is None or not y.is_unsigned:
+        if y is None or not y.is_unsigned:
             return
         if form_of(self.graph, node) is Form.TWO or is_constant_first(self.graph, node):
             self._set(node.outputs[0], _signed(y))
@@ -177,7 +179,7 @@ class _Unification:
     def join(self, node: Node) -> None:
         """Step 5: what is joined, and maxima and minima of two, have one range."""
         inputs, t = self._computed(node), node.outputs[0]
-        if node.operator not in JOINED or len(inputs) < len(node.inputs) or t not in self.spans:
+        if len(inputs) < len(node.inputs) or t not in self.spans:
             return
         if not all(x in self.spans for x in inputs):
             return
@@ -206,7 +208,7 @@ class _Unification:
     def sum_of_products(self, node: Node) -> None:
         """Step 7: two products that are added, each alone, have the range of the sum."""
         inputs, y = self._computed(node), self.spans.get(node.outputs[0])
-        if node.operator != "add" or len(inputs) != 2 or y is None:
+        if len(inputs) != 2 or y is None:
             return
         if all(self._alone(x) and self._is_product(x) for x in inputs):
             for x in inputs:
@@ -215,7 +217,7 @@ class _Unification:
     def compare(self, node: Node) -> None:
         """Step 8: two tensors that are compared have the range of both."""
         inputs = self._computed(node)
-        if node.operator not in COMPARISONS or len(inputs) != 2 or not all(x in self.spans for x in inputs):
+        if len(inputs) != 2 or not all(x in self.spans for x in inputs):
             return
         low, high = (choose(self.spans[x][i] for x in inputs) for i, choose in enumerate((min, max)))
         for x in inputs:
