@@ -1,8 +1,8 @@
 """Recorded output of each command for a fixed call; `python -m tests.support.goldens [NAME...]` records it anew.
 
-A recording holds the texts of the two streams, of --json and of the page of --report, and the digests of written files,
-without the facts of the run (date, machine, versions). Numbers keep six significant digits: sums of floats differ in the
-last bits between processors.
+A recording holds the texts of the two streams, of --json and of the page of --report, and the digests of written
+files, without the facts of the run (date, machine, versions). Numbers keep six significant digits: sums of floats
+differ in the last bits between processors.
 """
 
 from __future__ import annotations
