@@ -1,12 +1,13 @@
 """Recorded output of each command for a fixed call; `python -m tests.support.goldens [NAME...]` records it anew.
 
-A recording holds the texts of the two streams, of --json and of the page of --report, without the facts of the run
-(date, machine, versions). Numbers keep six significant digits: sums of floats differ in the last bits between
-processors.
+A recording holds the texts of the two streams, of --json and of the page of --report, and the digests of written
+files, without the facts of the run (date, machine, versions). Numbers keep six significant digits: sums of floats
+differ in the last bits between processors.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import lzma
 import re
@@ -60,6 +61,11 @@ CALLS = {
     "estimate": Call(f"estimate digits.tflite {GAP9}", has_page=True),
     "explain": Call("explain digits.tflite --tensor 22 --index 0,3 -i x.npy --sample 2 --against @gap9-ne16"),
     "export": Call(f"export digits.tflite -o v -i x.npy --vectors hex {GAP9} -l CONV_2D"),
+    "export-vectors": Call("export digits.tflite -o v -i x.npy --vectors c", has_json=False),
+    "program": Call("export digits.tflite -o p -i x.npy --program c99", has_json=False),
+    "program-aipu": Call("export digits.tflite -o p -i x.npy --program c99 -t aipu", has_json=False),
+    "program-gap9": Call(f"export digits.tflite -o p -i x.npy --program c99 {GAP9}", has_json=False),
+    "program-tpu-mlir": Call("export digits.tflite -o p -i x.npy --program c99 -t tpu-mlir", has_json=False),
     "freeze": Call("verify digits.tflite -i x.npy --freeze b.tflq.json -t gap9-ne16"),
     "inspect": Call("inspect digits.tflite"),
     "models": Call("models list"),
@@ -99,8 +105,9 @@ def record(call: Call) -> Texts:
         words = call.arguments.split()
         done = tflq(*words, *(("--report", "page.html") if call.has_page else ()), cwd=folder)
         assert done.status in (0, 1), (call.arguments, done)
-        written = sorted(path.relative_to(folder).as_posix() for path in set(folder.rglob("*")) - before)
-        texts = {"status": str(done.status), "out": done.out, "err": done.err, "files": "\n".join(written)}
+        written = sorted(set(folder.rglob("*")) - before)
+        lines = [f"{path.relative_to(folder).as_posix()} {_digest(path)}" for path in written if path.is_file()]
+        texts = {"status": str(done.status), "out": done.out, "err": done.err, "files": "\n".join(lines)}
         if call.has_page:
             page, _, rest = (folder / "page.html").read_text(encoding="utf-8").partition("<h2>Every figure</h2>")
             texts["page"] = page[page.index("<body") :].replace("><", ">\n<")
@@ -117,6 +124,13 @@ def _lines(text: str, folder: Path) -> Iterator[str]:
     """Yield lines with short numbers, without the times that a run took and where the folder is."""
     for line in text.replace(str(folder), "FOLDER").replace(str(ROOT), "ROOT").splitlines():
         yield re.sub(r"-?\d+\.\d+(e[+-]?\d+)?", lambda match: f"{float(match[0]):.6g}", line).rstrip()
+
+
+def _digest(path: Path) -> str:
+    """Return eight digits of a file's digest; pages, frozen runs and archives state the run, the version or a time."""
+    if path.suffix in (".html", ".npz") or path.name.endswith(".tflq.json"):
+        return ""
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:8]
 
 
 def read(name: str) -> Texts:
