@@ -15,18 +15,19 @@ from tflq.converters.tpu_mlir.passes.engines import AS_INPUT, F16, F32, INT8, En
 from tflq.converters.tpu_mlir.passes.forms import PAIRS, Form, form_of
 from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Affine, Attributes, DType, Graph, Node, Tensor
+from tflq.graph.operators import Trait, with_traits
 from tflq.graph.rewriting import fused_activation
 from tflq.interpreter.numerics.fixed_point import round_half_away
 from tflq.interpreter.registry import has_kernel
 
-FILTERS = ("conv_2d", "depthwise_conv_2d", "fully_connected", "transpose_conv")
+FILTERS = with_traits(Trait.LINEAR | Trait.TRANSPOSED) - with_traits(Trait.VOLUME)
 OWN_KERNELS = {
     F16: ("add", "batch_matmul", "sub", "layer_normalization", "leaky_relu", "mean", "prelu", "resize_bilinear"),
     F32: ("batch_matmul", "resize_bilinear"),
 }
 """Operators with a kernel of their own in reals; others run in float32, in float16 between two roundings."""
 
-UNROUNDED = ("resize_bilinear", "resize_nearest_neighbor", "layer_normalization")
+UNROUNDED = with_traits(Trait.RESIZE) | {"layer_normalization"}
 """Operators in float16 whose float32 results TPU-MLIR's simulator does not round."""
 
 _REALS = {F16: DType.FLOAT16, F32: DType.FLOAT32}

@@ -11,15 +11,14 @@ from tflq.converters.tpu_mlir.options import LayerOptions
 from tflq.converters.tpu_mlir.passes.forms import Form, form_of, is_constant_first, is_mean, is_pool, seen_axis
 from tflq.converters.tpu_mlir.passes.unify import Span, factor_of, is_one_index, is_upsampled
 from tflq.graph import Graph, Node
+from tflq.graph.operators import RESHAPES, Trait, with_traits
 from tflq.graph.rewriting import fused_activation
 from tflq.interpreter.operands.sliding_windows import window_of
 from tflq.schemas.tpu_mlir import operators_of, specification
 
 INT8, F16, F32 = "INT8", "F16", "F32"
 AS_INPUT = "as input"
-RESHAPES = ("reshape", "squeeze", "expand_dims")
-"""Operators that move whatever comes in, in whatever mode: only where ONNX writes a Transpose, that one obeys."""
-MOVES = (*RESHAPES, "tile", "broadcast_to")
+MOVES = with_traits(Trait.RESHAPE | Trait.REPEAT)
 """Operators that move whatever comes in, unless they are given a mode."""
 
 

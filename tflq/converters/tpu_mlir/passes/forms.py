@@ -9,15 +9,16 @@ from numpy.typing import NDArray
 
 from tflq.converters.passes.patterns import axis_first, constant_operand, shape_first
 from tflq.graph import Graph, Node
+from tflq.graph.operators import RECTIFIER_BOUNDS, Trait, with_traits
 from tflq.graph.rewriting import GraphEditor
 
 CHANNELS_LAST = "channels_last"
 """Attribute of a node whose tensors of 4 axes have the model's own order in TPU-MLIR, too, not [N, C, H, W]."""
 
-PAIRS = ("add", "sub", "mul", "div", "maximum", "minimum")
-RECTIFIER_LIMITS = {"relu": np.inf, "relu6": 6.0, "relu_0_to_1": 1.0}
+PAIRS = with_traits(Trait.ARITHMETIC | Trait.EXTREME)
+RECTIFIER_LIMITS = {a: np.inf if high is None else high for a, (low, high) in RECTIFIER_BOUNDS.items() if low == 0}
 """Upper bound of each rectifier; the lower one is 0."""
-COMPARISONS = ("equal", "greater", "greater_equal", "less", "less_equal")
+COMPARISONS = with_traits(Trait.COMPARISON) - {"not_equal"}
 
 
 class Form(Enum):
