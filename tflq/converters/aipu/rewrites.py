@@ -72,10 +72,10 @@ def drop_intermediates(editor: GraphEditor) -> None:
 
 
 def merge_multipliers(editor: GraphEditor) -> None:
-    """Let each MatMul multiply by the positive number that alone reads it, or else by those that its operands have.
+    """Let each MatMul multiply by the positive factor of its single reader, or else by the factors of its operands.
 
-    The layer of the number becomes a Crop of everything. What is read behind a MatMul is then scaled already, so it has
-    the range of the product with the number.
+    The layer of the factor becomes a Crop of the whole tensor. Tensors between a MatMul and that layer are scaled then,
+    so they have the range of the scaled product.
     """
     for product in editor.nodes_of("mat_mul"):
         if not _multiply_result(editor, product):
@@ -83,7 +83,7 @@ def merge_multipliers(editor: GraphEditor) -> None:
 
 
 def _multiply_result(editor: GraphEditor, product: Node) -> bool:
-    """Move the number behind a MatMul into it; return True if the result has several readers or a number."""
+    """Move the factor after a MatMul into it; return True if the result has several readers or a number."""
     reader = _find_single_reader(editor, product.outputs[0])
     passed = [product.outputs[0]]
     while reader is not None and reader.operator in ("reshape", "transpose"):

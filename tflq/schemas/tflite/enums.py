@@ -85,7 +85,7 @@ class Padding(IntEnum):
 
 
 class ActivationFunctionType(IntEnum):
-    """Function fused behind an operator."""
+    """Activation fused into an operator."""
 
     NONE = 0
     RELU = 1

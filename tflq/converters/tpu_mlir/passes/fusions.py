@@ -41,22 +41,19 @@ _WIDE = ("fully_connected", "batch_matmul", "layer_normalization")
 
 
 _X = Value("x")
-_SILU = op("mul", _X, op("logistic", _X, activation=ANY))
-_SOFTSIGN = op("div", _X, op("add", op("abs", _X), Constant("one", single=False)))
 _PAIR = op("conv_2d", op("conv_2d", _X, name="first"), activation=ANY)
-_CROPPED = op(("slice", "strided_slice"), op(CONVOLUTIONS, _X, name="host", activation=ANY))
-_RESHAPED = op("reshape", op("fully_connected", _X, name="product"), name="between")
-_BIASED = op("reshape", op("add", _RESHAPED, Constant("c", single=False), name="sum", activation=ANY))
+_CROPPED = op(Trait.CROP, op(CONVOLUTIONS, _X, name="host", activation=ANY))
 
 
 def fuse_silu(editor: GraphEditor) -> None:
     """Replace x * logistic(x) by one operator `silu`, if the gate has no other reader."""
-    rewrite(editor, _SILU, lambda _, match: replace_root(match, "silu", "x"))
+    pattern = op("mul", _X, op("logistic", _X, activation=ANY))
+    rewrite(editor, pattern, lambda _, match: replace_root(match, "silu", "x"))
 
 
 def fuse_softsign(editor: GraphEditor) -> None:
     """Replace x / (1 + |x|) by one operator `softsign`, if the inner tensors have no other reader."""
-    rewrite(editor, _SOFTSIGN, _softsign)
+    rewrite(editor, op("div", _X, op("add", op("abs", _X), Constant("one", single=False))), _softsign)
 
 
 def _softsign(_: GraphEditor, match: Match) -> Node | None:
@@ -270,7 +267,9 @@ def fold_bias(editor: GraphEditor) -> None:
     The sum's shape is that of the product behind a leading 1; or c has as many numbers as the sum, and a product or a
     normalization follows. In the first case TPU-MLIR calls the result as the sum, else as what shapes it back.
     """
-    for match in find_matches(editor, _BIASED):
+    reshaped = op("reshape", op("fully_connected", _X, name="product"), name="between")
+    biased = op("reshape", op("add", reshaped, Constant("c", single=False), name="sum", activation=ANY))
+    for match in find_matches(editor, biased):
         total, host, data = match.nodes["sum"], match.nodes["product"], match.constants["c"]
         shape, old = (editor.shape(node.outputs[0]) for node in (total, match.root))
         wide = np.broadcast_to(data.astype(np.float32), shape).reshape(-1, old[-1])

@@ -7,31 +7,31 @@ import numpy as np
 from tflq.converters.passes.rewrite import constant
 from tflq.converters.tpu_mlir.passes.forms import reduced_axes
 from tflq.graph import Array, Node
-from tflq.graph.rewriting import Constant, GraphEditor, Match, Value, op, replace_root, rewrite
+from tflq.graph.rewriting import Constant, GraphEditor, Match, Op, Value, op, replace_root, rewrite
 
 _X, _GAMMA, _BETA = Value("x"), Constant("gamma", single=False), Constant("beta", single=False)
-_PRELU = op(
-    "add", op("relu", _X), op("mul", op("neg", op("relu", op("neg", _X))), Constant("slopes", single=False))
-)  # fmt: skip
 
-_MEAN = op("mean", _X, name="mean", shared=True)
-_VARIANCE = op("mean", op("squared_difference", _X, _MEAN, name="square"), name="variance")
-_INVERSE = op("rsqrt", op("add", _VARIANCE, Constant("epsilon", single=False)), shared=True)
-_CENTERED = op("mul", op("sub", _X, _MEAN), _INVERSE)
-_SCALE = op("mul", _INVERSE, _GAMMA, shared=True, optional=True)
-_NORMALIZATIONS = (
-    op("add", op("mul", _X, _SCALE), op("sub", _BETA, op("mul", _MEAN, _SCALE))),
-    op("add", op("mul", _X, _SCALE), op("add", op("mul", op("neg", _MEAN), _SCALE), _BETA, optional=True)),
-    op("add", op("mul", _CENTERED, _GAMMA, optional=True), _BETA),
-    op("mul", _CENTERED, _GAMMA),
-    _CENTERED,
-)
-"""Layer normalizations, the longest first; Keras writes the first."""
+
+def _normalizations() -> tuple[Op, ...]:
+    """Return the forms of a layer normalization, the longest first; Keras writes the first."""
+    mean = op("mean", _X, name="mean", shared=True)
+    variance = op("mean", op("squared_difference", _X, mean, name="square"), name="variance")
+    inverse = op("rsqrt", op("add", variance, Constant("epsilon", single=False)), shared=True)
+    centered = op("mul", op("sub", _X, mean), inverse)
+    scale = op("mul", inverse, _GAMMA, shared=True, optional=True)
+    return (
+        op("add", op("mul", _X, scale), op("sub", _BETA, op("mul", mean, scale))),
+        op("add", op("mul", _X, scale), op("add", op("mul", op("neg", mean), scale), _BETA, optional=True)),
+        op("add", op("mul", centered, _GAMMA, optional=True), _BETA),
+        op("mul", centered, _GAMMA),
+        centered,
+    )
 
 
 def recognize_prelu(editor: GraphEditor) -> None:
     """Replace relu(x) + c * -relu(-x) by PRELU; TPU-MLIR would lose the inner rectifier."""
-    rewrite(editor, _PRELU, lambda _, match: replace_root(match, "prelu", "x", "slopes"))
+    negative = op("mul", op("neg", op("relu", op("neg", _X))), Constant("slopes", single=False))
+    rewrite(editor, op("add", op("relu", _X), negative), lambda _, match: replace_root(match, "prelu", "x", "slopes"))
 
 
 def recognize_layer_normalization(editor: GraphEditor) -> None:
@@ -39,7 +39,7 @@ def recognize_layer_normalization(editor: GraphEditor) -> None:
 
     m and v are mean and variance of each row; Keras writes x * s + (beta - m * s) with s = gamma / sqrt(v + eps).
     """
-    for pattern in _NORMALIZATIONS:
+    for pattern in _normalizations():
         rewrite(editor, pattern, _normalize)
 
 
