@@ -155,12 +155,9 @@ def require_pairing(node: Node, operands: Operands, rounding_of_8_bits: Rounding
         return Rounding.DOUBLE, bits
     if dtype in EIGHT_BITS:
         return rounding_of_8_bits, bits
-    return (Rounding.REAL if rounding_of_8_bits is not Rounding.DOUBLE else _choose_fixed_point(bits)), bits
-
-
-def _choose_fixed_point(bits: int) -> Rounding:
-    """Return the rounding of int16 in TFLM, by the width of the accumulator."""
-    return Rounding.SINGLE_64 if bits == 64 else Rounding.DOUBLE
+    if rounding_of_8_bits in (Rounding.DOUBLE, Rounding.SINGLE):  # TFLM: by the width of the accumulator
+        return (Rounding.SINGLE_64 if bits == 64 else Rounding.DOUBLE), bits
+    return Rounding.REAL, bits
 
 
 def _build_rule(node: Node, operands: Operands, rounding: Rounding, bits: int) -> Rule:
