@@ -116,17 +116,19 @@ def _resize(dtype: DType, align: bool, centers: bool) -> Case:
     return Case(f"resize_bilinear_{dtype.value}_{int(align)}{int(centers)}", build)
 
 
-def _transpose(dtype: DType) -> Case:
+def _transpose(dtype: DType, channels: int) -> Case:
     def build(b: GraphBuilder, rng: np.random.Generator) -> int:
-        size = b.constant("size", np.array([1, 6, 6, 5], np.int32))
-        weights = rng.integers(-127, 128, (5, 3, 3, 4)).astype(np.int8)
-        scale = rng.uniform(0.01, 0.03, 5).astype(np.float32)
-        w = b.constant("w", weights, Affine(scale, np.zeros(5, np.int64), 0))
+        size = b.constant("size", np.array([1, 6, 6, channels], np.int32))
+        weights = rng.integers(-127, 128, (channels, 3, 3, 4)).astype(np.int8)
+        scale = (2.0 ** -rng.integers(4, 7, channels)).astype(np.float32)
+        w = b.constant("w", weights, Affine(scale, np.zeros(channels, np.int64), 0))
         x = b.input("x", (1, 3, 3, 4), dtype, affine(0.5, 3))
         options = {"padding": "same", "stride_h": 2, "stride_w": 2}
-        return b.add("transpose_conv", [size, w, x], (1, 6, 6, 5), dtype, affine(1.7, -3), version=3, **options, **NONE)
+        return b.add(
+            "transpose_conv", [size, w, x], (1, 6, 6, channels), dtype, affine(2.0, -3), version=3, **options, **NONE
+        )
 
-    return Case(f"transpose_conv_{dtype.value}", build)
+    return Case(f"transpose_conv_{dtype.value}_{channels}", build)
 
 
 def _prelu(dtype: DType) -> Case:
@@ -180,5 +182,6 @@ LITERT_ONLY = (  # types and operators that TensorFlow Lite Micro refuses
     _unary("softmax", UINT8, UINT8, (affine(0.07, 125), affine(1 / 256, 0)), beta=1.0),
     _unary("elu", INT8, INT8, (affine(0.04, 5), affine(0.03, -90))),
     _resize(UINT8, False, True),
-    _transpose(INT8),
+    _transpose(INT8, 5),
+    _transpose(INT8, 19),
 )  # fmt: skip

@@ -17,6 +17,7 @@ from tflq.api.options import (
     is_random,
     silent,
 )
+from tflq.api.other_runtimes import describe_dump_runtimes, describe_rules, find_dump_runtimes
 from tflq.api.read_model import ModelSource
 from tflq.api.recovered_layers import RecoveredLayer, recovered_layers
 from tflq.api.result import PageResult, TableResult, picked
@@ -125,6 +126,8 @@ class CompareResult(PageResult, TableResult):
         diagnosis: why the first layer of a dump that is wrong by itself is wrong; None where none is, or without one.
         explain_line: the command that shows the first element of that layer that differs.
         recovered: what recovered files say of their layers.
+        runtimes: Other runtimes that reproduce a dump; empty if none does, or without a dump.
+        remark: Sentence on these runtimes, or the two rules of the first layer in which two runtimes differ.
     """
 
     comparison: Comparison
@@ -133,6 +136,8 @@ class CompareResult(PageResult, TableResult):
     diagnosis: Diagnosis | None = None
     explain_line: str = ""
     recovered: tuple[RecoveredLayer, ...] = ()
+    runtimes: tuple[str, ...] = ()
+    remark: str = ""
 
     @property
     def is_equal(self) -> bool:
@@ -165,6 +170,8 @@ class CompareResult(PageResult, TableResult):
             **picked(found.matching, "first_only", "second_only"),
             "unseen": found.unseen,
             "notes": self.notes,
+            "runtimes": self.runtimes,
+            "remark": self.remark,
             "recovered": [asdict(layer) for layer in self.recovered],
             "diagnosis": None if self.diagnosis is None else _diagnosis(self.diagnosis, self.explain_line),
         }
@@ -240,10 +247,18 @@ def compare(
     graph = left.execution.graph if isinstance(left, Running) else None
     told = () if a.is_dump and b.is_dump else recovered_layers((b if a.is_dump else a).model())
     result = CompareResult(found, graph, notes, recovered=told)
+    if isinstance(left, Running) and isinstance(right, Running):
+        result = replace(result, remark=describe_rules(found, left, right))
     if not options.diagnose or found.is_equal or found.is_explained:
         return result
     model = next((s for s in (left, right) if isinstance(s, Running)), None)
     dump = next((s for s in (left, right) if isinstance(s, Dump)), None)
+    if model is not None and dump is not None:
+        named = b if a.is_dump else a
+        runtimes = find_dump_runtimes(named.model(), model, dump, count)
+        if runtimes:
+            remark = describe_dump_runtimes(runtimes, str(named.source))
+            return replace(result, runtimes=runtimes, remark=remark)
     cause = None if model is None or dump is None else _looked_for(model, dump, count, progress)
     if model is None or cause is None:
         return result

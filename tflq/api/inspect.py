@@ -92,6 +92,10 @@ def _graph(graph: GraphFacts) -> Mapping[str, Json]:
         "operators": [asdict(operator) for operator in graph.operators],
         "tensors": [_tensor(tensor) for tensor in graph.tensors],
         "without_kernel": {**graph.missing},
+        "false_shapes": [
+            {"tensor": name, "stored": stored, "computed": computed}
+            for name, (stored, computed) in graph.false_shapes.items()
+        ],
     }
 
 

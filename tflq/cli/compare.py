@@ -85,6 +85,8 @@ def command(
 
 def _print(result: CompareResult, top: int) -> None:
     """Print the verdict, what is known to differ, the ranked layers and the table of tensors."""
+    if result.remark:
+        output.line(result.remark)
     output.line(result.verdict)
     found = result.comparison
     for known in found.known:

@@ -69,6 +69,11 @@ def _print_graph(number: int, graph: GraphFacts, show_tensors: bool) -> None:
         output.line(f"no kernel for {operator}: operator {', '.join(map(str, nodes))}")
     if not graph.missing:
         output.line("every operator has a kernel")
+    for name, (stored, computed) in graph.false_shapes.items():
+        output.line(
+            f"false stored shape: '{output.short(name)}' {list(stored)}, computed {list(computed)}; TensorFlow Lite "
+            f"Micro trusts it: `tflq cut --settled` writes the computed one"
+        )
     if show_tensors:
         output.line()
         _print_tensors(graph)

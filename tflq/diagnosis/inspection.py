@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from tflq.converters.settings import parse_settings
 from tflq.converters.settled import settled_graph
@@ -12,6 +12,7 @@ from tflq.errors import TflqError
 from tflq.graph import ABSENT, Affine, Blockwise, Graph, Model, Quantization, Tensor
 from tflq.graph.arena import Arena, arena_of, macs, precision, tensor_bytes
 from tflq.interpreter.execution.control import CONTROL
+from tflq.interpreter.execution.settle import settle
 from tflq.interpreter.registry import arithmetic_of, has_kernel, kernel_name
 
 
@@ -56,6 +57,7 @@ class GraphFacts:
         outputs: tensor indices.
         constant_bytes: size of all constants, types below a byte packed.
         arena: the activations over the order of execution.
+        false_shapes: Tensors with a stored size that is not the computed one: name -> (stored shape, computed shape).
     """
 
     name: str
@@ -65,6 +67,7 @@ class GraphFacts:
     outputs: tuple[int, ...]
     constant_bytes: int
     arena: Arena
+    false_shapes: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=dict)
 
     @property
     def macs(self) -> int:
@@ -157,9 +160,24 @@ def _graph_facts(graph: Graph) -> GraphFacts:
             )
         )
     constant_bytes = sum(tensor_bytes(t) for t in graph.tensors if t.is_constant)
-    return GraphFacts(
-        graph.name, tuple(operators), graph.tensors, graph.inputs, graph.outputs, constant_bytes, arena_of(graph)
-    )
+    facts = (graph.name, tuple(operators), graph.tensors, graph.inputs, graph.outputs, constant_bytes, arena_of(graph))
+    can_run = all(operator.has_kernel for operator in operators)
+    return GraphFacts(*facts, find_false_shapes(graph) if can_run else {})
+
+
+def find_false_shapes(graph: Graph) -> dict[str, tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Return tensors with a stored size that is not the computed one; TensorFlow Lite Micro trusts stored sizes.
+
+    Returns:
+        Name -> (stored shape, computed shape); empty if shapes cannot be computed.
+    """
+    try:
+        settled = settle(graph)
+    except TflqError:
+        return {}
+    written = {t for node in graph.nodes for t in node.outputs} - settled.open
+    pairs = [(graph.tensors[t], settled.graph.tensors[t]) for t in sorted(written)]
+    return {stored.name: (stored.shape, true.shape) for stored, true in pairs if stored.size != true.size}
 
 
 def _can_run(graph: Graph, index: int) -> bool:

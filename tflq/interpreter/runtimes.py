@@ -27,6 +27,7 @@ class Runtime:
         rules: Descriptions by operator, for operators that differ from `ref`.
         not_modelled: Parts without a known rule.
         oracle: Package or program that tests compare with.
+        to_get_reference: Setting of the program that gives the integers of `ref`, or the reason why none does.
     """
 
     name: RuntimeName
@@ -34,6 +35,7 @@ class Runtime:
     rules: Mapping[str, str]
     not_modelled: tuple[str, ...]
     oracle: str
+    to_get_reference: str = "no setting of TensorFlow Lite Micro does"
 
     @property
     def arithmetic(self) -> str:
@@ -58,6 +60,7 @@ _TFLM_OPEN = (_FLOATS, "UNIDIRECTIONAL_SEQUENCE_LSTM of int8", "false stored sha
 _OPTIMIZED = {
     "conv_2d": f"{UP}; grouped: as ref",
     "depthwise_conv_2d": f"int8: {UP} in the first 8 * floor(C / 8) channels",
+    "transpose_conv": f"int8: {UP} in the first 8 * floor(C / 8) channels",
     "fully_connected": UP,
     "add": "equal shapes: whole vectors (16 elements, uint8 8) scale inputs with one rounding",
     "mean": "height and width kept: zero points added at the end, ties of whole vectors of 16 channels up",
@@ -86,6 +89,7 @@ RUNTIMES: Mapping[str, Runtime] = {
             },
             (_FLOATS, "float inputs with integer weights", "kernels of Arm processors"),
             "ai-edge-litert with its delegate",
+            "Interpreter(experimental_op_resolver_type=OpResolverType.BUILTIN_REF)",
         ),
         Runtime(
             "litert-optimized",
@@ -93,8 +97,15 @@ RUNTIMES: Mapping[str, Runtime] = {
             _OPTIMIZED,
             (_FLOATS, "RESIZE_BILINEAR and some DEPTHWISE_CONV_2D of uint8", "kernels of Arm processors"),
             "ai-edge-litert without delegate",
+            "Interpreter(experimental_op_resolver_type=OpResolverType.BUILTIN_REF)",
         ),
-        Runtime("tflm", "TensorFlow Lite Micro with reference kernels", _TFLM, _TFLM_OPEN, "tflite-micro"),
+        Runtime(
+            "tflm",
+            "TensorFlow Lite Micro with reference kernels",
+            _TFLM,
+            _TFLM_OPEN,
+            "tflite-micro",
+        ),
         Runtime(
             "cmsis-nn",
             "TensorFlow Lite Micro with CMSIS-NN, default flags",
@@ -132,5 +143,5 @@ def find_runtime(name: str) -> Runtime:
 
 
 def rule_of(runtime: str, operator: str) -> str:
-    """Return the rule of an operator in words, "as ref" if it does not differ."""
-    return RUNTIMES[runtime].rules.get(operator, "as ref")
+    """Return the rule of an operator in words, TFLite's reference kernel if it does not differ."""
+    return RUNTIMES[runtime].rules.get(operator, "TFLite's reference kernel")

@@ -55,6 +55,7 @@ class StepMaps:
         maximum: largest.
         reach: the rule's thresholds in closed form, or None.
         served: accumulators that went through the map in float64.
+        direct: The rule itself in float32, operation by operation; None if it is another rule or sums are too large.
     """
 
     exact: Exact = field(compare=False)  # a method of the params that hold the map
@@ -67,6 +68,7 @@ class StepMaps:
     maximum: int
     reach: Reach | None = field(compare=False)
     served: int = field(default=0, compare=False)
+    direct: StepMap | None = None
 
     @cached_property
     def in_float64(self) -> StepMap | None:
@@ -88,6 +90,8 @@ class StepMaps:
 
     def serving(self, count: int) -> StepMap | None:
         """Return the map for so many more accumulators; None where the rule itself must run."""
+        if self.direct is not None:
+            return self.direct
         if self.served >= self._pays:
             return self.best
         self.served += count

@@ -45,6 +45,7 @@ class StepMap:
         changes: in channels whose code changes seldom, the accumulator from which on it is another, in rising order.
         wide: where there are any of these, the same rule in float64 without them: looking for accumulators costs more
             calls than the wider type costs time where elements are few.
+        after: Zero point added after rounding, y = clip(rint(u) + after, minimum, maximum); None if `offset` has it.
     """
 
     scale: Reals
@@ -56,6 +57,7 @@ class StepMap:
     exceptions: Fixups = ()
     changes: Fixups = ()
     wide: StepMap | None = None
+    after: np.floating | None = None
 
     def rounded(self, accumulators: Array) -> Reals:
         """Return y of accumulators [..., O] in the map's type, without exceptions: what the proof evaluates."""
@@ -94,6 +96,10 @@ class StepMap:
         offset, scale, low, high = constants
         np.add(accumulators, offset, out=out)
         np.multiply(out, scale, out=out)
+        if self.after is not None:
+            np.rint(out, out=out)
+            np.add(out, self.after, out=out)
+            return out.clip(*self._ends, out=out)
         if low is not None and high is not None:
             np.add(out, _clipped(out, low, high), out=out)
         out.clip(*self._ends, out=out)

@@ -19,7 +19,7 @@ from tflq.converters.tpu_mlir.passes.forms import (
 )
 from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Node
-from tflq.graph.operators import CONVOLUTIONS
+from tflq.graph.operators import CONVOLUTIONS, Trait
 from tflq.graph.rewriting import (
     ANY,
     Constant,

@@ -62,6 +62,8 @@ from tflq.interpreter.operands.products import (
 )
 from tflq.interpreter.registry import Kernel
 
+TFLM = (Rounding.DOUBLE, Rounding.SINGLE)
+"""Last steps of 8 bits in TensorFlow Lite Micro, which computes multipliers in float64."""
 _LAYOUT = "shuffled4x16int8"
 _ROWS, _COLUMNS, _BATCHES = 4, 16, (1, 4)
 _SIGN = np.uint8(0x80)
@@ -155,18 +157,15 @@ def require_pairing(node: Node, operands: Operands, rounding_of_8_bits: Rounding
         return Rounding.DOUBLE, bits
     if dtype in EIGHT_BITS:
         return rounding_of_8_bits, bits
-    return (Rounding.REAL if rounding_of_8_bits is not Rounding.DOUBLE else _choose_fixed_point(bits)), bits
+    if rounding_of_8_bits in TFLM:  # by the width of the accumulator
+        return (Rounding.SINGLE_64 if bits == 64 else Rounding.DOUBLE), bits
+    return Rounding.REAL, bits
 
 
-def _choose_fixed_point(bits: int) -> Rounding:
-    """Return the rounding of int16 in TFLM, by the width of the accumulator."""
-    return Rounding.SINGLE_64 if bits == 64 else Rounding.DOUBLE
-
-
-def _build_rule(node: Node, operands: Operands, rounding: Rounding, bits: int) -> Rule:
-    """Return the last step; si * sw is a float32 for fixed-point multipliers of weights with one scale."""
+def _build_rule(node: Node, operands: Operands, rounding: Rounding, bits: int, is_wide: bool = False) -> Rule:
+    """Return the last step; LiteRT rounds si * sw to float32 for fixed-point multipliers of weights with one scale."""
     x, weights, output = operands.input(0), operands.input(1), operands.output()
-    is_single = rounding is not Rounding.REAL and weights.affine.scale.size == 1
+    is_single = not is_wide and rounding is not Rounding.REAL and weights.affine.scale.size == 1
     scale = effective_scale(x, weights, output, weights.shape[0], rounding, product_in_float32=is_single)
     return make_rule(node, output, scale, rounding, bits)
 
@@ -266,7 +265,7 @@ def lower(
         require_symmetric(x, output)
     if bias is not None and not weights.affine.is_per_axis:
         require_bias_scale(x, weights, bias, output)
-    rule = _build_rule(node, operands, chosen, bits)
+    rule = _build_rule(node, operands, chosen, bits, is_wide=rounding in TFLM)
     zw = 0 if weights.affine.is_per_axis else int(weights.affine.zero_point[0])
     layer = FullyConnected(per_tensor(x)[1], zw, rule, None, x.dtype, check_shapes(node, x, weights))
     return with_constants(layer, weights.data, bias)

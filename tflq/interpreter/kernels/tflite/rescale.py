@@ -17,6 +17,7 @@ import numpy as np
 from tflq.arrays import Doubles, Integers, Singles
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Affine, Array, DType, Node, Tensor
+from tflq.interpreter.accumulate.products import FLOAT32_EXACT
 from tflq.interpreter.numerics.fixed_point import (
     INT32_MAX,
     INT32_MIN,
@@ -31,6 +32,7 @@ from tflq.interpreter.numerics.fixed_point import (
     wrap_int32,
 )
 from tflq.interpreter.numerics.requantize import StepMaps, fit_step_map, requantize
+from tflq.interpreter.numerics.step_map import StepMap
 from tflq.interpreter.numerics.thresholds import of_quantized_multiplier
 from tflq.interpreter.operands.checks import per_tensor
 
@@ -214,7 +216,19 @@ def make_rescale(rule: Rule, bias: Integers, lower: Integers, upper: Integers) -
         return plain
     limits = (rule.zero_point, rule.minimum, rule.maximum)
     reach = plain.reach if rule.rounding is Rounding.DOUBLE else None
-    return Rescale(rule, bias, fit_step_map(plain.exact, rule.scale, bias, lower, upper, *limits, reach))
+    maps = fit_step_map(plain.exact, rule.scale, bias, lower, upper, *limits, reach)
+    if maps is not None and rule.rounding is Rounding.FLOAT32:
+        maps.direct = _float32_map(rule, bias, lower, upper)
+    return Rescale(rule, bias, maps)
+
+
+def _float32_map(rule: Rule, bias: Integers, lower: Integers, upper: Integers) -> StepMap | None:
+    """Return FLOAT32 as a map: exact because sums and totals below 2^24 are float32 numbers; else None."""
+    reach = max(int(np.abs(values).max()) for values in (bias, lower, upper, lower + bias, upper + bias))
+    if reach >= FLOAT32_EXACT:
+        return None
+    scale, offset = rule.scale.astype(np.float32), bias.astype(np.float32)
+    return StepMap(scale, offset, None, None, rule.minimum, rule.maximum, after=np.float32(rule.zero_point))
 
 
 def _stays_in_range(rule: Rule, lower: Integers, upper: Integers) -> bool:

@@ -27,7 +27,7 @@ def _set_rounding(rounding: Rounding, *operators: str) -> dict[str, Arguments]:
 
 LITERT_OPTIMIZED: Mapping[str, Arguments] = {
     **_set_rounding(Rounding.UP, "conv_2d", "fully_connected", "add", "mean", "sum", "quantize"),
-    **_set_rounding(Rounding.UP_BY_EIGHT, "depthwise_conv_2d"),
+    **_set_rounding(Rounding.UP_BY_EIGHT, "depthwise_conv_2d", "transpose_conv"),
     "dequantize": {"in_vectors": True},
     "softmax": {"in_float": True},
 }

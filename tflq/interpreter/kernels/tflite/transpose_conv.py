@@ -154,7 +154,7 @@ def _lower_transpose_conv(
     zw = per_tensor(weights)[1] if dtype is DType.UINT8 else 0
     place = TransposedWindow(*transposed_window(node, operands))
     chosen, bits = (Rounding.SINGLE_64, 64) if wide else (Rounding.DOUBLE, 32)
-    if dtype in EIGHT_BITS:
+    if dtype is DType.INT8 or (dtype is DType.UINT8 and rounding is not Rounding.UP_BY_EIGHT):
         chosen = rounding
     scale = effective_scale(x, weights, output, weights.shape[0], chosen, product_in_float32=dtype is DType.UINT8)
     bounds = (min(dtype.minimum - zi, 0), max(dtype.maximum - zi, 0))
