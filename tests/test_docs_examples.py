@@ -9,10 +9,19 @@ from pathlib import Path
 import pytest
 
 from tests.support.data import data_path
-from tests.support.examples import Example, examples_of, holds, is_synopsis, make_folder, plant_dump, run
+from tests.support.examples import (
+    Example,
+    documented_pages,
+    examples_of,
+    holds,
+    is_synopsis,
+    make_folder,
+    plant_dump,
+    run,
+)
 from tests.support.tracked import ROOT
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = documented_pages(ROOT)
 SLOW = {
     "sensitivity": "tests/newcomer runs it: every layer at every width on 1000 clips",
     "search": "tests/newcomer runs it: hundreds of settings",

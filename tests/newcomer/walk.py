@@ -23,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.support.examples import examples_of, holds, is_synopsis, make_folder, plant_dump, run  # noqa: E402
+from tests.support.examples import documented_pages, examples_of, holds, is_synopsis, make_folder, plant_dump, run  # noqa: E402
 
 PYTHONS = ("python3.10", "python3.13")
 EXTRAS = "litert,report,onnx,image,audio"
@@ -68,7 +68,7 @@ def walk(folder: Path, python: Path) -> list[str]:
     make_folder(folder, Path(os.environ["TFLQ_DATA"]))
     plant_dump(folder, environment)
     wrong, count = [], 0
-    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+    for page in documented_pages(ROOT):
         for example in examples_of(page):
             if is_synopsis(example.command) or any(words in example.command for words in _NOT_HERE):
                 continue

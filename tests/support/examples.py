@@ -34,6 +34,11 @@ class Example:
     printed: tuple[str, ...]
 
 
+def documented_pages(root: Path) -> list[Path]:
+    """Return README and the stored pages of the site, by path."""
+    return [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
+
+
 def examples_of(page: Path) -> list[Example]:
     """Return the commands of a page, from top to bottom."""
     text = page.read_text("utf-8")
