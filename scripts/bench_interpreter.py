@@ -84,9 +84,9 @@ def measure(name: str, path: Path, samples: int, repeats: int, with_c: bool = Fa
     """Measure one model, with compiled C beside numpy or not."""
     import numpy as np
 
-    from tflq.analysis.oracle import Oracle
     from tflq.converters.tflite import read_model
     from tflq.interpreter import Engine
+    from tflq.oracle import Oracle
 
     start = time.process_time()
     graph = read_model(path).main
@@ -173,11 +173,11 @@ def measure_in_targets(model_name: str, path: Path, samples: int, repeats: int) 
     """Print the same of one model."""
     import numpy as np
 
-    from tflq.analysis.executions import as_is, for_target
     from tflq.converters.settings import parse_settings
     from tflq.converters.targets import find_target, target_names
     from tflq.converters.tflite import read_model
     from tflq.errors import TflqError
+    from tflq.parallel.executions import as_is, for_target
 
     model = read_model(path)
     shape = model.main.tensors[model.main.inputs[0]].shape
@@ -200,7 +200,7 @@ def measure_in_targets(model_name: str, path: Path, samples: int, repeats: int) 
 
 
 def measure_costs(samples: int, repeats: int) -> None:
-    """Print what samples first and last cost on this machine beside what tflq weighs (layout.py)."""
+    """Print the time of both sample orders on this machine next to the weights of layout.py."""
     import numpy as np
 
     from tflq.interpreter.accumulate import accumulate_in_order, prepare_convolution

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.analysis.compare.tally import sqnr_db
-from tflq.analysis.executions import Execution, for_target, in_float, real_values
-from tflq.analysis.inputs import GivenSamples
 from tflq.api.calibrate import calibrate
 from tflq.api.read_model import read_model
 from tflq.benchmarks.scoring import load_named
 from tflq.converters.settings import parse_settings
 from tflq.converters.settled import dequantized
 from tflq.converters.targets import find_target
+from tflq.diagnosis.compare.tally import sqnr_db
+from tflq.parallel.executions import Execution, for_target, in_float, real_values
 from tflq.precision.recover import RealSamples, RecoverySettings, prepare, recover_network, results_of
+from tflq.sampling import GivenSamples
 
 HALF, ASIDE = 500, 10
 

@@ -33,7 +33,7 @@ SLOW = {
 ELSEWHERE = {
     "--port": "needs a board: tests/benchmarks/test_board.py",
     "tflq dut": "waits for a host: tests/cli/test_dut.py",
-    "tls://": "needs a cluster: tests/analysis",
+    "tls://": "needs a cluster: tests/parallel",
     "power-of-two": "needs the package of tests/extending, which tests/extending/test_extending.py installs",
     "mish.py": "needs the file of the page: tests/extending",
 }

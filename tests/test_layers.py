@@ -1,4 +1,4 @@
-"""Imports only point down: cli; api; report; precision; benchmarks, analysis; converters; and so on to the ground."""
+"""Imports only point down: the table MAY_IMPORT gives each part of tflq its place."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from tests.support.tracked import ROOT
 # What each part of tflq may import of the others. A part is a folder or a module right below tflq/.
 GROUND = {"arrays", "backends", "errors", "files", "limits", "plugins", "quoting", "units", "user_code"}
 BELOW_CONVERTERS = GROUND | {"graph", "schemas", "interpreter"}
-BELOW_BENCHMARKS = BELOW_CONVERTERS | {"converters", "analysis"}
+BELOW_SAMPLING = BELOW_CONVERTERS | {"converters"}
+BELOW_BENCHMARKS = BELOW_SAMPLING | {"sampling", "parallel", "oracle", "diagnosis", "emit"}
 MAY_IMPORT = {
     "arrays": set[str](),
     "plugins": set[str](),
@@ -31,14 +32,18 @@ MAY_IMPORT = {
     "converters": BELOW_CONVERTERS,
     "tflite_interpreter": BELOW_CONVERTERS | {"converters"},
     "lite": {"errors", "tflite_interpreter"},
-    "analysis": BELOW_CONVERTERS | {"converters", "tflq"},
+    "sampling": BELOW_SAMPLING,
+    "parallel": BELOW_SAMPLING | {"sampling", "tflq"},
+    "oracle": BELOW_SAMPLING | {"sampling", "parallel"},
+    "diagnosis": BELOW_SAMPLING | {"sampling", "parallel", "oracle", "tflq"},
+    "emit": BELOW_SAMPLING | {"sampling", "parallel", "oracle", "diagnosis"},
     "benchmarks": BELOW_BENCHMARKS,
-    "precision": BELOW_BENCHMARKS | {"tflq"},
+    "precision": BELOW_BENCHMARKS | {"benchmarks", "tflq"},
     "report": BELOW_BENCHMARKS | {"benchmarks", "precision", "tflq"},
     "api": BELOW_BENCHMARKS | {"benchmarks", "precision", "report", "tflq"},
     "cli": BELOW_BENCHMARKS | {"api", "benchmarks", "precision", "report", "tflq"},
     "__main__": {"cli"},
-    "pytest_plugin": {"analysis", "api", "quoting"},
+    "pytest_plugin": {"api", "diagnosis", "quoting"},
 }
 
 PARTS = sorted({path.stem for path in (ROOT / "tflq").iterdir() if path.suffix == ".py" or any(path.glob("*.py"))})
@@ -113,7 +118,7 @@ def test_imports_in_functions_and_faces_of_packages_count() -> None:
     modules = read_modules()
     assert "tflq.report" in modules["tflq.api.result"]  # imported inside a function
     assert "tflq.interpreter.samples" in modules["tflq.interpreter.kernels.tflite.mul"]
-    assert "tflq.analysis.inputs.given" in modules["tflq.analysis.inputs"]
+    assert "tflq.sampling.given" in modules["tflq.sampling"]
     assert len(modules) > 600
 
 
@@ -162,7 +167,18 @@ def test_the_interpreter_knows_no_file_of_a_target() -> None:
     assert not found
 
 
-CLI_RUNS = GROUND | {"analysis", "api", "benchmarks", "cli", "report", "tflq"}
+CLI_RUNS = GROUND | {
+    "sampling",
+    "parallel",
+    "oracle",
+    "diagnosis",
+    "emit",
+    "api",
+    "benchmarks",
+    "cli",
+    "report",
+    "tflq",
+}
 """What a command imports to do something: use cases, and the words and kinds of what it prints; the rest are types."""
 
 

@@ -17,11 +17,11 @@ import tflq
 from tests.support.data import data_files, data_path
 from tests.support.draw import affine
 from tests.support.single_op import assert_same_bits
-from tflq.analysis.inputs import RandomSamples
-from tflq.analysis.oracle import Oracle
 from tflq.converters.tflite import model_to_bytes, read_model
 from tflq.errors import FormatError, InputError, OptionError, TflqError, UnsupportedError
 from tflq.graph import Blockwise, DType, Graph, GraphBuilder, Model, Signature, Tensor
+from tflq.oracle import Oracle
+from tflq.sampling import RandomSamples
 
 FILES = [path for folder in ("models", "corpus", "golden") for path in data_files(folder)]
 ANSWERS = ("get_input_details", "get_output_details", "get_tensor_details", "get_signature_list")

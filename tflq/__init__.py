@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tflq import lite as lite
     from tflq.api.baseline import BaselineResult as BaselineResult, FreezeResult as FreezeResult, freeze as freeze
     from tflq.api.baseline import verify_baseline as verify_baseline
-    from tflq.analysis.dumps.wanted import DumpOptions as DumpOptions
+    from tflq.diagnosis.dumps.wanted import DumpOptions as DumpOptions
     from tflq.api.backward import BackwardOptions as BackwardOptions, BackwardResult as BackwardResult
     from tflq.api.bench import BenchOptions as BenchOptions, BenchResult as BenchResult, bench as bench
     from tflq.api.calibrate import calibrate as calibrate
@@ -77,7 +77,7 @@ _HOMES = {
     "tflq.interpreter.kernel_files": ("load_kernels",),
     "tflq.api.mlperf_tiny": ("build_data", "data_sets", "fetch_data", "fetch_models", "models"),
     "tflq.api.options": ("CalibrationOptions", "SampleOptions", "TargetOptions"),
-    "tflq.analysis.dumps.wanted": ("DumpOptions",),
+    "tflq.diagnosis.dumps.wanted": ("DumpOptions",),
     "tflq.cli.progress": ("progress",),
     "tflq.api.read_model": ("read_model",),
     "tflq.api.recover": ("RecoverOptions", "RecoverResult", "recover"),

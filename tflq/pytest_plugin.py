@@ -32,7 +32,7 @@ class BaselineFile(pytest.File):
 
     def collect(self) -> Iterator[BaselineItem]:
         """Yield a test for each tensor, and one for tensors that the run did not have."""
-        from tflq.analysis.baseline import read_baseline
+        from tflq.diagnosis.baseline import read_baseline
 
         for tensor in read_baseline(self.path).tensors:
             yield BaselineItem.from_parent(self, name=shown(tensor.name), tensor=tensor.name)

@@ -21,7 +21,7 @@ from artifacts.conversions import Conversion
 from artifacts.worker import Result
 
 ROOT = Path(__file__).resolve().parents[2]
-FORMAT = 2
+FORMAT = 3
 """Version of cached results; raise it if the worker's results change."""
 
 Results = dict[Conversion, Result]

@@ -25,16 +25,31 @@ from typing import TypedDict
 import numpy as np
 
 import tflq
-from tflq.analysis.executions import Execution, for_target
-from tflq.analysis.inputs import RandomSamples
 from tflq.api.calibrate import calibrate
 from tflq.api.read_model import read_model
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
 from tflq.graph import ABSENT, Model
 
+try:
+    from tflq.parallel.executions import Execution, for_target
+    from tflq.sampling import RandomSamples
+except ImportError:  # a checkout before 0.2
+    from tflq.analysis.executions import Execution, for_target  # type: ignore[import-not-found, no-redef]
+    from tflq.analysis.inputs import RandomSamples  # type: ignore[import-not-found, no-redef]
+
 CALIBRATION_SAMPLES, CALIBRATION_SEED = 4, 1
 SAMPLES, SEED = 2, 2
+SPELLINGS = {
+    b"uantis": b"uantiz",
+    b"ormalis": b"ormaliz",
+    b"eighbour": b"eighbor",
+    b"olour": b"olor",
+    b"abelled": b"abeled",
+    b"rtefact": b"rtifact",
+    b"ecognis": b"ecogniz",
+}
+"""British stem -> American stem, for the texts of checkouts before 0.2."""
 
 
 class Result(TypedDict, total=False):
@@ -101,7 +116,7 @@ def _convert(model: Model, ranged: Model, name: str, assignments: list[str]) -> 
         artifacts = target.emit(execution.graph, ranged)
     except Exception as error:
         return Result(refused=_describe(error))
-    result = Result(files={file: hashlib.sha256(data).hexdigest() for file, data in artifacts.items()})
+    result = Result(files={file: hashlib.sha256(_respell(data)).hexdigest() for file, data in artifacts.items()})
     try:
         result["tensors"] = _digest_tensors(execution, RandomSamples(model.main, SAMPLES, SEED))
     except Exception as error:
@@ -114,7 +129,7 @@ def _digest_tensors(execution: Execution, samples: RandomSamples) -> dict[str, s
     written = [t for node in execution.graph.nodes for t in node.outputs if t != ABSENT]
     for chunk in execution.iterate(samples, written):
         for t, values in sorted(chunk.items()):
-            name = execution.graph.tensors[t].name
+            name = _respell(execution.graph.tensors[t].name.encode()).decode()
             while name in digests:
                 name += "'"
             array = np.ascontiguousarray(values)
@@ -124,8 +139,15 @@ def _digest_tensors(execution: Execution, samples: RandomSamples) -> dict[str, s
     return digests
 
 
+def _respell(text: bytes) -> bytes:
+    """Return a file or message in American spelling."""
+    for british, american in SPELLINGS.items():
+        text = text.replace(british, american)
+    return text
+
+
 def _describe(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+    return _respell(f"{type(error).__name__}: {error}".encode()).decode()
 
 
 if __name__ == "__main__":

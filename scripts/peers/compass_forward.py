@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from peers.campaign import Row, Verdict
-from tflq.analysis.archives import write_npz
 from tflq.converters.aipu import AIPU, network_of
 from tflq.converters.calibration import calibrate
 from tflq.converters.settings import parse_settings
+from tflq.emit.archives import write_npz
 from tflq.errors import TflqError
 from tflq.graph import Array, Graph
 from tflq.interpreter import Engine, lower

@@ -24,8 +24,6 @@ from typing import Protocol, cast
 import numpy as np
 
 from peers.campaign import Row, Verdict, find, parser, report
-from tflq.analysis.executions import Execution, for_target
-from tflq.analysis.inputs import RandomSamples
 from tflq.api.read_model import read_model
 from tflq.converters.gap9.jobs.cycles import cycles_of
 from tflq.converters.gap9.jobs.filters import is_on_ne16
@@ -35,6 +33,8 @@ from tflq.converters.targets import find_target
 from tflq.errors import TflqError, UnsupportedError
 from tflq.graph import Affine, Array, DType, Graph, GraphBuilder
 from tflq.graph.attributes import Attribute
+from tflq.parallel.executions import Execution, for_target
+from tflq.sampling import RandomSamples
 
 _GUARD, _AROUND = 0xA5, 4096
 _RTL_BYTES, _GVSOC_BYTES = 16 << 20, 128 << 10

@@ -25,7 +25,6 @@ import numpy as np
 from peers.campaign import Peer, Row, Verdict, find, parser, report
 from peers.keras_networks import random_networks
 from peers.tpu_mlir_layers import Comparison
-from tflq.analysis.executions import quantized
 from tflq.api.calibrate import calibrate
 from tflq.api.read_model import read_model
 from tflq.converters.onnx import OnnxGraph, model_bytes, translate
@@ -40,6 +39,7 @@ from tflq.converters.tpu_mlir.quantize import float_network, opset_of
 from tflq.errors import TflqError
 from tflq.graph import Affine, Array, Model
 from tflq.interpreter import lower
+from tflq.parallel.executions import quantized
 
 MODES = {"sym": False, "asym": True}
 

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from peers.campaign import Row, Verdict
-from tflq.analysis.compare.isolated import constants_of, run_node
 from tflq.converters.tpu_mlir.emit import integers_of
+from tflq.diagnosis.compare.isolated import constants_of, run_node
 from tflq.graph import Array, DType, Graph, Node
 
 TYPES = {"i8": DType.INT8, "u8": DType.UINT8, "i32": DType.INT32, "f16": DType.FLOAT16, "f32": DType.FLOAT32}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from site_pages.tables import table
-from tflq.analysis.known_differences import KNOWN_DIFFERENCES
+from tflq.diagnosis.known_differences import KNOWN_DIFFERENCES
 from tflq.interpreter.registry import arithmetic, kernel
 
 DIFFERENCES, RULES = "differences/tflite_operators.md", "rules/operators.md"

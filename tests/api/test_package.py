@@ -14,7 +14,7 @@ import pytest
 import tflq
 from tests.support.command import tflq as command
 from tests.support.tracked import ROOT
-from tflq.analysis.model_difference import Finding
+from tflq.diagnosis.model_difference import Finding
 from tflq.errors import InputError, TflqWarning, UsageError
 from tflq.interpreter import kernel_files
 

@@ -10,7 +10,6 @@ import pytest
 
 from tests.support.data import data_path
 from tests.support.tracked import ROOT
-from tflq.analysis.executions import as_is, for_target
 from tflq.api.demo import demo_model_path, demo_samples
 from tflq.benchmarks.accuracy import load, measure, predictions
 from tflq.benchmarks.scoring import load_data
@@ -20,6 +19,7 @@ from tflq.converters.targets import find_target
 from tflq.converters.tflite import read_model
 from tflq.errors import InputError, OptionError
 from tflq.graph import Model
+from tflq.parallel.executions import as_is, for_target
 
 FIRST_ON_SQ8 = ("0:use_ne16=false",)
 

@@ -9,13 +9,13 @@ import pytest
 
 from tests.support.anomalies import STRIDE_BYTES, WINDOW_BYTES, WINDOWS_A_FILE, write_anomalies
 from tests.support.data import data_path
-from tflq.analysis.executions import as_is
-from tflq.analysis.oracle import Oracle
 from tflq.benchmarks.anomaly import load_windows, squared_errors, summarize_errors, window_errors
 from tflq.benchmarks.tasks import find_task
 from tflq.converters.tflite import read_model
 from tflq.errors import InputError
 from tflq.graph import Graph
+from tflq.oracle import Oracle
+from tflq.parallel.executions import as_is
 
 AD01 = find_task("ad01")
 

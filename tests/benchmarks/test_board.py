@@ -13,7 +13,6 @@ import pytest
 from tests.support.anomalies import write_anomalies
 from tests.support.data import data_path
 from tests.support.ports import board_port, device_port
-from tflq.analysis.executions import Execution, as_is, for_target
 from tflq.benchmarks.board import as_numbers, compare, remember, run_samples, samples_of, time_board
 from tflq.benchmarks.device import Device, Inference
 from tflq.benchmarks.host import Host, Identity
@@ -25,6 +24,7 @@ from tflq.converters.targets import find_target
 from tflq.converters.tflite import read_model
 from tflq.errors import DeviceError, MissingExtraError, OutputError
 from tflq.graph import Model
+from tflq.parallel.executions import Execution, as_is, for_target
 
 pytest.importorskip("serial")
 CLIPS = 40

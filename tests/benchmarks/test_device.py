@@ -10,11 +10,11 @@ import pytest
 
 from tests.support.anomalies import write_anomalies
 from tests.support.data import data_path
-from tflq.analysis.executions import as_is
 from tflq.benchmarks.device import Device, Inference
 from tflq.benchmarks.tasks import find_task
 from tflq.converters.tflite import read_model
 from tflq.errors import InputError
+from tflq.parallel.executions import as_is
 
 MEASURED = "m-time-[simulation: measured on this computer]"
 

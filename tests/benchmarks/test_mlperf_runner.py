@@ -12,10 +12,10 @@ import pytest
 from tests.support.data import data_path
 from tests.support.ports import device_port
 from tests.support.tracked import ROOT
-from tflq.analysis.executions import as_is
 from tflq.benchmarks.device import Device, Inference
 from tflq.benchmarks.tasks import find_task
 from tflq.converters.tflite import read_model
+from tflq.parallel.executions import as_is
 
 pytest.importorskip("serial")
 SCRIPT = ROOT / "scripts" / "mlperf_runner.py"

@@ -10,12 +10,12 @@ import pytest
 
 from tests.support.anomalies import write_anomalies
 from tests.support.data import data_path
-from tflq.analysis.executions import as_is
 from tflq.benchmarks.performance import Performance, Window, time_inputs
 from tflq.benchmarks.scoring import first_samples, load_data
 from tflq.benchmarks.tasks import find_task
 from tflq.converters.tflite import read_model
 from tflq.errors import InputError
+from tflq.parallel.executions import as_is
 
 
 def ticks(step: float) -> Iterator[float]:

@@ -10,12 +10,12 @@ import pytest
 
 from tests.support.anomalies import write_anomalies
 from tests.support.data import data_path
-from tflq.analysis.executions import as_is
 from tflq.benchmarks.performance import Performance, Window
 from tflq.benchmarks.results_layout import System, write_accuracy, write_performance
 from tflq.benchmarks.scoring import load_data, run_data, score
 from tflq.benchmarks.tasks import find_task
 from tflq.converters.tflite import read_model
+from tflq.parallel.executions import as_is
 
 # tools/submission/submission_checker.py of mlcommons/tiny
 TOP_1 = r".* Top[- ]1%?\s?[:=] ([\d\.]+).*"

@@ -9,14 +9,14 @@ import pytest
 
 from tests.support.data import data_path
 from tests.support.kws import clips, right
-from tflq.analysis.executions import as_is
-from tflq.analysis.oracle import Oracle
 from tflq.benchmarks.accuracy import Accuracy, load_folder, measure
 from tflq.benchmarks.scoring import load_data
 from tflq.benchmarks.tasks import Quality, find_task
 from tflq.converters.tflite import read_model
 from tflq.errors import InputError
 from tflq.graph import Affine
+from tflq.oracle import Oracle
+from tflq.parallel.executions import as_is
 
 REFERENCES = {
     "kws01": "kws_ref_model",

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.support.command import Outcome, tflq
-from tflq.analysis.metrics import Boxes, greedy, mean_average_precision, mean_iou, word_error_rate
+from tflq.benchmarks.metrics import Boxes, greedy, mean_average_precision, mean_iou, word_error_rate
 from tflq.converters.tflite import write_model
 from tflq.graph import DType, GraphBuilder
 

@@ -12,7 +12,6 @@ import pytest
 
 from tests.support.command import tflq
 from tests.support.data import data_path
-from tflq.analysis.executions import as_is
 from tflq.benchmarks.accuracy import answers
 from tflq.benchmarks.device import Inference
 from tflq.benchmarks.interface_board import InterfaceBoard
@@ -20,6 +19,7 @@ from tflq.benchmarks.tasks import find_task
 from tflq.benchmarks.wake_words import THRESHOLD, count_detections, load_streams, stream_features
 from tflq.converters.tflite import read_model
 from tflq.errors import InputError
+from tflq.parallel.executions import as_is
 
 wavfile = pytest.importorskip("scipy.io.wavfile", reason="scipy is not installed: it comes with tflq[audio]")
 MODEL = "str_ww_ref_model.tflite"

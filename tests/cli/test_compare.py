@@ -10,10 +10,10 @@ import pytest
 
 from tests.support.command import tflq
 from tests.support.faults import CHANNEL, DIGITS, NODE, corrupted_weights, digits, wrong_multiplier
-from tflq.analysis.executions import as_is
 from tflq.converters.tflite import model_to_bytes
 from tflq.graph import DType, GraphBuilder, Model
 from tflq.interpreter.execution.values import concatenate
+from tflq.parallel.executions import as_is
 
 IMAGES = np.load(DIGITS.parent / "digits_test.npz")["images"][:8].reshape(8, 1, 8, 8, 1)
 

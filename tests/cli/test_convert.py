@@ -83,7 +83,7 @@ def test_a_float_model_is_refused(tmp_path: Path) -> None:
 def test_without_an_oracle_it_converts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("tflq.analysis.oracle.package.is_installed", lambda name: False)
+    monkeypatch.setattr("tflq.oracle.package.is_installed", lambda name: False)
     assert main(["convert", str(DIGITS), "-t", "gap9-sq8", "-o", str(tmp_path / "out"), "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert "pip install" in report["emitted_tflite"]

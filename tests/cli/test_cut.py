@@ -11,13 +11,13 @@ from tests.support.command import tflq
 from tests.support.data import data_path
 from tests.support.single_op import assert_same_bits
 from tests.support.tracked import ROOT
-from tflq.analysis.inputs import RandomSamples
-from tflq.analysis.oracle import Oracle
 from tflq.converters.settled import dequantized
 from tflq.converters.tflite import model_to_bytes, read_model
 from tflq.converters.tflite_quantizer import TFLITE
 from tflq.graph import DType
 from tflq.interpreter import Engine
+from tflq.oracle import Oracle
+from tflq.sampling import RandomSamples
 
 DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
 

@@ -80,7 +80,7 @@ def test_json(result: Demo, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_an_oracle(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("tflq.analysis.oracle.package.is_installed", lambda name: False)
+    monkeypatch.setattr("tflq.oracle.package.is_installed", lambda name: False)
     result = demo()
     monkeypatch.setattr("tflq.cli.demo.demo", lambda: result)
     assert main(["demo"]) == 0

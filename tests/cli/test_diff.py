@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tests.support.command import tflq
 from tests.support.faults import CHANNEL, DIGITS, LAYER, corrupted_weights, digits, wrong_multiplier
-from tflq.analysis.model_difference import model_differences
 from tflq.converters.tflite import model_to_bytes
+from tflq.diagnosis.model_difference import model_differences
 from tflq.graph import DType, Graph, Model
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from tests.support.command import tflq
 from tests.support.faults import CHANNEL, DIGITS, NODE, corrupted_weights, digits, wrong_multiplier
-from tflq.analysis.executions import as_is
-from tflq.analysis.inputs import RandomSamples
 from tflq.converters.tflite import model_to_bytes
+from tflq.parallel.executions import as_is
+from tflq.sampling import RandomSamples
 
 PLACE = ("--tensor", NODE, "--index", f"1,1,{CHANNEL}", "--sample", "2")
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from tests.support.command import tflq
 from tests.support.tracked import ROOT
-from tflq.analysis.oracle import Oracle
 from tflq.converters.tflite import read_model
+from tflq.oracle import Oracle
 
 DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
 IMAGES = np.load(ROOT / "tflq" / "data" / "digits_test.npz")["images"][:20].reshape(20, 1, 8, 8, 1)

@@ -11,10 +11,10 @@ from tests.support.command import tflq
 from tests.support.data import data_path
 from tests.support.draw import affine, with_constants
 from tests.support.tracked import ROOT
-from tflq.analysis.oracle import Oracle
-from tflq.analysis.oracle.package import is_installed
 from tflq.converters.tflite import model_to_bytes
 from tflq.graph import DType
+from tflq.oracle import Oracle
+from tflq.oracle.package import is_installed
 
 DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
 pytestmark = pytest.mark.usefixtures("oracle")

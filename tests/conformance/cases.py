@@ -14,8 +14,8 @@ from hypothesis.internal.constants_ast import Constants
 from tests.conformance.case import Case
 from tests.conformance.judge import Outcome, Verdict, judge
 from tests.conformance.table import Entry
-from tflq.analysis.known_differences import Effect, rows_of
-from tflq.analysis.oracle import Oracle
+from tflq.diagnosis.known_differences import Effect, rows_of
+from tflq.oracle import Oracle
 
 _ROUNDS = 4
 """How often as many cases are drawn as are wanted, where TFLite refuses some of them."""

@@ -11,12 +11,12 @@ import numpy as np
 from tests.conformance.case import Case
 from tests.conformance.cells import Cell
 from tests.support.single_op import bits
-from tflq.analysis.known_differences import KnownDifference, Place, known_elements, rows_of, rows_of_node, units_apart
-from tflq.analysis.oracle import Oracle
 from tflq.converters.tflite import model_from_bytes, model_to_bytes
+from tflq.diagnosis.known_differences import KnownDifference, Place, known_elements, rows_of, rows_of_node, units_apart
 from tflq.errors import OracleError, TflqError
 from tflq.graph import Array
 from tflq.interpreter import Engine
+from tflq.oracle import Oracle
 
 
 class Outcome(Enum):

@@ -8,7 +8,7 @@ from functools import cache
 
 from tests.conformance.cases import CellResult, run_cell
 from tests.conformance.table import Entry, entries
-from tflq.analysis.oracle import Oracle
+from tflq.oracle import Oracle
 
 
 def chosen(operators: Sequence[str] = (), kinds: Sequence[str] = ()) -> list[Entry]:

@@ -9,14 +9,14 @@ import pytest
 
 import tflq
 from tests.support.data import data_files, data_path
-from tflq.analysis.executions import Execution, for_target, real_values
-from tflq.analysis.oracle import Oracle
 from tflq.converters.calibration import ranges_from_quantization
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target, target_names
 from tflq.converters.tflite import model_to_bytes
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, DType, GraphBuilder, Model
+from tflq.oracle import Oracle
+from tflq.parallel.executions import Execution, for_target, real_values
 
 FOLDER = ("cases", "float_io")
 QUANTIZED = ("default", "int8_io", "uint8_io", "uint8_in_float_out", "qat_default", "qat_fake_quant_float")

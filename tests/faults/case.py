@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tests.faults import device
-from tflq.analysis.compare.isolated import constants_of, run_node
+from tflq.diagnosis.compare.isolated import constants_of, run_node
 
 Values = dict[int, np.ndarray]
 

@@ -10,7 +10,7 @@ import numpy as np
 from tests.faults import device
 from tests.faults.case import Case, Plant, Values
 from tests.faults.planted import dumped, given_input, layer_fault, operator_fault
-from tflq.analysis.compare.isolated import run_node
+from tflq.diagnosis.compare.isolated import run_node
 from tflq.errors import TflqError
 from tflq.interpreter.registry import kernel
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tests.faults import device
 from tests.faults.case import Case, Plant, Planted, Values
-from tflq.analysis.compare.isolated import constants_of, run_node
+from tflq.diagnosis.compare.isolated import constants_of, run_node
 from tflq.errors import TflqError
 from tflq.interpreter.registry import kernel
 

@@ -13,14 +13,14 @@ import numpy as np
 from tests.faults import loops, planted
 from tests.faults.case import Case, Planted
 from tests.faults.networks import network
-from tflq.analysis.compare import Running, compare_sides, dump_of
-from tflq.analysis.diagnosis.diagnose import diagnose
-from tflq.analysis.dumps.wanted import Archive, Stored
-from tflq.analysis.executions import Execution, as_is, for_target
-from tflq.analysis.inputs import GivenSamples, RandomSamples
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
+from tflq.diagnosis.compare import Running, compare_sides, dump_of
+from tflq.diagnosis.dumps.wanted import Archive, Stored
+from tflq.diagnosis.hypotheses.diagnose import diagnose
 from tflq.errors import TflqError
+from tflq.parallel.executions import Execution, as_is, for_target
+from tflq.sampling import GivenSamples, RandomSamples
 
 FAULTS = {**planted.FAULTS, **loops.FAULTS}
 NETWORKS = (

@@ -8,12 +8,12 @@ import pytest
 from tests.support.data import data_path
 from tests.support.single_op import assert_same_bits
 from tests.support.tracked import ROOT
-from tflq.analysis.inputs import RandomSamples
-from tflq.analysis.oracle import Oracle
 from tflq.converters.tflite import model_from_bytes, model_to_bytes, read_model
 from tflq.errors import OptionError, UnsupportedError
 from tflq.graph import DType, Graph, GraphBuilder, cut, find_tensor
 from tflq.interpreter import Engine
+from tflq.oracle import Oracle
+from tflq.sampling import RandomSamples
 
 DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
 FLOAT = DType.FLOAT32

@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 
 from tests.support.data import data_files, data_path
-from tflq.analysis.difference import compare
-from tflq.analysis.inputs import RandomSamples
-from tflq.analysis.oracle import Oracle
 from tflq.benchmarks.accuracy import load, predictions
 from tflq.benchmarks.tasks import find_task
 from tflq.converters.tflite import model_from_bytes, model_to_bytes, read_model
+from tflq.diagnosis.difference import compare
 from tflq.errors import GraphError
 from tflq.graph import (
     Affine,
@@ -29,6 +27,8 @@ from tflq.graph import (
     validate,
 )
 from tflq.interpreter import Engine
+from tflq.oracle import Oracle
+from tflq.sampling import RandomSamples
 
 MODELS = data_files("models")
 every_model = pytest.mark.parametrize("path", MODELS or [None], ids=[path.stem for path in MODELS] or ["no data"])

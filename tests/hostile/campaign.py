@@ -11,10 +11,10 @@ import numpy as np
 
 from tests.hostile.mutate import mutation
 from tests.hostile.subject import SECONDS, Reaction, Subject
-from tflq.analysis.oracle import Oracle
-from tflq.analysis.oracle.results import OracleAborted, OracleRefused, OracleTimeout
 from tflq.errors import TflqError
 from tflq.graph import Array
+from tflq.oracle import Oracle
+from tflq.oracle.results import OracleAborted, OracleRefused, OracleTimeout
 
 _UNREGISTERED = ("Didn't find op for builtin opcode", "Registration failed", "unresolved custom op", "custom op")
 

@@ -24,7 +24,7 @@ UNSAFE_CALLS = {"eval", "exec", "compile", "__import__", "execfile"}
 TRUSTED = {
     ("tflq/user_code.py", "exec"),
     ("tflq/user_code.py", "compile"),
-    ("tflq/analysis/oracle/protocol.py", "pickle"),
+    ("tflq/oracle/protocol.py", "pickle"),
 }
 
 

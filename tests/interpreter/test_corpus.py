@@ -15,13 +15,13 @@ import pytest
 
 from tests.support.data import data_files, data_path
 from tests.support.single_op import bits
-from tflq.analysis.difference import differing
-from tflq.analysis.inputs import RandomSamples
-from tflq.analysis.known_differences import Place, known_elements, rows_of_node
-from tflq.analysis.oracle import Oracle, OracleRefused, OracleRun
 from tflq.converters.tflite import model_from_bytes, model_to_bytes, read_model
+from tflq.diagnosis.difference import differing
+from tflq.diagnosis.known_differences import Place, known_elements, rows_of_node
 from tflq.graph import ABSENT, Array, Graph, Model, Node
 from tflq.interpreter import Engine
+from tflq.oracle import Oracle, OracleRefused, OracleRun
+from tflq.sampling import RandomSamples
 
 FILES = [*data_files("corpus"), *data_files("models")]
 SAMPLES = 2

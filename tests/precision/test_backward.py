@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from tests.support.digits_problem import write_labeled
 from tests.support.tracked import ROOT
-from tflq.analysis.executions import in_float
 from tflq.benchmarks.accuracy import measure
 from tflq.benchmarks.scoring import load_named
 from tflq.cli import main
@@ -20,6 +19,7 @@ from tflq.converters.precision import Promotion
 from tflq.converters.targets import find_promotable
 from tflq.converters.tflite import read_model
 from tflq.errors import OptionError
+from tflq.parallel.executions import in_float
 from tflq.precision.backward import Backward, BackwardSearch, Rules
 from tflq.precision.strategy import follow
 

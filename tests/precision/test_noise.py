@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from tests.support.digits_problem import evaluator, problem
-from tflq.analysis.executions import all_outputs, for_target
-from tflq.analysis.inputs import GivenSamples
 from tflq.converters.targets import find_mixed_precision
+from tflq.parallel.executions import all_outputs, for_target
 from tflq.precision.problem import Problem
 from tflq.precision.search import beside_others, is_required_accuracy_within, search
 from tflq.precision.trial import Bits, Requirement, Result, Trial
 from tflq.report.precision import noise_texts, verdict_text
+from tflq.sampling import GivenSamples
 
 
 def answers(of: Problem, bits: Bits) -> set[int]:

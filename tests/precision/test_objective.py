@@ -12,16 +12,16 @@ import pytest
 import tflq
 from tests.support.data import data_path
 from tests.support.digits_problem import SMALL_WIDTHS, evaluator, everything, problem, small
-from tflq.analysis.executions import quantized
-from tflq.analysis.inputs import GivenSamples
 from tflq.converters import tflite
 from tflq.converters.estimate import Estimate, Grade, lower_bound
 from tflq.converters.targets import find_target
 from tflq.errors import OptionError, UsageError
+from tflq.parallel.executions import quantized
 from tflq.precision.objective import OBJECTIVES, objective_of
 from tflq.precision.problem import Problem, make_problem
 from tflq.precision.search import search
 from tflq.precision.trial import Bits, Requirement, Trial
+from tflq.sampling import GivenSamples
 
 
 @cache

@@ -10,7 +10,6 @@ import numpy as np
 from tests.support.command import tflq, without_run
 from tests.support.digits_problem import model, write_labeled
 from tests.support.tracked import ROOT
-from tflq.analysis.inputs import GivenSamples
 from tflq.api.demo import demo_samples
 from tflq.arrays import same
 from tflq.converters.settings import parse_settings
@@ -18,6 +17,7 @@ from tflq.converters.settled import dequantized
 from tflq.converters.targets import find_target
 from tflq.precision.recover import RealSamples, RecoverySettings, prepare, recover_network
 from tflq.precision.recovered import Recovering
+from tflq.sampling import GivenSamples
 
 DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
 TARGET = find_target("gap9-ne16")

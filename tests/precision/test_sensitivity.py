@@ -7,18 +7,18 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.support.digits_problem import evaluator, model, problem
-from tflq.analysis.executions import for_target, in_float, real_values
-from tflq.analysis.inputs import GivenSamples
 from tflq.api.demo import demo_samples
 from tflq.benchmarks.accuracy import LabeledSamples, measure
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
 from tflq.graph.cut import cut
 from tflq.interpreter import Engine
+from tflq.parallel.executions import for_target, in_float, real_values
 from tflq.precision.evaluate import evaluate
 from tflq.precision.problem import Problem
 from tflq.precision.sensitivity import sensitivity
 from tflq.precision.trial import Floating, Trial
+from tflq.sampling import GivenSamples
 
 
 def benched(of: Problem, *layers: str) -> int:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.support.data import data_files, data_path
-from tflq.analysis.oracle import Oracle, OracleTensor
 from tflq.errors import OracleError
+from tflq.oracle import Oracle, OracleTensor
 from tflq.schemas.tflite import decode_model, encode_model
 
 FILES = [path for folder in ("models", "corpus", "golden") for path in data_files(folder)]

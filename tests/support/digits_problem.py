@@ -8,7 +8,6 @@ from functools import cache
 from itertools import product
 from pathlib import Path
 
-from tflq.analysis.inputs import GivenSamples
 from tflq.api.demo import demo_model_path, demo_samples
 from tflq.converters import tflite
 from tflq.graph import Model
@@ -16,6 +15,7 @@ from tflq.precision.evaluate import Evaluator, evaluate
 from tflq.precision.problem import Problem, make_problem
 from tflq.precision.results_file import ResultsFile
 from tflq.precision.trial import Result, Trial
+from tflq.sampling import GivenSamples
 
 Evaluate = Callable[[Sequence[Trial]], Iterable[Result]]
 

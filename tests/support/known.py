@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tflq.analysis.inputs import GivenSamples
-from tflq.analysis.oracle import Oracle
-from tflq.analysis.verify import verify
 from tflq.converters.tflite import model_from_bytes, model_to_bytes
+from tflq.diagnosis.verify import verify
 from tflq.graph import Array, Graph
+from tflq.oracle import Oracle
+from tflq.sampling import GivenSamples
 
 
 def check_known(oracle: Oracle, graph: Graph, inputs: Sequence[Array]) -> None:

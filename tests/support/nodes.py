@@ -11,11 +11,11 @@ from hypothesis import settings
 
 from tests.support.draw import kernel_settings
 from tests.support.single_op import check_against_oracle
-from tflq.analysis.oracle import Oracle
 from tflq.converters.tflite import model_to_bytes
 from tflq.errors import GraphError, InputError, OracleError, UnsupportedError
 from tflq.graph import Affine, Array, Attribute, DType, Graph, GraphBuilder
 from tflq.interpreter import Engine
+from tflq.oracle import Oracle
 
 few = settings(kernel_settings, max_examples=6)
 """For tests with many parameters, each of which draws its own examples."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tflq.analysis.oracle import Oracle
 from tflq.errors import MissingExtraError
+from tflq.oracle import Oracle
 
 
 @pytest.fixture(scope="session")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tests.support.single_op import assert_same_bits
-from tflq.analysis.oracle import Oracle
 from tflq.converters.tflite import model_from_bytes, model_to_bytes
 from tflq.graph import Array, Graph
 from tflq.interpreter import Engine
+from tflq.oracle import Oracle
 
 
 def check_outputs(oracle: Oracle, graph: Graph, inputs: Sequence[Array]) -> None:

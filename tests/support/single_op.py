@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tflq.analysis.oracle import Oracle
 from tflq.converters.tflite import model_from_bytes, model_to_bytes
 from tflq.graph import Array, Graph, Tensor
 from tflq.interpreter import Engine
 from tflq.interpreter.recording.primitive import Compute, Primitive, recorded_by
+from tflq.oracle import Oracle
 
 
 def random_value(rng: np.random.Generator, tensor: Tensor, samples: int) -> Array:

@@ -24,18 +24,18 @@ EXPENSIVE = ("tensorflow",)
 EXAMPLES = 3
 """Examples that hypothesis draws for a test in the quick tier, at most."""
 
-_SPREAD = "tests/analysis/test_spread.py::test_run_gives_the_same_bytes"
+_SPREAD = "tests/parallel/test_spread.py::test_run_gives_the_same_bytes"
 _ARTEFACTS = "tests/scripts/test_compare_artifacts.py::test_bytes_of_files_are_compared"
 _EXTENDING = "tests/extending/test_extending.py::test_convert_writes_its_files"
 FULL_ONLY = {
-    "tests/analysis/test_spread.py::test_verify_finds_the_same": _SPREAD,
-    "tests/analysis/test_spread.py::test_bench_measures_the_same": _SPREAD,
-    "tests/analysis/test_spread.py::test_compare_finds_the_same": _SPREAD,
-    "tests/analysis/test_spread.py::test_a_cluster_gives_the_same_when_a_worker_is_killed": (
-        "tests/analysis/test_workers.py::test_a_cluster_of_two_workers_finds_the_same"
+    "tests/parallel/test_spread.py::test_verify_finds_the_same": _SPREAD,
+    "tests/parallel/test_spread.py::test_bench_measures_the_same": _SPREAD,
+    "tests/parallel/test_spread.py::test_compare_finds_the_same": _SPREAD,
+    "tests/parallel/test_spread.py::test_a_cluster_gives_the_same_when_a_worker_is_killed": (
+        "tests/parallel/test_workers.py::test_a_cluster_of_two_workers_finds_the_same"
     ),
-    "tests/analysis/test_workers.py::test_a_worker_that_is_killed_loses_nothing": _SPREAD,
-    "tests/analysis/test_workers.py::test_processes_find_the_same": (
+    "tests/parallel/test_workers.py::test_a_worker_that_is_killed_loses_nothing": _SPREAD,
+    "tests/parallel/test_workers.py::test_processes_find_the_same": (
         "tests/cli/test_search_metric.py::test_fewer_errors_choose_what_more_right_answers_do"
     ),
     "tests/converters/gap9/test_forms.py::test_so_many_are_taken": (

@@ -9,10 +9,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.analysis.executions import Execution, all_outputs, for_target, in_float
-from tflq.analysis.inputs import Samples
-from tflq.analysis.metrics import Labels, Metric, figure_of
-from tflq.analysis.similarity import measured_similarities, similarities
 from tflq.api.calibrate import calibrate
 from tflq.api.convert import write_template
 from tflq.api.options import Progress, SampleSource, TargetOptions
@@ -21,14 +17,18 @@ from tflq.api.result import TableResult, picked
 from tflq.api.samples import samples_or_calibration
 from tflq.api.target import choose_target
 from tflq.api.trials import JudgeOptions, Span
+from tflq.benchmarks.metrics import Labels, Metric, figure_of
 from tflq.benchmarks.scoring import load_judged
 from tflq.converters.settings import Settings, parse_settings
 from tflq.converters.targets import Target, find_promotable
+from tflq.diagnosis.similarity import measured_similarities, similarities
 from tflq.errors import UsageError
 from tflq.graph import Model
+from tflq.parallel.executions import Execution, all_outputs, for_target, in_float
 from tflq.precision.backward import Backward, BackwardSearch, Rules
 from tflq.precision.strategy import follow
 from tflq.quoting import Json
+from tflq.sampling import Samples
 
 DEFAULT_SAMPLES = 32
 

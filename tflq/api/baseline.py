@@ -12,9 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from tflq import __version__
-from tflq.analysis import baseline as analysis
-from tflq.analysis.baseline import Baseline, Change, FrozenTensor
-from tflq.analysis.junit import Case, write_junit
 from tflq.api.options import CalibrationOptions, Inputs, Progress, SampleOptions, TargetOptions, silent
 from tflq.api.read_model import read_model
 from tflq.api.result import Result, TableResult, picked
@@ -22,10 +19,13 @@ from tflq.api.run import tensor_names
 from tflq.api.samples import samples as choose_samples
 from tflq.api.target import choose_execution, complete
 from tflq.api.verify import DEFAULT_SAMPLES
+from tflq.diagnosis import baseline as runs
+from tflq.diagnosis.baseline import Baseline, Change, FrozenTensor
 from tflq.errors import InputError
 from tflq.files import write_bytes
 from tflq.interpreter.execution.engine import State
 from tflq.quoting import Json
+from tflq.report.junit import Case, write_junit
 
 _Check = Callable[[object], bool]
 
@@ -278,9 +278,9 @@ def freeze(
     here = Path(path).parent.resolve()
     told = run.moved(lambda file: Path(os.path.relpath(file, here)).as_posix())
     tensors = _tensors(run, progress)
-    files = {name: analysis.digest_of_file(here / name) for name in told.files}
+    files = {name: runs.digest_of_file(here / name) for name in told.files}
     baseline = Baseline(__version__, told.to_json(), files, tensors)
-    write_bytes(Path(path), analysis.baseline_bytes(baseline))
+    write_bytes(Path(path), runs.baseline_bytes(baseline))
     return FreezeResult(Path(path), run.model, baseline)
 
 
@@ -296,16 +296,16 @@ def verify_baseline(path: str | Path, model: str | None = None, *, progress: Pro
         InputError: no baseline, or a file of the run is missing.
     """
     path = Path(path)
-    folder, baseline = path.parent, analysis.read_baseline(path)
+    folder, baseline = path.parent, runs.read_baseline(path)
     told = run_from_json(baseline.run, path)
     files = tuple(
         f"{name}: the file has changed since"
         for name, digest in baseline.files.items()
-        if not (model is not None and name == told.model) and analysis.digest_of_file(folder / name) != digest
+        if not (model is not None and name == told.model) and runs.digest_of_file(folder / name) != digest
     )
     run = told.moved(lambda file: str(folder / file))
     run = run if model is None else replace(run, model=model)
-    return BaselineResult(path, baseline, files, analysis.changes(baseline.tensors, _tensors(run, progress)))
+    return BaselineResult(path, baseline, files, runs.changes(baseline.tensors, _tensors(run, progress)))
 
 
 def _tensors(run: FrozenRun, progress: Progress) -> tuple[FrozenTensor, ...]:
@@ -315,4 +315,4 @@ def _tensors(run: FrozenRun, progress: Progress) -> tuple[FrozenTensor, ...]:
     graph = execution.graph
     written = tuple(dict.fromkeys([*(t for node in graph.nodes for t in node.outputs), *graph.outputs]))
     with progress("run", samples.count) as advance:
-        return analysis.freeze(execution, samples, tensor_names(graph, written), advance)
+        return runs.freeze(execution, samples, tensor_names(graph, written), advance)

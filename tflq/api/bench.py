@@ -14,9 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq import __version__
-from tflq.analysis.executions import taking
-from tflq.analysis.metrics import AUC, TOP_1, Metric, confusion_matrix, figure_of, find_metric
-from tflq.analysis.significance import Paired
 from tflq.api.calibrate import calibrate, refuse_calibration_without_target
 from tflq.api.options import CalibrationOptions, Progress, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
@@ -28,10 +25,12 @@ from tflq.api.trials import Span
 from tflq.benchmarks.accuracy import Accuracy, LabeledSamples, predictions
 from tflq.benchmarks.anomaly import Detection, LabeledWindows
 from tflq.benchmarks.board import Board, BoardRun, run_board
+from tflq.benchmarks.metrics import AUC, TOP_1, Metric, confusion_matrix, figure_of, find_metric
 from tflq.benchmarks.performance import INPUTS, SECONDS, Performance
 from tflq.benchmarks.results_layout import System, write_accuracy, write_performance
 from tflq.benchmarks.rows import Candidate, Row, candidates, measure_accuracy, measure_performance, pairs
 from tflq.benchmarks.scoring import DataSet, load_data, split_named
+from tflq.benchmarks.significance import Paired
 from tflq.benchmarks.tasks import Quality, Task, find_task
 from tflq.benchmarks.truth import Judged, LabeledTruth
 from tflq.benchmarks.wake_words import LIMIT, LabeledStreams, WakeWords
@@ -39,6 +38,7 @@ from tflq.converters.settings import Settings
 from tflq.converters.targets import Target
 from tflq.errors import UsageError
 from tflq.graph import Model
+from tflq.parallel.executions import taking
 from tflq.precision.recover.reference import taken
 from tflq.quoting import Json
 from tflq.report import Page

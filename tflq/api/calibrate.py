@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.analysis.inputs.files import file_of_sample
 from tflq.api.options import CalibrationOptions, Progress, changed, silent
 from tflq.api.read_model import ModelSource, read_model
 from tflq.api.samples import given_samples
@@ -15,6 +14,7 @@ from tflq.converters.template import read_template, with_template_ranges
 from tflq.errors import InputError, SampleError, UsageError
 from tflq.files import read_bytes
 from tflq.graph import Graph, Model
+from tflq.sampling.files import file_of_sample
 
 KEPT_SAMPLES = 100
 """Samples that targets may write out beside the model."""

@@ -7,14 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from tflq.analysis import compare as analysis
-from tflq.analysis.compare import ComparedTensor, Comparison, Dump, Running, dump_as_it_is, require_known
-from tflq.analysis.compare.causes import Cause
-from tflq.analysis.compare.dumps import wanted_of
-from tflq.analysis.compare.tally import TensorFigures
-from tflq.analysis.diagnosis.diagnose import diagnose
-from tflq.analysis.diagnosis.finding import Diagnosis
-from tflq.analysis.dumps.wanted import DumpOptions
 from tflq.api.options import (
     CalibrationOptions,
     Progress,
@@ -32,6 +24,14 @@ from tflq.api.run_record import recorded
 from tflq.api.samples import samples as choose_samples
 from tflq.api.sides import Quantizing, Side, parse_side, read_beside
 from tflq.api.target import complete
+from tflq.diagnosis import compare as comparison
+from tflq.diagnosis.compare import ComparedTensor, Comparison, Dump, Running, dump_as_it_is, require_known
+from tflq.diagnosis.compare.causes import Cause
+from tflq.diagnosis.compare.dumps import wanted_of
+from tflq.diagnosis.compare.tally import TensorFigures
+from tflq.diagnosis.dumps.wanted import DumpOptions
+from tflq.diagnosis.hypotheses.diagnose import diagnose
+from tflq.diagnosis.hypotheses.finding import Diagnosis
 from tflq.errors import UsageError
 from tflq.files import write_bytes
 from tflq.graph import Graph, Model
@@ -222,7 +222,7 @@ def compare(
     if options.tensors:
         require_known(options.tensors, [c.name for c in left.columns], left.name)
     with progress("compare", count) as advance:
-        found = analysis.compare_sides(
+        found = comparison.compare_sides(
             left,
             right,
             count,
@@ -258,7 +258,7 @@ def _looked_for(model: Running, dump: Dump, samples: int, progress: Progress) ->
 
 def _sides(
     a: Side, b: Side, samples: SampleSource, dump: DumpOptions, quantizing: Quantizing
-) -> tuple[analysis.Side, analysis.Side, int]:
+) -> tuple[comparison.Side, comparison.Side, int]:
     """Return both sides and the number of samples to compare."""
     if a.is_dump and b.is_dump:
         return _dumps(a, b, samples, dump)
@@ -283,7 +283,7 @@ def _dumps(a: Side, b: Side, samples: SampleSource, dump: DumpOptions) -> tuple[
 
 def _with_dump(
     a: Side, b: Side, model: Model, samples: SampleSource, options: DumpOptions, quantizing: Quantizing
-) -> tuple[analysis.Side, analysis.Side, int]:
+) -> tuple[comparison.Side, comparison.Side, int]:
     """Return a dump and the model that it is a dump of, on the dump's samples."""
     given, named = (a if a.is_dump else b), b if a.is_dump else a
     side, dump = read_beside(given, named, model, samples, options, quantizing)

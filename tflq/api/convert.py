@@ -10,10 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from tflq.analysis.emitted import EmittedDifference, check_emitted
-from tflq.analysis.executions import as_is, for_target
-from tflq.analysis.inputs import GivenSamples, Samples
-from tflq.analysis.similarity import Similarities, Similarity, measured_similarities
 from tflq.api.calibrate import calibrate
 from tflq.api.estimate import figure
 from tflq.api.options import CalibrationOptions, Progress, SampleOptions, SampleSource, TargetOptions, changed, silent
@@ -30,14 +26,18 @@ from tflq.converters.engines import EngineChoices
 from tflq.converters.settings import Settings
 from tflq.converters.targets import Artifacts, Target, find_target, target_names, targets_with
 from tflq.converters.template import template_bytes
+from tflq.diagnosis.similarity import Similarities, Similarity, measured_similarities
+from tflq.emit.written import EmittedDifference, check_emitted
 from tflq.errors import OptionError, UsageError
 from tflq.files import output_folder, write_bytes
 from tflq.graph import ABSENT, Affine, Graph, Logarithmic, Model, Node
 from tflq.graph.rewriting import Change, select_changes, trace_passes
+from tflq.parallel.executions import as_is, for_target
 from tflq.precision.recover import RealSamples
 from tflq.quoting import Json
 from tflq.report import Page
 from tflq.report.conversion import all_targets_page, conversion_page
+from tflq.sampling import GivenSamples, Samples
 
 DEFAULT_SAMPLES = 32
 

@@ -10,11 +10,6 @@ from pathlib import Path
 
 import numpy as np
 
-from tflq.analysis.emitted import EmittedDifference, check_emitted
-from tflq.analysis.executions import Execution, as_is, for_target, in_float
-from tflq.analysis.inputs import GivenSamples
-from tflq.analysis.inputs.files import read_npz
-from tflq.analysis.similarity import largest_output_change
 from tflq.api.convert import compared_report
 from tflq.api.options import TargetOptions
 from tflq.api.read_model import read_model
@@ -23,9 +18,14 @@ from tflq.api.target import choose_target
 from tflq.api.verify import VerifyResult, verify
 from tflq.benchmarks.accuracy import Accuracy, LabeledSamples, measure
 from tflq.converters.targets import target_names
+from tflq.diagnosis.similarity import largest_output_change
+from tflq.emit.written import EmittedDifference, check_emitted
 from tflq.errors import MissingExtraError
 from tflq.graph import Graph, Model
+from tflq.parallel.executions import Execution, as_is, for_target, in_float
 from tflq.quoting import Json
+from tflq.sampling import GivenSamples
+from tflq.sampling.files import read_npz
 
 DIGITS = 10
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tflq.analysis.model_difference import Finding, model_differences
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.result import TableResult, picked
+from tflq.diagnosis.model_difference import Finding, model_differences
 from tflq.quoting import Json
 
 

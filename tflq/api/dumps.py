@@ -6,13 +6,13 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tflq.analysis.dumps.understanding import Reading, Understood
-from tflq.analysis.dumps.wanted import DumpOptions
 from tflq.api.options import CalibrationOptions, Progress, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource
 from tflq.api.result import TableResult, picked
 from tflq.api.sides import Quantizing, parse_side, read_beside
 from tflq.api.target import complete
+from tflq.diagnosis.dumps.understanding import Reading, Understood
+from tflq.diagnosis.dumps.wanted import DumpOptions
 from tflq.errors import UsageError
 from tflq.quoting import Json
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tflq.analysis.executions import quantized
 from tflq.api.calibrate import calibrate
 from tflq.api.options import CalibrationOptions, Progress, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
@@ -13,6 +12,7 @@ from tflq.api.result import PageResult, TableResult, picked
 from tflq.api.run_record import recorded
 from tflq.api.target import choose_target, complete
 from tflq.converters.estimate import Estimate, Figure, LayerEstimate, without_model
+from tflq.parallel.executions import quantized
 from tflq.quoting import Json
 from tflq.report import Page
 from tflq.report.estimate import estimate_page

@@ -9,11 +9,6 @@ from typing import Literal
 
 import numpy as np
 
-from tflq.analysis.compare import Running, dump_of, match
-from tflq.analysis.compare.dumps import wanted_of
-from tflq.analysis.diagnosis.linear import Needed, needed
-from tflq.analysis.dumps.wanted import DumpOptions
-from tflq.analysis.explain import Explainer, Explanation, SideBySide, Step, explain_constant, side_by_side
 from tflq.api.options import CalibrationOptions, Progress, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.recovered_layers import recovered_layers
@@ -21,6 +16,11 @@ from tflq.api.result import TableResult, picked
 from tflq.api.samples import samples as choose_samples
 from tflq.api.sides import Quantizing, Side, parse_side
 from tflq.api.target import complete
+from tflq.diagnosis.compare import Running, dump_of, match
+from tflq.diagnosis.compare.dumps import wanted_of
+from tflq.diagnosis.dumps.wanted import DumpOptions
+from tflq.diagnosis.explain import Explainer, Explanation, SideBySide, Step, explain_constant, side_by_side
+from tflq.diagnosis.hypotheses.linear import Needed, needed
 from tflq.errors import InputError, OptionError, TflqError, UsageError
 from tflq.graph import Model
 from tflq.quoting import Json

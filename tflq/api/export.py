@@ -9,20 +9,20 @@ from typing import Literal
 
 import numpy as np
 
-from tflq.analysis.c99.program import Program, program_of
-from tflq.analysis.executions import Execution
-from tflq.analysis.inputs import Samples
-from tflq.analysis.vectors import LayerVectors, collect, files_of, selected_layers
 from tflq.api.options import CalibrationOptions, SampleSource, TargetOptions, changed
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.result import TableResult
 from tflq.api.samples import samples as choose_samples
 from tflq.api.target import choose_execution, complete
+from tflq.emit.c99.program import Program, program_of
+from tflq.emit.vectors import LayerVectors, collect, files_of, selected_layers
 from tflq.errors import UsageError
 from tflq.files import output_folder
 from tflq.interpreter.execution.engine import State
 from tflq.interpreter.execution.values import concatenate
+from tflq.parallel.executions import Execution
 from tflq.quoting import Json, json_text
+from tflq.sampling import Samples
 
 
 @dataclass(frozen=True)

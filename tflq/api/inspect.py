@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from tflq.analysis.inspection import GraphFacts, Refusals, refusals
-from tflq.analysis.inspection import inspect as facts_of
-from tflq.analysis.wide_multipliers import WideMultiplier, wide_multipliers
 from tflq.api.read_model import ModelSource, name_of, read_with_content
 from tflq.api.result import TableResult, picked
 from tflq.converters.tflite.extras import ModelExtra
+from tflq.diagnosis.inspection import GraphFacts, Refusals, refusals
+from tflq.diagnosis.inspection import inspect as facts_of
+from tflq.diagnosis.wide_multipliers import WideMultiplier, wide_multipliers
 from tflq.graph import Affine, Model, Tensor
 from tflq.graph.arena import tensor_bytes as tensor_bytes
 from tflq.quoting import Json

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from tflq.analysis.inputs import Samples
     from tflq.graph import Array
+    from tflq.sampling import Samples
 
 Inputs: TypeAlias = "str | Sequence[str] | Array | Mapping[str, Array]"
 """Samples for a model's inputs: files as --input names them, or arrays [S, *shape], by name where there are several."""

@@ -13,8 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq import __version__
-from tflq.analysis.executions import for_target
-from tflq.analysis.inputs import GivenSamples, Samples
 from tflq.api.calibrate import calibrate
 from tflq.api.options import Progress, SampleSource, TargetOptions, changed, is_random, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
@@ -32,12 +30,14 @@ from tflq.converters.tflite import model_from_bytes, model_to_bytes
 from tflq.errors import TflqWarning, UnsupportedError, UsageError
 from tflq.files import write_bytes
 from tflq.graph import Graph, Model
+from tflq.parallel.executions import for_target
 from tflq.precision.recover import LayerRecovery, Outcome, Recovery, RecoverySettings, outcome, prepare, recover_network
 from tflq.precision.recover.journal import JournalFile
 from tflq.precision.recover.records import Cost, objective_of
 from tflq.precision.recover.reference import split, split_numbers, taken
 from tflq.precision.results_file import digest_of
 from tflq.quoting import Json
+from tflq.sampling import GivenSamples, Samples
 
 _RANDOM_SAMPLES = 200
 

@@ -15,8 +15,8 @@ from tflq.quoting import Json, json_text
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tflq.analysis.significance import Paired
     from tflq.api.run_record import RunRecord
+    from tflq.benchmarks.significance import Paired
     from tflq.report import Page
 
 

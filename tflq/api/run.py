@@ -6,19 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tflq.analysis.archives import write_npz
-from tflq.analysis.executions import Execution, spread
-from tflq.analysis.inputs import Samples
 from tflq.api.options import CalibrationOptions, Progress, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, read_model
 from tflq.api.result import TableResult
 from tflq.api.samples import samples as choose_samples
 from tflq.api.target import Arithmetic, choose_execution, complete
+from tflq.emit.archives import write_npz
 from tflq.errors import UsageError
 from tflq.graph import Array, Graph
 from tflq.interpreter.execution.engine import State
 from tflq.interpreter.execution.values import concatenate
+from tflq.parallel.executions import Execution, spread
 from tflq.quoting import Json
+from tflq.sampling import Samples
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from typing import ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
-from tflq.analysis.inputs.described import read_description
 from tflq.api.options import command_line
 from tflq.api.result import PageResult
 from tflq.converters.settings_file import read_settings
@@ -26,6 +25,7 @@ from tflq.interpreter.kernel_files import loaded_kernel_files
 from tflq.limits import Limits, current
 from tflq.precision.results_file import digest_of
 from tflq.report.what_was_run import FileRead, Setting, WhatWasRun
+from tflq.sampling.described import read_description
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.analysis.inputs import GivenSamples, RandomSamples, Samples, given_arrays, given_inputs
 from tflq.api.options import CalibrationOptions, Inputs, SampleOptions, SampleSource
 from tflq.api.read_model import ModelSource, read_model
 from tflq.benchmarks.scoring import load_data, split_named
@@ -16,6 +15,7 @@ from tflq.benchmarks.tasks import TASKS
 from tflq.errors import InputError, TflqWarning, UsageError
 from tflq.graph import Graph, Model
 from tflq.graph.arena import macs
+from tflq.sampling import GivenSamples, RandomSamples, Samples, given_arrays, given_inputs
 
 UNREQUESTED_MACS = 10**10
 """Largest number of multiply-accumulates, over all samples, of a comparison on samples that the user did not name."""

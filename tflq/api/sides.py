@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 
-from tflq.analysis.compare import ConvertedSamples, Dump, Running, dump_of
-from tflq.analysis.dumps.files import SUFFIXES, read_archive
-from tflq.analysis.dumps.wanted import Archive, DumpOptions
-from tflq.analysis.executions import as_is, for_target, in_float
-from tflq.analysis.inputs import GivenSamples, Samples
 from tflq.api.calibrate import calibrate, refuse_calibration_without_target
 from tflq.api.options import CalibrationOptions, Progress, SampleOptions, SampleSource, TargetOptions, silent
 from tflq.api.read_model import ModelSource, is_model_file, name_of, read_model
 from tflq.api.samples import samples as choose_samples
 from tflq.api.target import choose_target, refuse_settings_without_target
 from tflq.converters.targets import target_names
+from tflq.diagnosis.compare import ConvertedSamples, Dump, Running, dump_of
+from tflq.diagnosis.dumps.files import SUFFIXES, read_archive
+from tflq.diagnosis.dumps.wanted import Archive, DumpOptions
 from tflq.errors import UsageError
 from tflq.graph import Model
+from tflq.parallel.executions import as_is, for_target, in_float
+from tflq.sampling import GivenSamples, Samples
 
 _ARITHMETICS = ("tflite", "float")
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from tflq.analysis.executions import Execution, as_is, for_target, in_float
 from tflq.api.calibrate import calibrate, refuse_calibration_without_target
 from tflq.api.options import CalibrationOptions, Progress, TargetOptions, changed, silent
 from tflq.converters.precision import GLOBAL_CALIBRATION
@@ -17,6 +16,7 @@ from tflq.converters.template import read_template
 from tflq.errors import OptionError, UsageError
 from tflq.graph import Model
 from tflq.interpreter.execution.engine import State
+from tflq.parallel.executions import Execution, as_is, for_target, in_float
 
 Arithmetic = Literal["tflite", "float"]
 ALL = "all"

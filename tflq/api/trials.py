@@ -8,24 +8,24 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from tflq.analysis.inputs import GivenSamples, Samples
-from tflq.analysis.metrics import SCORES, Labels, Metric, Truth, find_metric
-from tflq.analysis.workers import open_workers
 from tflq.api.calibrate import calibrate
 from tflq.api.options import CalibrationOptions, Progress, SampleSource, TargetOptions, is_random
 from tflq.api.read_model import ModelSource, read_model
 from tflq.api.samples import samples as choose_samples
 from tflq.api.target import choose_target
+from tflq.benchmarks.metrics import SCORES, Labels, Metric, Truth, find_metric
 from tflq.benchmarks.scoring import kind_of_labels, load_judged
 from tflq.converters.settled import dequantized
 from tflq.errors import InputError, UsageError
 from tflq.graph import Graph, Model
+from tflq.parallel.workers import open_workers
 from tflq.precision.evaluate import Evaluator, evaluate
 from tflq.precision.problem import Problem, make_problem
 from tflq.precision.recover import RealSamples, RecoverySettings
 from tflq.precision.recover.reference import split
 from tflq.precision.recovered import Recovering
 from tflq.precision.results_file import ResultsFile
+from tflq.sampling import GivenSamples, Samples
 
 DEFAULT_SAMPLES = 64
 

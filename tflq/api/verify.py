@@ -6,20 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tflq.analysis import verify as analysis
-from tflq.analysis.junit import Case, write_junit
-from tflq.analysis.known_differences import KnownElements
-from tflq.analysis.oracle import Oracle
-from tflq.analysis.oracle.package import Kernels, Package
-from tflq.analysis.verify import Judged, verify_parts
-from tflq.analysis.wide_multipliers import WideMultiplier, wide_multipliers
 from tflq.api.options import Progress, SampleOptions, SampleSource, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_with_content
 from tflq.api.result import TableResult, picked
 from tflq.api.samples import samples as choose_samples
 from tflq.converters.tflite import model_to_bytes
+from tflq.diagnosis import verify as verification
+from tflq.diagnosis.known_differences import KnownElements
+from tflq.diagnosis.verify import Judged, verify_parts
+from tflq.diagnosis.wide_multipliers import WideMultiplier, wide_multipliers
 from tflq.interpreter.execution.engine import State
+from tflq.oracle import Oracle
+from tflq.oracle.package import Kernels, Package
 from tflq.quoting import Json
+from tflq.report.junit import Case, write_junit
 
 DEFAULT_SAMPLES = 100
 
@@ -59,7 +59,7 @@ class VerifyResult(TableResult):
     """
 
     name: str
-    verdict: analysis.Verdict
+    verdict: verification.Verdict
     seed: int | None
     strict: bool
     wide_multipliers: tuple[WideMultiplier, ...]
@@ -100,7 +100,7 @@ class VerifyResult(TableResult):
         cases = [Case(t.name, self._failure(t), t.unavailable) for t in self.verdict.tensors]
         write_junit(Path(path), self.name, cases)
 
-    def _failure(self, tensor: analysis.TensorVerdict) -> str | None:
+    def _failure(self, tensor: verification.TensorVerdict) -> str | None:
         difference = tensor.difference
         if tensor.unavailable is not None or difference.is_equal or (tensor.is_explained and not self.strict):
             return None
@@ -137,7 +137,7 @@ def verify(
     state = options.state or "independent"
     with opened as oracle, progress("verify", chosen.count) as advance:
         if state == "stream" or (options.jobs == 1 and options.scheduler is None):
-            verdict = analysis.verify(found, content, chosen, oracle, advance, state)
+            verdict = verification.verify(found, content, chosen, oracle, advance, state)
         else:
             judged = Judged(found, content, options.package, options.kernels)
             verdict = verify_parts(judged, chosen, options.jobs, options.scheduler, advance)
@@ -150,7 +150,7 @@ def _known(known: Sequence[KnownElements]) -> Json:
     return [picked(k, "elements", "reason") for k in known]
 
 
-def _row(tensor: analysis.TensorVerdict) -> Mapping[str, Json]:
+def _row(tensor: verification.TensorVerdict) -> Mapping[str, Json]:
     difference = tensor.difference
     first = difference.first
     return {

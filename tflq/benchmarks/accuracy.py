@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.analysis.executions import Execution, real_values
-from tflq.analysis.inputs import FileSamples, Samples, legal_values
-from tflq.analysis.inputs.encoding import fit
-from tflq.analysis.inputs.files import read_exact, require_files, require_samples
-from tflq.analysis.significance import wilson_percent
 from tflq.benchmarks.labels import Label, read_labels
+from tflq.benchmarks.significance import wilson_percent
 from tflq.benchmarks.tasks import Quality, Task
 from tflq.errors import InputError
 from tflq.graph import Array, Graph
+from tflq.parallel.executions import Execution, real_values
+from tflq.sampling import FileSamples, Samples, legal_values
+from tflq.sampling.encoding import fit
+from tflq.sampling.files import read_exact, require_files, require_samples
 
 
 def area_under_roc(scores: Array, positive: NDArray[np.bool_]) -> float | None:

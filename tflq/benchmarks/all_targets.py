@@ -9,15 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.analysis.compare.comparison import compare_sides
-from tflq.analysis.compare.sides import Running
-from tflq.analysis.executions import Execution, for_target
-from tflq.analysis.inputs import RandomSamples, Samples
 from tflq.benchmarks.accuracy import LabeledSamples, answers, measure, predictions
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import Target
+from tflq.diagnosis.compare.comparison import compare_sides
+from tflq.diagnosis.compare.sides import Running
 from tflq.errors import InputError, TflqError
 from tflq.graph import Graph, Model
+from tflq.parallel.executions import Execution, for_target
+from tflq.sampling import RandomSamples, Samples
 
 COMPARED_SAMPLES = 64
 """Samples over which layers are compared: a ratio in dB needs no more, and every target runs them all."""

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from tflq.analysis.executions import Execution
-from tflq.analysis.inputs.files import require_files
 from tflq.benchmarks.accuracy import area_under_roc, real_outputs
 from tflq.benchmarks.labels import Label, read_labels
 from tflq.benchmarks.tasks import Quality, Task
 from tflq.errors import InputError
 from tflq.files import read_bytes
 from tflq.graph import Array, Graph
+from tflq.parallel.executions import Execution
+from tflq.sampling.files import require_files
 
 ANOMALY = 1
 

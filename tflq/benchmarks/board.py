@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.analysis.executions import Execution
 from tflq.benchmarks.accuracy import LabeledSamples
 from tflq.benchmarks.host import Host, Identity, Reply
 from tflq.benchmarks.performance import INPUTS, SECONDS, Performance, Window
@@ -23,6 +22,7 @@ from tflq.benchmarks.truth import LabeledTruth
 from tflq.errors import DeviceError, InputError
 from tflq.files import read_bytes
 from tflq.graph import Array
+from tflq.parallel.executions import Execution
 from tflq.quoting import Json
 
 _PROBES = 3

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.analysis.executions import Execution
 from tflq.benchmarks.accuracy import real_outputs
 from tflq.benchmarks.anomaly import squared_errors
 from tflq.benchmarks.protocol import (
@@ -27,6 +26,7 @@ from tflq.benchmarks.protocol import (
 from tflq.benchmarks.tasks import Task
 from tflq.errors import InputError
 from tflq.graph import Array
+from tflq.parallel.executions import Execution
 
 
 @dataclass(frozen=True)

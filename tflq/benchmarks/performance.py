@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 
-from tflq.analysis.executions import Execution
 from tflq.benchmarks.scoring import DataSet, first_samples
+from tflq.parallel.executions import Execution
 
 INPUTS = 5
 SECONDS = 10.0

@@ -8,18 +8,18 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.analysis.executions import Execution, as_is, for_target, spread
-from tflq.analysis.significance import Paired, paired
 from tflq.benchmarks.accuracy import Accuracy, predictions
 from tflq.benchmarks.anomaly import Detection
 from tflq.benchmarks.performance import SECONDS, Performance, time_inputs
 from tflq.benchmarks.scoring import DataSet, Score, run_data, score
+from tflq.benchmarks.significance import Paired, paired
 from tflq.benchmarks.truth import Judged
 from tflq.benchmarks.wake_words import WakeWords
 from tflq.converters.settings import Settings
 from tflq.converters.targets import Target
 from tflq.errors import TflqError
 from tflq.graph import Array, Model
+from tflq.parallel.executions import Execution, as_is, for_target, spread
 from tflq.quoting import Json
 
 _FIGURES: dict[type[Score], tuple[str, ...]] = {

@@ -8,9 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from tflq.analysis.executions import Execution, all_outputs
-from tflq.analysis.inputs import GivenSamples
-from tflq.analysis.inputs.described import Description, described_array, read_description
 from tflq.benchmarks.accuracy import Accuracy, LabeledSamples, answers, load, load_folder, summarize
 from tflq.benchmarks.anomaly import Detection, LabeledWindows, load_windows, summarize_errors, window_errors
 from tflq.benchmarks.labels import read_labels
@@ -19,6 +16,9 @@ from tflq.benchmarks.truth import Judged, LabeledTruth, judge, load_truth
 from tflq.benchmarks.wake_words import LabeledStreams, WakeWords, holds_streams, load_streams, summarize_streams
 from tflq.errors import InputError
 from tflq.graph import Array, Graph
+from tflq.parallel.executions import Execution, all_outputs
+from tflq.sampling import GivenSamples
+from tflq.sampling.described import Description, described_array, read_description
 
 SUFFIX = ".json"
 

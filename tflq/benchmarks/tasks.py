@@ -7,9 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-from tflq.analysis.inputs.encoding import quantize_real
 from tflq.errors import InputError, OptionError
 from tflq.graph import Array, DType, Graph, Tensor
+from tflq.sampling.encoding import quantize_real
 
 Metric = Literal["top-1", "auc", "wake words"]
 

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
-from tflq.analysis.inputs import GivenSamples, Samples
-from tflq.analysis.inputs.described import Description, Images, described_array, nearest, taken_part
-from tflq.analysis.inputs.described.description import Truth as StatedTruth
-from tflq.analysis.metrics import SCORES, BoxDecoder, Boxes, MaskDecoder, Metric, TextDecoder, Truth
-from tflq.analysis.metrics.truth import Part
 from tflq.arrays import Doubles
+from tflq.benchmarks.metrics import SCORES, BoxDecoder, Boxes, MaskDecoder, Metric, TextDecoder, Truth
+from tflq.benchmarks.metrics.truth import Part
 from tflq.errors import InputError
 from tflq.files import read_bytes
 from tflq.graph import Graph
+from tflq.sampling import GivenSamples, Samples
+from tflq.sampling.described import Description, Images, described_array, nearest, taken_part
+from tflq.sampling.described.description import Truth as StatedTruth
 
 DETECTION = "TFLite_Detection_PostProcess"
 

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from tflq.analysis.inputs.described.audio import lfbe, read_wave
-from tflq.analysis.inputs.described.description import Features
 from tflq.benchmarks.anomaly import joined
 from tflq.benchmarks.tasks import Quality, Task
 from tflq.errors import InputError
 from tflq.files import read_bytes
 from tflq.graph import Affine, Array, DType, Graph, Tensor
+from tflq.sampling.described.audio import lfbe, read_wave
+from tflq.sampling.described.description import Features
 
 RATE = 16_000
 STRIDE = 512

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from tflq.analysis.significance import interval_text
 from tflq.api.bench import BenchOptions, BenchResult, bench
 from tflq.api.options import changed
 from tflq.benchmarks.accuracy import Accuracy
@@ -14,6 +13,7 @@ from tflq.benchmarks.anomaly import Detection
 from tflq.benchmarks.board import Board, BoardRun
 from tflq.benchmarks.performance import Performance
 from tflq.benchmarks.scoring import Score
+from tflq.benchmarks.significance import interval_text
 from tflq.benchmarks.truth import Judged
 from tflq.benchmarks.wake_words import WakeWords
 from tflq.cli import completion, output

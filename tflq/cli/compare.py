@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from tflq.analysis.compare import ComparedTensor
 from tflq.api.compare import DEFAULT_SAMPLES, CompareOptions, CompareResult, compare
 from tflq.api.options import SampleOptions, changed
 from tflq.cli import completion, output
@@ -24,6 +23,7 @@ from tflq.cli.options import (
     target_options,
 )
 from tflq.cli.outputs import OutputPath, writing
+from tflq.diagnosis.compare import ComparedTensor
 
 _BARS = "▁▂▃▄▅▆▇█"
 _FIGURES = ("differing", "of", "largest LSB", "rms LSB", "SQNR dB", "cosine", "saturated", "clipped", "unused")

@@ -18,7 +18,7 @@ from tflq.cli.options import reporting
 from tflq.quoting import shell_word
 
 if TYPE_CHECKING:
-    from tflq.analysis.emitted import EmittedDifference
+    from tflq.emit.written import EmittedDifference
 
 
 @click.command("demo")

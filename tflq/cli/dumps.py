@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from tflq.analysis.dumps.understanding import Understood
 from tflq.api.dumps import DumpsOptions, dumps
 from tflq.api.options import SampleOptions, changed
 from tflq.cli import output
 from tflq.cli.help import SectionedCommand
 from tflq.cli.options import calibration_options, dump_options, reporting, sample_options, target_options
+from tflq.diagnosis.dumps.understanding import Understood
 
 
 @click.command("dumps", cls=SectionedCommand)

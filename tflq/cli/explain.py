@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import click
 
-from tflq.analysis.explain import Explanation, Pair, SideBySide, Step, Value
-from tflq.analysis.explain.side_by_side import at
 from tflq.api.explain import ExplainOptions, ExplainResult, explain
 from tflq.api.options import SampleOptions, changed
 from tflq.cli import output
@@ -19,6 +17,8 @@ from tflq.cli.options import (
     sample_options,
     target_options,
 )
+from tflq.diagnosis.explain import Explanation, Pair, SideBySide, Step, Value
+from tflq.diagnosis.explain.side_by_side import at
 
 _NUMBERS_A_LINE = 16
 

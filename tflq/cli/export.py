@@ -24,7 +24,7 @@ from tflq.cli.options import (
 from tflq.cli.outputs import writing
 
 if TYPE_CHECKING:
-    from tflq.analysis.vectors import LayerVectors
+    from tflq.emit.vectors import LayerVectors
 
 
 @click.command("export", cls=SectionedCommand)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tflq.analysis.inspection import GraphFacts, OperatorFacts, Refusals, describe_quantization
 from tflq.api.inspect import InspectResult, inspect, tensor_bytes
 from tflq.cli import output
 from tflq.cli.options import MODEL_ARGUMENT, reporting
+from tflq.diagnosis.inspection import GraphFacts, OperatorFacts, Refusals, describe_quantization
 
 if TYPE_CHECKING:
     from tflq.graph import Model, Tensor

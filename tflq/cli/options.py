@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 
 import click
 
-from tflq.analysis.dumps.wanted import LAYOUTS, NUMBERINGS, TYPES, DumpOptions
 from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions, changed
 from tflq.cli import completion
 from tflq.cli.in_force import DEBUG_OPTION, KERNELS_OPTION, LIMIT_OPTION, WIDE_OPTION
 from tflq.cli.outputs import OutputFolder, OutputPath, writing
+from tflq.diagnosis.dumps.wanted import LAYOUTS, NUMBERINGS, TYPES, DumpOptions
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])  # click's own type for decorated functions
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]

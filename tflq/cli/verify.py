@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, get_args
 
 import click
 
-from tflq.analysis.oracle.package import Kernels, Package
-from tflq.analysis.verify import TensorVerdict
 from tflq.api.baseline import BaselineResult, freeze, verify_baseline
 from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions
 from tflq.api.verify import DEFAULT_SAMPLES, VerifyOptions, VerifyResult, verify
@@ -29,6 +27,8 @@ from tflq.cli.options import (
     target_options,
 )
 from tflq.cli.outputs import writing
+from tflq.diagnosis.verify import TensorVerdict
+from tflq.oracle.package import Kernels, Package
 
 if TYPE_CHECKING:
     from tflq.interpreter.execution.engine import State

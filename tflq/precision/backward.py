@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tflq.analysis.metrics import Metric
+from tflq.benchmarks.metrics import Metric
 from tflq.converters.precision import Promotion
 from tflq.precision.strategy import Proposal, Steps
 

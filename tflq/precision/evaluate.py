@@ -13,22 +13,22 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.analysis.compare.isolated import constants_of, encoded, require_separate_nodes, run_node
-from tflq.analysis.compare.matching import match, segment
-from tflq.analysis.compare.sides import Running
-from tflq.analysis.compare.tally import sqnr_db
-from tflq.analysis.executions import Execution, all_outputs, for_target, real_values
-from tflq.analysis.inputs import GivenSamples, Samples
-from tflq.analysis.metrics import figure_of
-from tflq.analysis.workers import Run
 from tflq.arrays import Doubles
+from tflq.benchmarks.metrics import figure_of
 from tflq.converters.targets import find_mixed_precision
+from tflq.diagnosis.compare.isolated import constants_of, encoded, require_separate_nodes, run_node
+from tflq.diagnosis.compare.matching import match, segment
+from tflq.diagnosis.compare.sides import Running
+from tflq.diagnosis.compare.tally import sqnr_db
 from tflq.errors import OptionError, UnsupportedError
 from tflq.graph import Array, Graph, float_view
 from tflq.interpreter import Engine
+from tflq.parallel.executions import Execution, all_outputs, for_target, real_values
+from tflq.parallel.workers import Run
 from tflq.precision.problem import Problem
 from tflq.precision.results_file import ResultsFile
 from tflq.precision.trial import Floating, Result, Trial
+from tflq.sampling import GivenSamples, Samples
 
 
 @dataclass(frozen=True)

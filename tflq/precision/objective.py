@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from tflq.analysis.executions import quantized
 from tflq.converters.estimate import Estimate, Estimator, Figure, LayerEstimate, exact, lower_bound
 from tflq.converters.precision import Costs
 from tflq.converters.targets import find_mixed_precision
 from tflq.errors import OptionError
 from tflq.graph import Graph
+from tflq.parallel.executions import quantized
 from tflq.precision.problem import Problem
 from tflq.precision.trial import Bits, Trial
 

@@ -9,19 +9,19 @@ from functools import cached_property
 import numpy as np
 
 from tflq import __version__
-from tflq.analysis.executions import all_outputs, as_is, in_float
-from tflq.analysis.inputs import GivenSamples, Samples
-from tflq.analysis.metrics import TOP_1, Labels, Metric
 from tflq.arrays import Doubles
+from tflq.benchmarks.metrics import TOP_1, Labels, Metric
 from tflq.converters.precision import PrecisionPlan
 from tflq.converters.settings import LayerRule, Settings, Value, parse_settings
 from tflq.converters.targets import find_mixed_precision, precision_plan_of
 from tflq.errors import InputError, OptionError
 from tflq.graph import Array, Graph, Model
 from tflq.interpreter.kernel_files import KernelFile, loaded_kernel_files
+from tflq.parallel.executions import all_outputs, as_is, in_float
 from tflq.precision.recovered import Recovering
 from tflq.precision.results_file import digest_of
 from tflq.precision.trial import Bits, Trial
+from tflq.sampling import GivenSamples, Samples
 
 
 @dataclass(frozen=True, eq=False)

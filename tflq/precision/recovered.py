@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from tflq.analysis.executions import Execution
-from tflq.analysis.inputs import GivenSamples
 from tflq.converters.settings import Settings
 from tflq.converters.targets import Target
 from tflq.graph import Array, Graph, Model
+from tflq.parallel.executions import Execution
 from tflq.precision.recover import Prepared, RecoverySettings, prepare, recover_network
 from tflq.precision.recover.proposals import Recovered
 from tflq.precision.results_file import digest_of
+from tflq.sampling import GivenSamples
 
 _Key = tuple[int, tuple[int, ...], str]
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from tflq.analysis.significance import Paired, paired, wilson_percent
+from tflq.benchmarks.significance import Paired, paired, wilson_percent
 from tflq.converters.estimate import Figure
 from tflq.converters.precision import PrecisionPlan
 from tflq.precision.candidates import NoiseModel, exchanges, noise_model, path

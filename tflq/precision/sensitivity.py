@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tflq.analysis.metrics import Metric
+from tflq.benchmarks.metrics import Metric
 from tflq.converters.precision import LayerWidths
 from tflq.precision.evaluate import Evaluator, reference_result
 from tflq.precision.problem import Problem

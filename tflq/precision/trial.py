@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from enum import Enum
 
-from tflq.analysis.metrics import TOP_1, Metric
-from tflq.analysis.significance import wilson_percent
+from tflq.benchmarks.metrics import TOP_1, Metric
+from tflq.benchmarks.significance import wilson_percent
 
 Bits = tuple[int, ...]
 """Of each layer of a plan, in its order."""

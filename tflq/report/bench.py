@@ -9,12 +9,12 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.analysis.metrics import Metric
-from tflq.analysis.significance import Paired, interval_text
 from tflq.benchmarks.accuracy import Accuracy
 from tflq.benchmarks.anomaly import Detection
+from tflq.benchmarks.metrics import Metric
 from tflq.benchmarks.performance import Performance
 from tflq.benchmarks.rows import Row
+from tflq.benchmarks.significance import Paired, interval_text
 from tflq.benchmarks.tasks import Quality
 from tflq.benchmarks.truth import Judged
 from tflq.benchmarks.wake_words import WakeWords

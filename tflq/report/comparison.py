@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tflq.analysis.compare import ComparedTensor, Comparison
-from tflq.analysis.compare.tally import LAST_BIN
+from tflq.diagnosis.compare import ComparedTensor, Comparison
+from tflq.diagnosis.compare.tally import LAST_BIN
 from tflq.graph import Graph
 from tflq.report.memory import memory_section
 from tflq.report.page import Chart, Page, Prose, Section, Table, count, decibels, share

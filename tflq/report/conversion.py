@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from tflq.analysis.emitted import EmittedDifference
-from tflq.analysis.similarity import Similarities, Similarity
 from tflq.benchmarks.all_targets import TargetRow
 from tflq.converters.engines import EngineChoice, EngineChoices
+from tflq.diagnosis.similarity import Similarities, Similarity
+from tflq.emit.written import EmittedDifference
 from tflq.graph import Graph
 from tflq.report.memory import memory_section
 from tflq.report.page import Chart, Page, Prose, Section, Table, count

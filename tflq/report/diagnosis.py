@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.analysis.diagnosis.finding import Diagnosis
+from tflq.diagnosis.hypotheses.finding import Diagnosis
 from tflq.report.page import Block, Chart, Prose, Section, Table
 from tflq.report.svg import Mark, bars, cells
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from tflq.analysis.compare import Comparison
+from tflq.diagnosis.compare import Comparison
 from tflq.quoting import json_text
 
 GRAPH = "main"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tflq.analysis.metrics import TOP_1, Metric
-from tflq.analysis.significance import interval_text
+from tflq.benchmarks.metrics import TOP_1, Metric
+from tflq.benchmarks.significance import interval_text
 from tflq.precision.search import Beside, Point, PrecisionSearch, is_required_accuracy_within
 from tflq.precision.sensitivity import Sensitivity
 from tflq.precision.trial import Requirement, Result

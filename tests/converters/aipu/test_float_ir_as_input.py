@@ -12,8 +12,6 @@ import pytest
 import tflq
 from tests.support.aipu_golden import read_ir
 from tests.support.data import data_files
-from tflq.analysis.executions import for_target
-from tflq.analysis.inspection import refusals
 from tflq.cli import main
 from tflq.converters.aipu import AIPU, graph_of
 from tflq.converters.aipu.emit import float_network_of
@@ -22,9 +20,11 @@ from tflq.converters.calibration import StatisticsOptions, calibrate
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
 from tflq.converters.tflite import read_model
+from tflq.diagnosis.inspection import refusals
 from tflq.errors import SampleError, UnsupportedError
 from tflq.graph import Array, DType, Graph, GraphBuilder, Model, float_view
 from tflq.interpreter import Engine, lower
+from tflq.parallel.executions import for_target
 from tflq.schemas.aipu import Layer, Network, write_network
 
 MODELS = data_files("corpus", "single_op_float")

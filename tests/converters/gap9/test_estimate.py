@@ -10,7 +10,6 @@ import pytest
 
 from tests.support.data import data_path
 from tests.support.faults import digits
-from tflq.analysis.executions import quantized
 from tflq.api.estimate import EstimateResult, estimate
 from tflq.api.options import TargetOptions
 from tflq.converters.estimate import Estimate, Figure, Grade, exact, not_offered, total, within
@@ -20,6 +19,7 @@ from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target, target_names
 from tflq.errors import GraphError
 from tflq.interpreter import lower
+from tflq.parallel.executions import quantized
 
 SUBMITTED = {
     "kws": ("kws_ref_model", 5, ("0:use_ne16=false",), 175823),

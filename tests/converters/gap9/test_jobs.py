@@ -18,8 +18,6 @@ from tests.support.c_compiler import run as run_program
 from tests.support.data import data_path
 from tests.support.faults import digits
 from tests.support.tracked import ROOT
-from tflq.analysis.executions import for_target, quantized
-from tflq.analysis.vectors.collect import job_vectors
 from tflq.api.read_model import read_model
 from tflq.converters.gap9.emit.hardware import config0, hardware_memory
 from tflq.converters.gap9.jobs.filters import Filter, filter_of
@@ -27,8 +25,10 @@ from tflq.converters.gap9.jobs.memory import LayerMemory, layer_memory
 from tflq.converters.gap9.jobs.registers import NAMES, Addresses, jobs_of
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
+from tflq.emit.vectors.collect import job_vectors
 from tflq.errors import UnsupportedError
 from tflq.interpreter.operands.sliding_windows import Window
+from tflq.parallel.executions import for_target, quantized
 
 MAIN = """#include <stdio.h>
 #include "ne16_jobs.h"

@@ -10,12 +10,12 @@ from peers.ne16_rtl import drawn_filter, filters_of
 
 from tests.support.gap9_nets import Net
 from tests.support.ne16 import run
-from tflq.analysis.executions import for_target
 from tflq.converters.gap9.jobs.memory import LayerMemory, outputs_after_jobs
 from tflq.converters.gap9.jobs.registers import config_word
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
 from tflq.graph import Graph
+from tflq.parallel.executions import for_target
 
 GUARD, AROUND = 0xA5, 4096
 LONG = (59, 113, 301)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.command import tflq
 from tests.support.data import data_path
-from tflq.analysis.dumps.files import node_names
+from tflq.diagnosis.dumps.files import node_names
 
 
 @pytest.mark.parametrize(("name", "least"), [("acts.sq8", 18), ("branches_1_43.sq8", 10)])

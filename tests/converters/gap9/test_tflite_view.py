@@ -7,13 +7,13 @@ import pytest
 
 from tests.support.gap9_drawn import drawn_network
 from tests.support.gap9_recorded import codes_of, converted
-from tflq.analysis.oracle import Oracle
 from tflq.converters.gap9.emit.tflite_view import tflite_view
 from tflq.converters.tflite import model_from_bytes, model_to_bytes
 from tflq.graph import DType, Graph, Model
 from tflq.graph.float_view import dequantize
 from tflq.interpreter import Engine
 from tflq.interpreter.execution.settle import settle
+from tflq.oracle import Oracle
 
 COUNT = 40
 ROUGH = {

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.digits_problem import model
-from tflq.analysis.executions import for_target
 from tflq.converters.gap9.passes.constants import quantize_filter
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
+from tflq.parallel.executions import for_target
 
 
 @settings(max_examples=40, deadline=None)

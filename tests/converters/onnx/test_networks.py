@@ -9,12 +9,12 @@ import pytest
 
 from tests.support.data import data_path
 from tests.support.onnx_run import run_onnx
-from tflq.analysis.oracle import Oracle
 from tflq.converters.onnx import ONNX
 from tflq.converters.settings import Settings, parse_settings
 from tflq.converters.tflite import read_model
 from tflq.graph import Array, Graph, Model, Tensor, dequantize, float_view
 from tflq.interpreter import Engine
+from tflq.oracle import Oracle
 
 NETWORKS = ("kws_ref_model", "pretrainedResnet_quant", "vww_96_int8", "ad01_int8", "str_ww_ref_model")
 FLOAT_SHARE = 1e-5

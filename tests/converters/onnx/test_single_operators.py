@@ -12,7 +12,6 @@ from tests.support.data import data_files, data_path
 from tests.support.exchange import cells, judged, wrongly_refused
 from tests.support.lstm import Lstm, lstm_graph
 from tests.support.onnx_run import run_onnx, stated_values, wrongly_stated
-from tflq.analysis.inputs import RandomSamples
 from tflq.converters.calibration import calibrate
 from tflq.converters.onnx import ONNX, OnnxOptions, model_bytes, supported_operators, translate
 from tflq.converters.settings import parse_settings
@@ -21,6 +20,7 @@ from tflq.converters.tflite import read_model
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, Blockwise, DType, Graph, GraphBuilder, Model, Tensor
 from tflq.interpreter import Engine
+from tflq.sampling import RandomSamples
 
 PLAIN = ("float32", "int32", "bool")
 REFUSED = {

@@ -11,7 +11,6 @@ from tests.support.data import data_files, data_path
 from tests.support.exchange import cells, judged, wrongly_refused
 from tests.support.lstm import Lstm, lstm_graph
 from tests.support.openvino import Runtime, channels_first, files_of, sums_saturate
-from tflq.analysis.inputs import RandomSamples
 from tflq.converters.calibration import calibrate
 from tflq.converters.openvino import OPENVINO
 from tflq.converters.openvino.emit import supported_operators
@@ -20,6 +19,7 @@ from tflq.converters.settled import settled_model
 from tflq.converters.tflite import read_model
 from tflq.graph import Array, DType, Graph, GraphBuilder, Model
 from tflq.interpreter import Engine
+from tflq.sampling import RandomSamples
 
 REFUSED = {
     **dict.fromkeys(("add", "sub"), "the model takes float32|input 'x1' is float32"),

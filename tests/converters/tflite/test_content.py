@@ -9,7 +9,6 @@ import pytest
 
 from tests.support.draw import affine
 from tests.support.single_op import assert_same_bits
-from tflq.analysis.oracle import Oracle
 from tflq.arrays import same
 from tflq.converters.tflite import model_from_bytes, model_to_bytes, read_model, write_model
 from tflq.converters.tflite.extras import ModelExtra, NodeExtra, TensorExtra
@@ -29,6 +28,7 @@ from tflq.graph import (
     Tensor,
     dequantize,
 )
+from tflq.oracle import Oracle
 from tflq.schemas import tflite as schema
 
 F32 = np.float32

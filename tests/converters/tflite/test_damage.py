@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tflq.analysis.oracle import Oracle
 from tflq.converters.tflite import model_from_bytes
 from tflq.converters.tflite.writer import to_tables
 from tflq.errors import FormatError, GraphError, OracleError, TflqError
 from tflq.graph import Affine, Blockwise, DType, GraphBuilder, Model, Signature
 from tflq.interpreter import Engine
+from tflq.oracle import Oracle
 from tflq.schemas import tflite as schema
 
 Damage = Callable[[schema.Model], None]

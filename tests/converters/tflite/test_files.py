@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from tests.support.data import data_files, data_path
-from tflq.analysis.difference import compare
-from tflq.analysis.inputs import RandomSamples
-from tflq.analysis.oracle import Oracle, OracleRun
 from tflq.arrays import same
 from tflq.converters.tflite import model_from_bytes, model_to_bytes, read_model, write_model
+from tflq.diagnosis.difference import compare
 from tflq.errors import OracleError
 from tflq.graph import Array, Model
+from tflq.oracle import Oracle, OracleRun
+from tflq.sampling import RandomSamples
 
 FILES = [path for folder in ("models", "corpus", "golden") for path in data_files(folder)]
 LARGEST_GROWTH_BYTES = 300

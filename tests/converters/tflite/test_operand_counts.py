@@ -8,11 +8,11 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from tflq.analysis.oracle import Oracle
 from tflq.converters.tflite import model_to_bytes
 from tflq.converters.tflite.operand_counts import check_counts
 from tflq.errors import GraphError, OracleError
 from tflq.graph import Attributes, DType, Graph, GraphBuilder, Node
+from tflq.oracle import Oracle
 from tflq.schemas import tflite as schema
 
 MOST = {"inputs": 51, "outputs": 7}

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from tests.schemas.strategies import tables
 from tests.support.draw import affine
 from tests.support.single_op import check_against_oracle
-from tflq.analysis.oracle import Oracle
 from tflq.converters.tflite import model_from_bytes
 from tflq.converters.tflite.options import attributes_of, options_class, options_of
 from tflq.converters.tflite.writer import to_tables
 from tflq.errors import GraphError
 from tflq.graph import Attributes, DType, Graph, GraphBuilder, Model, Node
+from tflq.oracle import Oracle
 from tflq.schemas import tflite as schema
 
 OPTIONS = [*schema.BuiltinOptions.MEMBERS.values(), *schema.BuiltinOptions2.MEMBERS.values()]

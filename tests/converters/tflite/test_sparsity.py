@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from tests.support.draw import kernel_settings
 from tests.support.single_op import assert_same_bits
-from tflq.analysis.oracle import Oracle
 from tflq.converters.tflite import model_from_bytes, model_to_bytes
 from tflq.converters.tflite.extras import TensorExtra
 from tflq.converters.tflite.sparsity import densify
 from tflq.errors import FormatError, UnsupportedError
 from tflq.graph import DType, GraphBuilder
+from tflq.oracle import Oracle
 from tflq.schemas import tflite as schema
 
 DENSE, CSR = schema.DimensionType.DENSE, schema.DimensionType.SPARSE_CSR

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tests.support.single_op import assert_same_bits
-from tflq.analysis.oracle import Oracle
 from tflq.converters.calibration import calibrate
 from tflq.converters.settings import parse_settings
 from tflq.converters.tflite import model_from_bytes
 from tflq.converters.tflite_quantizer import TFLITE
 from tflq.graph import Affine, Array, Graph, Model
 from tflq.interpreter import Engine
+from tflq.oracle import Oracle
 
 
 @dataclass(frozen=True)

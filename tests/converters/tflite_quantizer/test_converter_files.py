@@ -11,13 +11,13 @@ import pytest
 
 from tests.converters.tflite_quantizer.helpers import quantize, same_in_tflite
 from tests.support.data import data_files
-from tflq.analysis.oracle import Oracle
 from tflq.converters.settings import parse_settings
 from tflq.converters.settled import settled_graph
 from tflq.converters.tflite import model_from_bytes, read_model
 from tflq.converters.tflite_quantizer import TFLITE
 from tflq.converters.tflite_quantizer.scales import weight_codes, weights
 from tflq.graph import ABSENT, DType, Graph, GraphBuilder, Model, pruned
+from tflq.oracle import Oracle
 
 FLOATS = [
     path

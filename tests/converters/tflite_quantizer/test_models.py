@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 
 from tests.converters.tflite_quantizer.helpers import engines, quantize, same_in_tflite
 from tests.support.data import data_path
-from tflq.analysis.oracle import Oracle
 from tflq.benchmarks.labels import read_labels
 from tflq.converters.settled import dequantized
 from tflq.converters.tflite import model_from_bytes, model_to_bytes, read_model
 from tflq.graph import Array, DType
 from tflq.interpreter import Engine
+from tflq.oracle import Oracle
 
 KWS = ("models", "kws_ref_model_float32.tflite")
 VARIANTS = (

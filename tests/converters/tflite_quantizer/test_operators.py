@@ -8,13 +8,13 @@ import pytest
 
 from tests.converters.tflite_quantizer.helpers import quantize, same_in_tflite
 from tests.support.data import data_files
-from tflq.analysis.executions import for_target
-from tflq.analysis.inputs import RandomSamples
-from tflq.analysis.oracle import Oracle, OracleRefused
 from tflq.converters.settings import parse_settings
 from tflq.converters.tflite import read_model
 from tflq.converters.tflite_quantizer import TFLITE
 from tflq.errors import UnsupportedError
+from tflq.oracle import Oracle, OracleRefused
+from tflq.parallel.executions import for_target
+from tflq.sampling import RandomSamples
 
 FILES = data_files("corpus", "single_op_float")
 KINDS = ("int8", "int16x8")

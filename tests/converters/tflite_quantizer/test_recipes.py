@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from tests.converters.tflite_quantizer.recipe_helpers import needs_package, network, samples, weight_types, written
-from tflq.analysis.oracle import Oracle
 from tflq.converters.calibration import StatisticsOptions, calibrate
 from tflq.converters.settings import parse_settings
 from tflq.converters.tflite import model_from_bytes
@@ -17,6 +16,7 @@ from tflq.converters.tflite_quantizer.recipes.rules import NAMED as RECIPES
 from tflq.errors import OptionError, UnsupportedError
 from tflq.graph import Array, DType, Graph, GraphBuilder, Model
 from tflq.interpreter import Engine
+from tflq.oracle import Oracle
 
 pytestmark = needs_package
 

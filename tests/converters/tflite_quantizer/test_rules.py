@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.converters.tflite_quantizer.helpers import engines, quantize, same_in_tflite
-from tflq.analysis.oracle import Oracle
 from tflq.converters.settings import parse_settings
 from tflq.converters.tflite import model_to_bytes
 from tflq.converters.tflite_quantizer import TFLITE
@@ -21,6 +20,7 @@ from tflq.converters.tflite_quantizer.scales import activation, codes, weights
 from tflq.errors import OptionError, UnsupportedError
 from tflq.graph import Affine, Array, DType, GraphBuilder, Model, Range
 from tflq.interpreter import Engine, lower
+from tflq.oracle import Oracle
 
 FLOAT = DType.FLOAT32
 bounds = st.floats(-(2.0**100), 2.0**100, width=32)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tflq.analysis.archives import write_npz
+from tflq.emit.archives import write_npz
 from tflq.graph import Array
 from tflq.interpreter.accumulate.transposed import TransposedWindow, prepare_transposed
 from tflq.interpreter.kernels.aipu import vector_functions as vectors

@@ -8,13 +8,13 @@ import pytest
 from tests.support import c_compiler
 from tests.support.integer_networks import depthwise_network, integer_network
 from tests.support.tracked import ROOT
-from tflq.analysis.executions import for_target
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
 from tflq.converters.tflite import read_model
 from tflq.errors import InputError, UnsupportedError
 from tflq.graph import Affine, Array, DType, Graph, GraphBuilder
 from tflq.interpreter import Engine
+from tflq.parallel.executions import for_target
 
 DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
 TARGETS = ("tflite", "gap9-ne16", "gap9-sq8", "aipu", "tpu-mlir", "openvino")

@@ -8,11 +8,11 @@ import pytest
 from tests.support.data import data_path
 from tests.support.draw import affine
 from tests.support.single_op import check_against_oracle, random_inputs
-from tflq.analysis.oracle import Oracle
 from tflq.converters.tflite import read_model
 from tflq.graph import DType, Graph, GraphBuilder
 from tflq.interpreter import Engine
 from tflq.interpreter.layout import is_samples_last, to_samples_first, to_samples_last
+from tflq.oracle import Oracle
 
 INT8 = DType.INT8
 SAMPLES = 70

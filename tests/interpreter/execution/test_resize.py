@@ -8,13 +8,13 @@ import pytest
 from tests.support.data import data_files, data_path
 from tests.support.draw import affine
 from tests.support.single_op import assert_same_bits
-from tflq.analysis.inputs import RandomSamples
-from tflq.analysis.oracle import Oracle
 from tflq.converters.tflite import model_to_bytes, read_model
 from tflq.errors import GraphError, OracleError, UnsupportedError
 from tflq.graph import ABSENT, DType, Graph, GraphBuilder
 from tflq.interpreter import Engine
 from tflq.interpreter.execution.settle import resize
+from tflq.oracle import Oracle
+from tflq.sampling import RandomSamples
 
 INT8 = DType.INT8
 MODELS = [path for path in data_files("models") if "large" not in path.stem]

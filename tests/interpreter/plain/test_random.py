@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.support.single_op import assert_same_bits, check_stream
-from tflq.analysis.difference import distance_in_units
 from tflq.converters.tflite import model_to_bytes
+from tflq.diagnosis.difference import distance_in_units
 from tflq.errors import GraphError
 from tflq.graph import DType, GraphBuilder
 from tflq.interpreter import Engine, lower

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tflq.analysis.explain.steps import Slice
+from tflq.diagnosis.explain.steps import Slice
 from tflq.interpreter.recording.operations import Operations
 from tflq.interpreter.recording.tape import Kind, Tape
 

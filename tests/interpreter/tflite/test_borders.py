@@ -14,10 +14,10 @@ from tests.support.draw import affine, one_input
 from tests.support.layers import Geometry, Weighted, conv_graph
 from tests.support.single_op import check_against_oracle, random_inputs
 from tests.support.types import FLOAT32, INT8, INT16, UINT8
-from tflq.analysis.oracle import Oracle
 from tflq.errors import GraphError, TflqError, UnsupportedError
 from tflq.graph import Affine, DType, Graph, GraphBuilder
 from tflq.interpreter import Engine, lower
+from tflq.oracle import Oracle
 
 Make = Callable[[], Graph]
 INT32, F32 = DType.INT32, np.float32

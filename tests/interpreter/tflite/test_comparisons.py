@@ -52,7 +52,7 @@ def test_broadcast(oracle, operator, sizes, seed, dtype, scale):
 @pytest.mark.parametrize("dtype", PLAIN)
 def test_plain_numbers(oracle, operator, dtype):
     if (operator, dtype) == ("not_equal", INT16):
-        pytest.skip("TFLite leaves the output of NOT_EQUAL of plain int16 unwritten: see analysis/known_differences")
+        pytest.skip("TFLite leaves the output of NOT_EQUAL of plain int16 unwritten: see diagnosis/known_differences")
     graph = two_inputs(operator, ((8, 8), (8,)), ((dtype, None), (dtype, None)), BOOL)
     rng = np.random.default_rng(1)
     ties = [rng.integers(-2, 3, (20, *shape)).astype(dtype.storage) for shape in ((8, 8), (8,))]

@@ -15,8 +15,8 @@ from tests.support.draw import affine
 from tests.support.layers import Geometry, Weighted, conv_graph, depthwise_graph, weighted_graph
 from tests.support.single_op import check_against_oracle, random_inputs
 from tests.support.types import FLOAT32, INT8, INT16, UINT8
-from tflq.analysis.oracle import Oracle
 from tflq.graph import Array, DType, Graph
+from tflq.oracle import Oracle
 
 INT32, INT64 = DType.INT32, DType.INT64
 SAMPLES = 3

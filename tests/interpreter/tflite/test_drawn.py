@@ -6,8 +6,8 @@ import pytest
 
 from tests.conformance.cases import run_cell
 from tests.conformance.table import Entry, entries
-from tflq.analysis.oracle import Oracle
 from tflq.interpreter.registry import arithmetic
+from tflq.oracle import Oracle
 
 OWN = {
     operator

@@ -14,10 +14,10 @@ from tests.support.draw import affine
 from tests.support.lstm import Lstm, lstm_graph
 from tests.support.single_op import check_against_oracle, check_stream, random_inputs
 from tests.support.types import INT8, INT16, UINT8
-from tflq.analysis.oracle import Oracle
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Affine, DType, Graph, GraphBuilder
 from tflq.interpreter import Engine, lower
+from tflq.oracle import Oracle
 
 INT32 = DType.INT32
 NEXT = float(np.nextafter(np.float32(1), np.float32(2)))

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.support.draw import affine, kernel_settings, one_input, scales, seeds, zero_points
 from tests.support.single_op import check_against_oracle, random_inputs
 from tests.support.types import INT8, INT16, UINT8
-from tflq.analysis.oracle import OracleAborted
 from tflq.errors import GraphError, UnsupportedError
 from tflq.interpreter import Engine, lower
+from tflq.oracle import OracleAborted
 
 OUTPUTS = {INT8: affine(INT8, 1 / 256, -128), UINT8: affine(UINT8, 1 / 256, 0), INT16: affine(INT16, 1 / 32768)}
 betas = st.sampled_from([1.0, 0.1, 0.5, 2.0, 10.0])

@@ -19,11 +19,11 @@ from tests.support.layers import Weighted, weighted_graph
 from tests.support.lstm import Lstm, eight_bit_graph, lstm_graph
 from tests.support.single_op import assert_same_bits, random_inputs
 from tests.support.types import INT8, INT16
-from tflq.analysis.oracle import Oracle
 from tflq.converters.tflite import model_to_bytes
 from tflq.converters.tflite.options import attributes_of, options_class
 from tflq.graph import Attributes, DType, Graph
 from tflq.interpreter import Engine
+from tflq.oracle import Oracle
 
 ONE, FINE = affine(INT16, 2.0**-8), affine(INT16, 2.0**-11)
 HOW = Lstm(2, 3, 5, 8, 8, seed=3)

@@ -11,7 +11,6 @@ import pytest
 
 from tests.support.digits_problem import model
 from tflq import limits
-from tflq.analysis.inputs import GivenSamples
 from tflq.api.demo import demo_samples
 from tflq.converters.settings import parse_settings
 from tflq.converters.settled import dequantized
@@ -29,6 +28,7 @@ from tflq.precision.recover import (
 )
 from tflq.precision.recover.journal import JournalFile
 from tflq.precision.recover.network import Journal
+from tflq.sampling import GivenSamples
 
 FITTED, ASIDE, OTHERS = slice(0, 150), slice(150, 180), slice(180, 360)
 FEW = slice(0, 40)

@@ -13,9 +13,9 @@ from pathlib import PurePosixPath
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.analysis.inputs.described.audio import load_scipy
-from tflq.analysis.inputs.described.images import open_image
 from tflq.benchmarks.datasets.archive import Originals
+from tflq.sampling.described.audio import load_scipy
+from tflq.sampling.described.images import open_image
 
 _SIDE = 96
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.analysis.inputs.described.audio import load_scipy, read_wave
 from tflq.benchmarks.datasets.archive import read_members
 from tflq.errors import InputError
 from tflq.files import read_bytes
+from tflq.sampling.described.audio import load_scipy, read_wave
 
 RECORDING, TRUTH, SPECIFICATION = "long_wav.wav", "sww_long_test.json", "long_wav_spec.json"
 _RATE = 16_000

@@ -14,12 +14,12 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.analysis.inputs.described.audio import mfcc, read_wave
-from tflq.analysis.inputs.described.description import Features
 from tflq.benchmarks.datasets.archive import read_members, read_names
 from tflq.benchmarks.labels import Label
 from tflq.benchmarks.tasks import TASKS
 from tflq.errors import InputError
+from tflq.sampling.described.audio import mfcc, read_wave
+from tflq.sampling.described.description import Features
 
 _WORDS = ("down", "go", "left", "no", "off", "on", "right", "stop", "up", "yes", "_silence_", "_unknown_")
 _RATE = 16_000

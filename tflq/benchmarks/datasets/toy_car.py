@@ -11,8 +11,8 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.analysis.inputs.described.audio import read_wave
 from tflq.benchmarks.datasets.archive import Originals
+from tflq.sampling.described.audio import read_wave
 
 _RATE, _POINTS, _HOP, _BANKS = 16_000, 1024, 512, 128
 _FIRST, _LAST = 50, 250

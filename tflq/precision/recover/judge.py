@@ -8,13 +8,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.analysis.compare.matching import match
-from tflq.analysis.compare.sides import Running
-from tflq.analysis.compare.tally import sqnr_db
-from tflq.analysis.executions import Execution, for_target, real_values
 from tflq.converters.settings import Settings
 from tflq.converters.targets import Target
+from tflq.diagnosis.compare.matching import match
+from tflq.diagnosis.compare.sides import Running
+from tflq.diagnosis.compare.tally import sqnr_db
 from tflq.graph import Affine, Array, Graph, Tensor
+from tflq.parallel.executions import Execution, for_target, real_values
 from tflq.precision.recover.areas import Areas
 from tflq.precision.recover.filters import Filter
 from tflq.precision.recover.moments import Moments, Observed, moments_of

@@ -12,19 +12,19 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.analysis.compare.matching import match
-from tflq.analysis.compare.sides import Running
-from tflq.analysis.compare.tally import sqnr_db
-from tflq.analysis.executions import Execution, in_float, real_values
-from tflq.analysis.inputs import Samples
 from tflq.converters.settings import Settings
 from tflq.converters.targets import Target
+from tflq.diagnosis.compare.matching import match
+from tflq.diagnosis.compare.sides import Running
+from tflq.diagnosis.compare.tally import sqnr_db
 from tflq.graph import ABSENT, Array, DType, Graph, Model, Tensor
+from tflq.parallel.executions import Execution, in_float, real_values
 from tflq.precision.recover.filters import FILTERS, Filter, filter_of
 from tflq.precision.recover.judge import DECIMALS, Judge
 from tflq.precision.recover.proposals import Recovered, Step, recover_layer, with_constants
 from tflq.precision.recover.records import BIAS, NOTHING, LayerRecovery, Recovery, RecoverySettings
 from tflq.precision.recover.reference import RealSamples, Reference, before_softmax
+from tflq.sampling import Samples
 
 LEAST_GAIN_DB = 1.0
 """What new biases of wide layers alone must gain at the outputs: less than that moves more answers than it corrects."""

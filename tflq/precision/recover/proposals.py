@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.analysis.compare.tally import sqnr_db
-from tflq.analysis.executions import Execution
 from tflq.arrays import Doubles
+from tflq.diagnosis.compare.tally import sqnr_db
 from tflq.graph import ABSENT, Affine, Graph, Node
 from tflq.graph.float_view import dequantize
+from tflq.parallel.executions import Execution
 from tflq.precision.recover.descent import Grid, Rounding, find_neighbors, find_rounding
 from tflq.precision.recover.filters import Filter
 from tflq.precision.recover.judge import DECIMALS, Judge

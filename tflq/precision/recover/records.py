@@ -16,11 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.analysis.executions import Execution
 from tflq.converters.precision import GLOBAL_CALIBRATION
 from tflq.converters.settings import Settings
 from tflq.graph import Graph, Model
 from tflq.graph.arena import macs
+from tflq.parallel.executions import Execution
 from tflq.precision.recover.areas import Areas
 
 

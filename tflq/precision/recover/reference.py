@@ -17,15 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq import limits
-from tflq.analysis.executions import Execution, real_values
-from tflq.analysis.inputs import GivenSamples, Samples
 from tflq.arrays import Doubles, Integers, Singles
 from tflq.errors import InputError, TflqWarning
 from tflq.graph import Affine, Array, Graph, Tensor
+from tflq.parallel.executions import Execution, real_values
 from tflq.precision.recover.areas import Areas, areas_of, draw
 from tflq.precision.recover.filters import Filter
 from tflq.precision.recover.moments import exact_product
 from tflq.precision.recover.records import Cost, RecoverySettings, cost_of
+from tflq.sampling import GivenSamples, Samples
 
 _CHUNK_BYTES = 128 << 20
 """Of the tensors that are read, counted as float64, that a run holds at a time."""

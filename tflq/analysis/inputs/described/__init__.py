@@ -1,9 +1,0 @@
-"""Samples out of folders of images and WAV files, prepared as a small JSON description says (docs/data.md)."""
-
-from __future__ import annotations
-
-from tflq.analysis.inputs.described.description import Audio, Description, Images, read_description
-from tflq.analysis.inputs.described.images import nearest, taken_part
-from tflq.analysis.inputs.described.samples import described_array
-
-__all__ = ["Audio", "Description", "Images", "described_array", "nearest", "read_description", "taken_part"]

@@ -1,8 +1,0 @@
-"""Test vectors: what each layer reads, holds and must write, for firmware and RTL test benches (docs/commands.md)."""
-
-from __future__ import annotations
-
-from tflq.analysis.vectors.collect import LayerVectors, Vector, collect, selected_layers
-from tflq.analysis.vectors.files import FORMATS, files_of
-
-__all__ = ["FORMATS", "LayerVectors", "Vector", "collect", "files_of", "selected_layers"]

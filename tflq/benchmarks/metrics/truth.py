@@ -1,0 +1,146 @@
+"""What samples show or say where their labels are no classes, and how outputs say it: boxes, masks, texts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.arrays import Doubles
+from tflq.benchmarks.metrics.metric import Found, Metric
+from tflq.benchmarks.metrics.scores import Boxes
+
+Part = tuple[float, float, float, float]
+"""Left, top, right, bottom, in pixels of a file."""
+Place = tuple[int, int]
+"""An output's first element among all outputs, one behind the other, and the element behind its last."""
+
+
+class Decoder(Protocol):
+    """How outputs say what was found; worker processes take it as it is."""
+
+    def __call__(self, values: Doubles) -> Found:
+        """Return what was found in each sample, of all outputs one behind the other: real[S, elements]."""
+
+    def part(self, start: int, stop: int) -> Decoder:
+        """Return the decoder of some of the samples."""
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What samples show or say.
+
+    Attributes:
+        found: of each sample.
+        metric: the score of such labels.
+        decode: what a model found.
+        ids: of images; what is judged stands in their order. Empty where the order does not count.
+    """
+
+    found: Found
+    metric: Metric
+    decode: Decoder
+    ids: tuple[int, ...] = ()
+
+    def figure(self, metric: Metric, values: Doubles, reference: Doubles) -> float:
+        """Return a metric of outputs, real[S, elements], whose reference is another model's."""
+        if metric.is_against_reference:
+            return metric.compute(values, np.zeros(0, np.int64), reference)
+        return metric.compare(self._in_order(self.decode(values)), self._in_order(self.found))
+
+    def _in_order(self, found: Found) -> Found:
+        """COCO counts, of equal scores, those of the lower image id first."""
+        return [found[n] for n in np.argsort(self.ids, kind="stable")] if self.ids else found
+
+    def part(self, start: int, stop: int) -> Truth:
+        """Return the truth of some of the samples."""
+        decode = self.decode.part(start, stop)
+        return replace(self, found=self.found[start:stop], decode=decode, ids=self.ids[start:stop])
+
+
+Labels = NDArray[np.int64] | Truth
+"""Classes, int64[S], or labels that are none."""
+
+
+def figure_of(metric: Metric, values: Doubles, labels: Labels, reference: Doubles) -> float:
+    """Return a metric of outputs, real[S, elements], with labels of either kind, as `Metric.compute`."""
+    if isinstance(labels, Truth):
+        return labels.figure(metric, values, reference)
+    return metric.compute(values, labels, reference)
+
+
+@dataclass(frozen=True)
+class BoxDecoder:
+    """Detections in pixels of the file: boxes are top, left, bottom, right in parts of the model's image.
+
+    Attributes:
+        places: of boxes, classes, scores and their number.
+        parts: of each file, the part that the model sees.
+    """
+
+    places: tuple[Place, ...]
+    parts: tuple[Part, ...]
+
+    def __call__(self, values: Doubles) -> Found:
+        """Return boxes."""
+        parted = [values[:, start:stop] for start, stop in self.places]
+        return [_boxes(*one) for one in zip(*parted, self.parts, strict=True)]
+
+    def part(self, start: int, stop: int) -> BoxDecoder:
+        """Return the decoder of some of the files."""
+        return replace(self, parts=self.parts[start:stop])
+
+
+def _boxes(boxes: Doubles, classes: Doubles, scores: Doubles, number: Doubles, part: Part) -> Boxes:
+    count = int(np.clip(np.rint(number[0]), 0, len(scores)))
+    left, top, right, bottom = part
+    size, start = np.array([right - left, bottom - top] * 2), np.array([left, top] * 2)
+    corners = boxes.reshape(-1, 4)[:count, [1, 0, 3, 2]] * size + start
+    return Boxes(corners, np.rint(classes[:count]).astype(np.int64), scores[:count])
+
+
+@dataclass(frozen=True)
+class MaskDecoder:
+    """The class of each pixel, or the highest of the scores of each."""
+
+    height: int
+    width: int
+    channels: int
+
+    def __call__(self, values: Doubles) -> Found:
+        """Return classes, int64[S, height, width]."""
+        scores = values.reshape(-1, self.height, self.width, self.channels)
+        found = np.rint(scores[..., 0]) if self.channels == 1 else scores.argmax(axis=3)
+        return np.asarray(found, np.int64)
+
+    def part(self, start: int, stop: int) -> MaskDecoder:  # noqa: ARG002 (samples are alike)
+        """Return itself."""
+        return self
+
+
+@dataclass(frozen=True)
+class TextDecoder:
+    """CTC's greedy decoding of scores [T, tokens]; `tokens` has an empty text for the blank."""
+
+    tokens: tuple[str, ...]
+    blank: int
+
+    def __call__(self, values: Doubles) -> Found:
+        """Return texts."""
+        best = values.reshape(len(values), -1, len(self.tokens)).argmax(axis=2)
+        return ["".join(self.tokens[t] for t in greedy(row, self.blank)) for row in best]
+
+    def part(self, start: int, stop: int) -> TextDecoder:  # noqa: ARG002 (samples are alike)
+        """Return itself."""
+        return self
+
+
+def greedy(best: NDArray[np.int64], blank: int) -> NDArray[np.int64]:
+    """Return the tokens that CTC's greedy decoding leaves of the best one of each step: no repeats, then no blanks.
+
+    Source: A. Graves and others, Connectionist Temporal Classification, 2006, 3.2 (best path decoding).
+    """
+    new = np.concatenate([[True], best[1:] != best[:-1]])
+    return np.asarray(best[new & (best != blank)], np.int64)

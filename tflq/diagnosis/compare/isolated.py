@@ -1,0 +1,121 @@
+"""Runs each layer of one graph on the other side's tensors: its own error, not what came before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from tflq.converters.targets import Target
+from tflq.diagnosis.compare.matching import Match
+from tflq.diagnosis.compare.sides import Running
+from tflq.errors import UnsupportedError
+from tflq.graph import ABSENT, Affine, Array, Graph, Node, Tensor
+from tflq.interpreter.execution.control import CONTROL
+from tflq.interpreter.execution.deferred import Deferred
+from tflq.interpreter.registry import kernel, kernel_name
+from tflq.parallel.executions import real_values
+
+
+class Isolated:
+    """The first side, each layer of which gets the reference's inputs."""
+
+    def __init__(self, side: Running, matches: Mapping[int, Match]) -> None:
+        """Check that it can be done.
+
+        Args:
+            side: the model in question.
+            matches: by tensor of its graph: which tensor of the reference is the same.
+
+        Raises:
+            UnsupportedError: a node whose integers depend on values that are computed at run time, or that runs
+                other graphs or keeps state.
+        """
+        self._side = side
+        self._graph = side.execution.graph
+        self._matches = matches
+        require_separate_nodes(self._graph, "; compare without --isolated")
+
+    def run(self, inputs: list[Array], reference: Mapping[str, Array]) -> dict[int, Array]:
+        """Return what each node computes from the reference's tensors.
+
+        Tensors that the reference lacks (between a target's convolution and its ReLU) are those just computed.
+
+        Args:
+            inputs: of the graph, in its encoding; used where the reference has none.
+            reference: by column name of the second side.
+        """
+        graph = self._graph
+        values = constants_of(graph)
+        values.update(zip(graph.inputs, inputs, strict=True))
+        for t in graph.inputs:
+            self._feed(values, t, reference)
+        results: dict[int, Array] = {}
+        for node in graph.nodes:
+            if all(graph.tensors[t].is_constant for t in node.outputs):
+                continue
+            for t, array in run_node(node, values).items():
+                samples = max(len(inputs[0]) if inputs else 1, len(array))
+                values[t] = results[t] = np.broadcast_to(array, (samples, *array.shape[1:]))
+                self._feed(values, t, reference)
+        return results
+
+    def _feed(self, values: dict[int, Array], t: int, reference: Mapping[str, Array]) -> None:
+        found = self._matches.get(t)
+        if found is not None:
+            array, source = reference[found.second.name], found.second.tensor
+            values[t] = encoded(array, source, self._graph.tensors[t], self._side.execution.target)
+
+
+def require_separate_nodes(graph: Graph, way_out: str) -> None:
+    """Check that each node can be run on arrays that are given.
+
+    Args:
+        graph: lowered.
+        way_out: ends the message.
+
+    Raises:
+        UnsupportedError: a node whose integers depend on values that are computed at run time, or that runs other
+            graphs or keeps state.
+    """
+    for index, node in enumerate(graph.nodes):
+        keeps = any(t != ABSENT and graph.tensors[t].is_variable for t in node.inputs)
+        if isinstance(node.params, Deferred) or node.operator in CONTROL or keeps:
+            raise UnsupportedError(
+                f"{graph.where(index)} depends on values or state of the run: layers cannot be fed one by one{way_out}"
+            )
+
+
+def constants_of(graph: Graph) -> dict[int, Array]:
+    """Return the constants of a graph by tensor: dtype[1, *shape]."""
+    return {i: t.data[None] for i, t in enumerate(graph.tensors) if t.data is not None}
+
+
+def run_node(node: Node, values: Mapping[int, Array]) -> dict[int, Array]:
+    """Run one lowered node on the values of its inputs, dtype[S or 1, *shape]; return its outputs by tensor."""
+    arrays = [None if t == ABSENT else values[t] for t in node.inputs]
+    found = kernel(node.arithmetic or "", kernel_name(node)).run(node.params, *arrays)
+    return dict(zip(node.outputs, found, strict=False))
+
+
+def encoded(array: Array, source: Tensor | None, tensor: Tensor, target: Target | None) -> Array:
+    """Bring values to a tensor's encoding, by way of the real numbers where encodings differ.
+
+    Args:
+        array: dtype[S, ...] of as many elements as the tensor has.
+        source: how the values stand for real numbers; None where they have the tensor's encoding.
+        tensor: whose encoding is wanted.
+        target: who rounds real numbers for the tensor; None to round as TFLite's QUANTIZE does.
+    """
+    shaped = array.reshape(len(array), *tensor.shape)
+    if source is None or (source.dtype is tensor.dtype and source.quantization == tensor.quantization):
+        return shaped
+    real = real_values(array, source).reshape(shaped.shape)
+    if target is not None and isinstance(tensor.quantization, Affine):
+        return target.encode(real, tensor)
+    if not isinstance(tensor.quantization, Affine) or not tensor.dtype.is_integer:
+        return np.asarray(real.astype(tensor.dtype.storage))
+    scale, zero_point = tensor.quantization.along(len(tensor.shape))
+    ratio = real / scale
+    codes = np.trunc(ratio + np.copysign(0.5, ratio)) + zero_point
+    return np.asarray(np.clip(codes, tensor.dtype.minimum, tensor.dtype.maximum).astype(tensor.dtype.storage))

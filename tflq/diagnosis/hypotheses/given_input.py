@@ -1,0 +1,165 @@
+"""The board was fed with something else: order of channels, layout, sign, scale, mean, another sample."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+import numpy as np
+
+from tflq.arrays import Doubles
+from tflq.diagnosis.hypotheses.arithmetic import fitted_zero_points
+from tflq.diagnosis.hypotheses.hypothesis import Prediction
+from tflq.diagnosis.hypotheses.suspect import Suspect
+from tflq.graph import Affine, Array, Tensor
+
+_MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+"""ImageNet's, of pixels / 255."""
+
+
+def given(s: Suspect) -> Iterator[Prediction]:
+    """G = the layer of another input; where the suspect is the input itself, g = that input."""
+    t = s.outer_input if s.nodes else s.tensor
+    if t is None or (s.nodes and t not in s.values):
+        return
+    x = s.values[t] if s.nodes else s.own
+    for words, array in chain(variants(np.asarray(x), s.graph.tensors[t]), _offsets(s, t, np.asarray(x))):
+        made = np.ascontiguousarray(array).reshape(x.shape)
+        yield Prediction(f"input {words}", s.run({t: made}) if s.nodes else made)
+
+
+def _offsets(s: Suspect, t: int, x: Array) -> Iterator[tuple[str, Array]]:
+    """Yield the input with one number added: that by which most of it differs, or that which most results ask for."""
+    if x.dtype.kind not in "iu" or x.dtype.itemsize > 1:
+        return
+    wide, kind = x.astype(np.int64), np.iinfo(x.dtype.name)
+    affine = s.encoding(t)
+    if not s.nodes:
+        numbers, counts = np.unique(s.got.astype(np.int64) - wide, return_counts=True)
+        found: tuple[int, ...] = (int(numbers[np.argmax(counts)]),)
+    elif s.linear is not None and affine is not None and not affine.is_per_axis:
+        zero = int(affine.zero_point[0])
+        found = tuple(zero - v for v in fitted_zero_points(s, s.linear, zero, s.linear.inside()))
+    else:
+        return
+    for d in found:
+        if d:
+            side = "high" if d > 0 else "low"
+            yield f"is {abs(d)} too {side}, saturated", np.clip(wide + d, kind.min, kind.max).astype(x.dtype)
+
+
+def variants(x: Array, tensor: Tensor) -> Iterator[tuple[str, Array]]:
+    """Yield other inputs that a board may have got, each with what was done.
+
+    Args:
+        x: T[S, *shape], the right input.
+        tensor: its encoding.
+    """
+    yield from _orders(x)
+    if len(x) > 1:
+        yield "is the sample before", np.roll(x, 1, 0)
+        yield "is the sample behind", np.roll(x, -1, 0)
+    if x.dtype.kind in "iu" and x.dtype.itemsize == 1:
+        yield from _bytes(x)
+    yield from _scales(x, tensor)
+
+
+def _orders(x: Array) -> Iterator[tuple[str, Array]]:
+    core = x.reshape(len(x), *x.shape[-3:]) if x.ndim >= 4 else x
+    if core.shape[-1] > 1:
+        words = "has its channels reversed (RGB as BGR)" if core.shape[-1] == 3 else "has its last axis reversed"
+        yield words, core[..., ::-1]
+    if core.ndim != 4:
+        return
+    height, width, channels = core.shape[1:]
+    if channels > 1:
+        yield "is given as planes (CHW) where HWC is read", core.transpose(0, 3, 1, 2)
+        yield (
+            "is given as HWC where planes (CHW) are read",
+            core.reshape(len(x), channels, height, width).transpose(0, 2, 3, 1),
+        )
+    yield "has rows and columns exchanged", core.transpose(0, 2, 1, 3)
+    yield "is upside down", core[:, ::-1]
+    yield "is mirrored", core[:, :, ::-1]
+    yield "is turned by 180 degrees", core[:, ::-1, ::-1]
+
+
+def _bytes(x: Array) -> Iterator[tuple[str, Array]]:
+    kind = np.iinfo(x.dtype.name)
+    wide = x.astype(np.int64)
+    yield (
+        "has the sign bit changed (uint8 given as int8, or the reverse)",
+        (x.view(np.uint8) ^ np.uint8(128)).view(x.dtype),
+    )
+    for words, made in (
+        ("is 128 too large, saturated", wide + 128),
+        ("is 128 too small, saturated", wide - 128),
+        ("is halved", wide >> 1),
+        ("is halved, toward 0", np.trunc(wide / 2).astype(np.int64)),
+        ("is doubled, saturated", wide * 2),
+        ("is multiplied by 4, saturated", wide * 4),
+        ("has its negative values lost", np.maximum(wide, 0)),
+        ("is negated, saturated", -wide),
+        ("is inverted (255 - x)", -1 - wide if kind.min < 0 else 255 - wide),
+        *((f"has lost its lowest {k} bit{'s' * (k > 1)}", wide >> k << k) for k in (1, 2, 3, 4)),
+    ):
+        yield words, np.clip(made, kind.min, kind.max).astype(x.dtype)
+    pixels = wide - kind.min
+    yield "is x / 255 where x - 128 is wanted", _rounded(pixels / 255 * 127, x)
+    yield "has the values of x / 2", _rounded(np.floor(pixels / 2), x)
+    yield "is inverted", np.clip(kind.max - pixels, kind.min, kind.max).astype(x.dtype)
+
+
+def _scales(x: Array, tensor: Tensor) -> Iterator[tuple[str, Array]]:
+    """Other numbers for the same pixels, brought to the input's encoding as TFLite's QUANTIZE does."""
+    affine = tensor.quantization if tensor.dtype.is_integer else None
+    if affine is not None and not isinstance(affine, Affine):
+        return
+    pixels = x.astype(np.float64)
+    if x.dtype.kind == "i":
+        pixels = pixels - np.iinfo(x.dtype.name).min
+    made: list[tuple[str, Doubles]] = []
+    for words, real in (
+        ("is x (0..255)", pixels),
+        ("is x / 255", pixels / 255),
+        ("is x / 256", pixels / 256),
+        ("is x / 127.5 - 1", pixels / 127.5 - 1),
+        ("is x / 128 - 1", pixels / 128 - 1),
+        ("is x - 128", pixels - 128),
+        ("is x / 127.5", pixels / 127.5),
+        ("is x / 128", pixels / 128),
+    ):
+        made.append((words, real))
+    if x.shape[-1] == 3:
+        made.append(("is (x / 255 - mean) / std of ImageNet", (pixels / 255 - _MEAN) / _STD))
+        made.append(("is x / 255 - mean of ImageNet", pixels / 255 - _MEAN))
+        made.append(("is x - mean of ImageNet", pixels - np.multiply(_MEAN, 255)))
+    real = pixels if affine is None else (x.astype(np.float64) - affine.along(x.ndim)[1]) * affine.along(x.ndim)[0]
+    mean, std = real.mean(), real.std()
+    made += [
+        ("lacks the division by its standard deviation, or has it twice", real * std if std else real),
+        ("has its mean subtracted", real - mean),
+        ("has its mean subtracted and is divided by its standard deviation", (real - mean) / std if std else real),
+        ("is half as large", real / 2),
+        ("is twice as large", real * 2),
+        ("is a quarter as large", real / 4),
+        ("is 4 times as large", real * 4),
+        ("is 255 times as large", real * 255),
+        ("is 255 times too small", real / 255),
+        ("is 128 times too small", real / 128),
+        ("is (x + 1) / 2", (real + 1) / 2),
+        ("is 2 x - 1", real * 2 - 1),
+        ("is negated", -real),
+    ]
+    for words, values in made:
+        if affine is None:
+            yield words, values.astype(x.dtype)
+        else:
+            scale, zero_point = affine.along(x.ndim)
+            ratio = values / scale
+            yield words, _rounded(np.trunc(ratio + np.copysign(0.5, ratio)) + zero_point, x)
+
+
+def _rounded(values: Doubles, x: Array) -> Array:
+    kind = np.iinfo(x.dtype.name)
+    return np.asarray(np.clip(np.rint(values), kind.min, kind.max).astype(x.dtype))

@@ -1,0 +1,282 @@
+"""Holds tflq's interpreter against TFLite: every tensor, every sample, bit for bit; in one process or several.
+
+Elements that differ as the table of known differences says are counted with its reasons (diagnosis/known_differences).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, reduce
+
+import numpy as np
+
+from tflq.diagnosis.difference import NO_ELEMENTS, Difference, compare
+from tflq.diagnosis.known_differences import Blame, KnownElements, summed
+from tflq.errors import MissingExtraError
+from tflq.graph import Array, DType, Graph, Model
+from tflq.interpreter import Engine
+from tflq.interpreter.execution.engine import State
+from tflq.oracle import Oracle, OracleIdentity, OracleRun
+from tflq.oracle.package import Kernels, Package
+from tflq.parallel.workers import in_order, open_workers
+from tflq.sampling import GivenSamples, Portion, Samples
+
+_MOST_SAMPLES_AT_A_TIME = 256
+
+
+@dataclass(frozen=True)
+class TensorVerdict:
+    """What came out for one tensor.
+
+    Attributes:
+        index: of the tensor in the graph.
+        name: of the tensor.
+        dtype: its type.
+        shape: of one sample.
+        operator: number of the operator that writes it; None for an output that no operator writes.
+        difference: tflq's values against TFLite's.
+        unavailable: why TFLite cannot return it; None where it does.
+        known: how many of the differing elements are known to differ, by reason.
+    """
+
+    index: int
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    operator: int | None
+    difference: Difference
+    unavailable: str | None = None
+    known: tuple[KnownElements, ...] = ()
+
+    @property
+    def unknown(self) -> int:
+        """Number of differing elements that no known difference explains."""
+        return self.difference.differing - sum(k.elements for k in self.known)
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether each element that differs is known to."""
+        return self.unknown == 0 and self.difference.mismatch is None
+
+    @property
+    def words(self) -> str:
+        """The first difference in words; empty where there is none."""
+        first = self.difference.first
+        if self.difference.mismatch is not None or first is None:
+            return self.difference.mismatch or ""
+        return f"sample {first.sample} at {list(first.index)}: {first.found}, TFLite {first.expected}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came out for a model.
+
+    Attributes:
+        identity: who TFLite was: package, version, kernels.
+        samples: number of samples that were run.
+        tensors: every tensor that an operator writes, in order of execution, then outputs that none writes.
+    """
+
+    identity: OracleIdentity
+    samples: int
+    tensors: tuple[TensorVerdict, ...]
+
+    @property
+    def total(self) -> Difference:
+        """All tensors together."""
+        return sum((t.difference for t in self.tensors), NO_ELEMENTS)
+
+    @property
+    def compared(self) -> tuple[TensorVerdict, ...]:
+        """The tensors that TFLite returned."""
+        return tuple(t for t in self.tensors if t.unavailable is None)
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether every element of every tensor that TFLite returned is equal, and there was at least one tensor."""
+        return bool(self.compared) and all(t.difference.is_equal for t in self.compared)
+
+    @property
+    def not_compared(self) -> dict[str, int]:
+        """Number of tensors that TFLite does not return, by why."""
+        return dict(Counter(t.unavailable for t in self.tensors if t.unavailable is not None))
+
+    @property
+    def known(self) -> tuple[KnownElements, ...]:
+        """The reasons of all tensors, each with the elements that it explains."""
+        return summed(k for t in self.tensors for k in t.known)
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether every difference is a known one, and at least one tensor was compared."""
+        return bool(self.compared) and all(t.is_explained for t in self.compared)
+
+
+def written_tensors(graph: Graph) -> tuple[int, ...]:
+    """Return the tensors that operators write, then other outputs; TFLite may crash when asked for resources."""
+    every = dict.fromkeys([*graph.producers(), *graph.outputs])
+    return tuple(t for t in every if graph.tensors[t].dtype not in (DType.RESOURCE, DType.VARIANT))
+
+
+def verify(
+    model: Model,
+    content: bytes,
+    samples: Samples,
+    oracle: Oracle,
+    progress: Callable[[int], object] = lambda _: None,
+    state: State = "independent",
+    first_sample: int = 0,
+) -> Verdict:
+    """Run the samples in both, chunk by chunk, and compare every tensor that an operator writes, and every output.
+
+    Args:
+        model: as the reader gives it; its main graph runs.
+        content: the .tflite file, for TFLite.
+        samples: what to run; memory does not grow with their number (with a stream, their inputs are all held).
+        oracle: TFLite.
+        progress: called with the number of samples just finished.
+        state: for models that keep state: a fresh one for each sample, or samples that are successive invocations.
+        first_sample: the number that the first one has in the report.
+
+    Raises:
+        UnsupportedError: an operator or type without a kernel.
+        OracleError: TFLite refuses the model, aborts, or does not answer.
+    """
+    graph = model.main
+    engine = Engine(graph, "tflite", graphs=model.graphs, state=state)
+    writers = graph.producers()
+    wanted = written_tensors(graph)
+    size = samples.count if state == "stream" else min(engine.chunk_size(), _MOST_SAMPLES_AT_A_TIME)
+    found = dict.fromkeys(wanted, NO_ELEMENTS)
+    unavailable: dict[int, str] = {}
+    blame = Blame(model, oracle.identity, state)
+    for start in range(0, samples.count, size):
+        inputs = samples.take(start, min(start + size, samples.count))
+        for part in oracle.iterate(content, inputs, tensors=wanted, state=state):
+            given = [x[part.start : part.start + part.samples] for x in inputs]
+            ours = engine.run(given, keep=wanted)
+            unavailable |= part.unavailable
+            _compare(part, ours, first_sample + start + part.start, found)
+            blame.add(given, ours, part.tensors)
+            progress(part.samples)
+    verdicts = (_verdict(graph, t, writers, found[t], unavailable.get(t), blame.known(t)) for t in found)
+    return Verdict(oracle.identity, samples.count, tuple(verdicts))
+
+
+def _compare(part: OracleRun, ours: Mapping[int, Array], first: int, found: dict[int, Difference]) -> None:
+    """Add the differences of one chunk, whose first sample has the number `first`; shapes may differ in it."""
+    for t, theirs in part.tensors.items():
+        if ours[t].dtype == theirs.dtype:
+            found[t] += compare(ours[t], theirs, first)
+        else:
+            found[t] = sum((compare(_row(ours[t], n), row[None], first + n) for n, row in enumerate(theirs)), found[t])
+    for t, rows in part.ragged.items():
+        found[t] = sum((compare(_row(ours[t], n), row[None], first + n) for n, row in enumerate(rows)), found[t])
+
+
+def _row(values: Array, number: int) -> Array:
+    """Return one sample as [1, *shape], out of an array [S, *shape] or an object array [S] of arrays."""
+    row: object = values[number]
+    return row[None] if isinstance(row, np.ndarray) else values[number : number + 1]
+
+
+def _verdict(
+    graph: Graph,
+    t: int,
+    writers: Mapping[int, int],
+    difference: Difference,
+    unavailable: str | None,
+    known: tuple[KnownElements, ...],
+) -> TensorVerdict:
+    tensor = graph.tensors[t]
+    if unavailable is not None:
+        difference, known = NO_ELEMENTS, ()
+    return TensorVerdict(
+        t, tensor.name, tensor.dtype.value, tensor.shape, writers.get(t), difference, unavailable, known
+    )
+
+
+_SAMPLES = 64
+"""That a worker gets at a time: enough that lowering the model again costs little beside them."""
+
+Part = tuple[int, Portion]
+"""Number of the first sample, and the samples."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What every part is about.
+
+    Attributes:
+        model: as the reader gives it.
+        content: the .tflite file, for TFLite.
+        package: that holds TFLite.
+        kernels: of TFLite.
+    """
+
+    model: Model
+    content: bytes
+    package: Package
+    kernels: Kernels
+
+    def __call__(self, part: Part) -> Verdict:
+        """Verify some samples, each with a fresh state."""
+        first, portion = part
+        oracle = _oracle(self.package, self.kernels)
+        return verify(self.model, self.content, GivenSamples(portion.arrays()), oracle, first_sample=first)
+
+
+def verify_parts(
+    judged: Judged,
+    samples: Samples,
+    jobs: int = 1,
+    scheduler: str | None = None,
+    progress: Callable[[int], object] = lambda _: None,
+) -> Verdict:
+    """Return what `verify` returns for samples that do not follow each other, to the last count.
+
+    Args:
+        judged: the model and who TFLite is.
+        samples: what to run.
+        jobs: processes of this machine.
+        scheduler: address of a dask scheduler, whose workers are used instead.
+        progress: called with the number of samples just finished.
+
+    Raises:
+        UnsupportedError, OracleError: as `verify`.
+        MissingExtraError, OptionError: as `open_workers`; a worker without TFLite.
+    """
+    verdicts: list[Verdict] = []
+    with open_workers(judged, jobs, scheduler) as run:
+        for verdict in in_order(run, _parts(samples)):
+            verdicts.append(verdict)
+            progress(verdict.samples)
+    return reduce(_joined, verdicts)
+
+
+def _parts(samples: Samples) -> Iterator[Part]:
+    for start in range(0, samples.count, _SAMPLES):
+        yield start, Portion.of(samples, start, start + _SAMPLES)
+
+
+@cache
+def _oracle(package: Package, kernels: Kernels) -> Oracle:
+    """Return this process's TFLite; it ends with the process."""
+    try:
+        return Oracle(package, kernels)
+    except MissingExtraError as error:
+        raise MissingExtraError(f"in a worker: {error}") from None
+
+
+def _joined(one: Verdict, later: Verdict) -> Verdict:
+    tensors = tuple(_both(a, b) for a, b in zip(one.tensors, later.tensors, strict=True))
+    return Verdict(one.identity, one.samples + later.samples, tensors)
+
+
+def _both(one: TensorVerdict, later: TensorVerdict) -> TensorVerdict:
+    unavailable = [t for t in (later, one) if t.unavailable is not None]
+    if unavailable:
+        return unavailable[0]
+    return replace(one, difference=one.difference + later.difference, known=summed((*one.known, *later.known)))

@@ -1,0 +1,9 @@
+"""Samples out of folders of images and WAV files, prepared as a small JSON description says (docs/data.md)."""
+
+from __future__ import annotations
+
+from tflq.sampling.described.description import Audio, Description, Images, read_description
+from tflq.sampling.described.images import nearest, taken_part
+from tflq.sampling.described.samples import described_array
+
+__all__ = ["Audio", "Description", "Images", "described_array", "nearest", "read_description", "taken_part"]
