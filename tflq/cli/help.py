@@ -110,7 +110,7 @@ EXAMPLES = {
         "tflq data build ic01 --from cifar-10-python.tar.gz",
         "tflq data build sww01 --from speech_commands_v0.02.tar.gz --from musan.tar.gz",
     ),
-    "demo": ("tflq demo",),
+    "demo": ("tflq demo", "tflq demo -o digits_demo"),
 }
 """Words behind `tflq` -> command lines."""
 
