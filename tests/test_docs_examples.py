@@ -75,7 +75,7 @@ def test_examples_print_what_stands_under_them(folder: Path, environment: dict[s
     assert not wrong, "\n\n".join(wrong)
 
 
-@pytest.mark.parametrize("page", filter(is_standalone, PAGES), ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [page for page in PAGES if is_standalone(page)], ids=lambda page: page.stem)
 def test_a_tutorial_works_in_an_empty_folder(page: Path, environment: dict[str, str], tmp_path: Path) -> None:
     examples = [example for example in examples_of(page) if not is_synopsis(example.command)]
     assert examples

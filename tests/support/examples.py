@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-_BLOCK = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_FILE = re.compile(r"^```python title=\"([\w.]+)\"\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^```(.*)\n((?:(?!```).*\n)*?)```$", re.MULTILINE)
+_FILE = re.compile(r'python title="([\w.]+)"')
 _INDENTED = re.compile(r"^(?: {4}.*\n)+", re.MULTILINE)
 
 
@@ -60,15 +60,20 @@ def failures(examples: Sequence[Example], folder: Path, environment: Mapping[str
 def examples_of(page: Path) -> list[Example]:
     """Return the commands of a page, from top to bottom."""
     text = page.read_text("utf-8")
-    found: list[tuple[int, Example]] = []
-    for match in (*_BLOCK.finditer(text), *_INDENTED.finditer(text)):
-        lines = [line.removeprefix("    ") if text[match.start()] == " " else line for line in match[0].splitlines()]
-        first = text[: match.start()].count("\n") + 1
-        found += [(n, Example(f"{page.name}:{n}", *e)) for n, e in _commands(lines, first, lines[0] != "```")]
-    for match in _FILE.finditer(text):
+    examples: list[tuple[int, Example]] = []
+    for match in _FENCE.finditer(text):
         line = text[: match.start()].count("\n") + 1
-        found.append((line, Example(f"{page.name}:{line}", f"cat > {match[1]} <<'FILE'\n{match[2]}FILE", ())))
-    return [example for _, example in sorted(found, key=lambda item: item[0])]
+        name = _FILE.fullmatch(match[1])
+        if name:
+            examples.append((line, Example(f"{page.name}:{line}", f"cat > {name[1]} <<'FILE'\n{match[2]}FILE", ())))
+        elif not match[1]:
+            commands = _commands(match[2].splitlines(), line + 1, False)
+            examples += [(n, Example(f"{page.name}:{n}", *e)) for n, e in commands]
+    for match in _INDENTED.finditer(text):
+        lines = [line.removeprefix("    ") for line in match[0].splitlines()]
+        commands = _commands(lines, text[: match.start()].count("\n") + 1, True)
+        examples += [(n, Example(f"{page.name}:{n}", *e)) for n, e in commands]
+    return [example for _, example in sorted(examples, key=lambda item: item[0])]
 
 
 def _commands(lines: list[str], first: int, is_bare: bool) -> list[tuple[int, tuple[str, tuple[str, ...]]]]:
