@@ -37,13 +37,13 @@ class Example:
 
 
 def documented_pages(root: Path) -> list[Path]:
-    """Return README and the stored pages of the site, by path."""
-    return [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
+    """Return README, SKILL.md and the stored pages of the site, by path."""
+    return [root / "README.md", root / "SKILL.md", *sorted((root / "docs").rglob("*.md"))]
 
 
 def is_standalone(page: Path) -> bool:
-    """Return whether a page runs in an empty folder, without data: the Quickstart and the tutorials."""
-    return page.name == "quickstart.md" or page.parent.name == "tutorials"
+    """Return whether a page runs in an empty folder, without data: the Quickstart, the tutorials, SKILL.md."""
+    return page.name in ("quickstart.md", "SKILL.md") or page.parent.name == "tutorials"
 
 
 def failures(examples: Sequence[Example], folder: Path, environment: Mapping[str, str]) -> list[str]:
