@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from site_pages import api, commands, operators, repository, settings
+from site_pages import api, commands, notebooks, operators, repository, settings
 from site_pages.citations import linked
 from site_pages.markdown import anchors, title
 
@@ -16,7 +16,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 def generated_pages() -> Mapping[str, str]:
     """Return the Markdown text of each generated page by its path below docs/; citations of pages are links."""
-    parts = (commands.pages(), settings.pages(), operators.pages(), api.pages(), repository.pages())
+    parts = (commands.pages(), settings.pages(), operators.pages(), api.pages(), repository.pages(), notebooks.pages())
     pages = {path: text for part in parts for path, text in part.items()}
     return {page: linked(text, partial(_link, pages, page)) for page, text in pages.items()}
 
