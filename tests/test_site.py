@@ -26,6 +26,8 @@ LONGER_PAGES = {
 """Page over the limit -> its ceiling, which only goes down."""
 TABLES = {"reference/operators.md", "reference/coverage.md", "rules/aipu/operators.md"}
 """Pages that are mostly a generated table."""
+LONGER_CELLS = {"internals/architecture.md"}
+"""Pages with longer table cells; the set only shrinks."""
 NO_CITATIONS = {"docs/tests.md", "docs/times.md", "docs/NAME.md", "docs/PATH.md#anchor"}
 """Names that stand for any page, or that tests invent."""
 
@@ -90,6 +92,18 @@ def test_pages_are_short():
 def test_lines_of_prose_are_short():
     lines = [f"{page}: {line}" for page, text in stored().items() for line in prose(text) if not line.startswith("|")]
     assert [line for line in lines if len(line.partition(": ")[2]) > LINE_LETTERS] == []
+
+
+def test_table_cells_are_short():
+    cells = [
+        f"{page}: {cell}"
+        for page, text in stored().items()
+        if page not in (*TABLES, *LONGER_CELLS)
+        for line in text.splitlines()
+        if line.startswith("|")
+        for cell in re.split(r"(?<!\\)\|", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", line))
+    ]
+    assert [cell for cell in cells if len(cell.partition(": ")[2].strip()) > CELL_LETTERS] == []
 
 
 def test_citations_in_code_lead_somewhere():
