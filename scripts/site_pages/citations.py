@@ -33,7 +33,7 @@ def linked(text: str, link: Callable[[str], str]) -> str:
 
 
 def modernized(text: str) -> str:
-    """Return a text with citations of the older form as paths and anchors."""
+    """Return a text with citations of the older form as paths and anchors; of several sections only the pages."""
     return _CITATION.sub(lambda match: _paths(match) if match["path"] in PLACES else match[0], text)
 
 
@@ -47,4 +47,6 @@ def _places(match: re.Match[str]) -> list[str | None]:
 
 def _paths(match: re.Match[str]) -> str:
     known = [place for place in _places(match) if place]
+    if len(known) > 1:
+        known = list(dict.fromkeys(place.partition("#")[0] for place in known))
     return ", ".join(f"docs/{place}" for place in known) or match[0]
