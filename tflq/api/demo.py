@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,7 +21,6 @@ from tflq.converters.targets import target_names
 from tflq.diagnosis.similarity import largest_output_change
 from tflq.emit.written import EmittedDifference, check_emitted
 from tflq.errors import MissingExtraError
-from tflq.files import output_folder
 from tflq.graph import Graph, Model
 from tflq.parallel.executions import Execution, as_is, for_target, in_float
 from tflq.quoting import Json
@@ -91,27 +89,6 @@ class Demo(TableResult):
             DemoRow(measure(floating, self.data), largest_output_change(floating, reference, self.data.samples)),
         ]
         return (*rows, *(self._for_target(name, reference) for name in target_names()))
-
-    def write(self, folder: str | os.PathLike[str]) -> tuple[str, ...]:
-        """Write the model, its test images as one array, and the images with labels as a folder for `--data`.
-
-        Args:
-            folder: Output folder; created if missing.
-
-        Returns:
-            Names of the files and of the folder, relative to `folder`.
-        """
-        images = np.asarray(self.data.samples.take(0, self.data.samples.count)[0])
-        names = [f"image_{number:03d}.bin" for number in range(len(images))]
-        labels = [f"{name},{DIGITS},{label}\n" for name, label in zip(names, self.data.labels, strict=True)]
-        with output_folder(folder) as target:
-            (target / "digits.tflite").write_bytes(self.path.read_bytes())
-            np.save(target / "images.npy", images)
-            (target / "digits").mkdir()
-            (target / "digits" / "y_labels.csv").write_text("".join(labels), encoding="utf-8")
-            for name, image in zip(names, images, strict=True):
-                (target / "digits" / name).write_bytes(image.tobytes())
-        return "digits.tflite", "images.npy", "digits"
 
     def rows(self) -> Sequence[Mapping[str, Json]]:
         """Return `measured` as rows."""

@@ -14,8 +14,8 @@ from tflq.api.demo import Demo, DemoRow, demo
 from tflq.api.inspect import inspect
 from tflq.api.verify import VerifyResult
 from tflq.cli import output
+from tflq.cli.demo_files import demo_output
 from tflq.cli.options import reporting
-from tflq.cli.outputs import OutputFolder, writing
 from tflq.quoting import shell_word
 
 if TYPE_CHECKING:
@@ -23,30 +23,14 @@ if TYPE_CHECKING:
 
 
 @click.command("demo")
-@click.option(
-    "-o",
-    "--output",
-    "folder",
-    type=OutputFolder(path_type=Path),
-    metavar="DIR",
-    help="Write the model (digits.tflite), its test images (images.npy) and the labeled images (digits/) into this "
-    "folder, and run nothing.",
-)
-@writing
+@demo_output
 @reporting
-def command(folder: Path | None, as_json: bool) -> int:
+def command(as_json: bool) -> int:
     """Show tflq at work on a small model that reads handwritten digits, on images that it has never seen.
 
     Exit status 1 if an element differs from TFLite.
     """
     found = demo()
-    if folder is not None:
-        names = found.write(folder)
-        if as_json:
-            output.json_report({"files": list(names)})
-        else:
-            output.line(f"{folder}: {', '.join(names)}")
-        return 0
     if as_json:
         output.json_report(found.to_dict())
     else:
