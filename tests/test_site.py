@@ -13,7 +13,7 @@ import pytest
 from site_pages import generated_pages
 from site_pages.api import grouped_names
 from site_pages.citations import places
-from site_pages.markdown import anchors, links, prose
+from site_pages.markdown import anchors, links, prose_lines
 
 import tflq
 from tests.support.tracked import ROOT, tracked_files
@@ -32,14 +32,14 @@ NO_CITATIONS = {"docs/tests.md", "docs/times.md", "docs/NAME.md", "docs/PATH.md#
 """Names that stand for any page, or that tests invent."""
 
 
-def stored() -> dict[str, str]:
+def stored_pages() -> dict[str, str]:
     docs = ROOT / "docs"
     return {p.relative_to(docs).as_posix(): p.read_text(encoding="utf-8") for p in sorted(docs.rglob("*.md"))}
 
 
 @cache
 def pages() -> dict[str, str]:
-    return {**stored(), **generated_pages()}
+    return {**stored_pages(), **generated_pages()}
 
 
 @cache
@@ -81,23 +81,30 @@ def test_links_of_the_repositorys_files_lead_somewhere(name):
 
 def test_a_mention_of_a_page_is_a_link():
     mention = re.compile(r"(?<!\]\()\bdocs/[\w/]+\.md")
-    assert [f"{page}: {line}" for page, text in stored().items() for line in prose(text) if mention.search(line)] == []
+    assert [
+        f"{page}: {line}" for page, text in stored_pages().items() for line in prose_lines(text) if mention.search(line)
+    ] == []
 
 
 def test_pages_are_short():
-    sizes = {page: len(text.encode()) for page, text in stored().items() if page not in TABLES}
+    sizes = {page: len(text.encode()) for page, text in stored_pages().items() if page not in TABLES}
     assert {page: size for page, size in sizes.items() if size > LONGER_PAGES.get(page, PAGE_BYTES)} == {}
 
 
 def test_lines_of_prose_are_short():
-    lines = [f"{page}: {line}" for page, text in stored().items() for line in prose(text) if not line.startswith("|")]
+    lines = [
+        f"{page}: {line}"
+        for page, text in stored_pages().items()
+        for line in prose_lines(text)
+        if not line.startswith("|")
+    ]
     assert [line for line in lines if len(line.partition(": ")[2]) > LINE_LETTERS] == []
 
 
 def test_table_cells_are_short():
     cells = [
         f"{page}: {cell}"
-        for page, text in stored().items()
+        for page, text in stored_pages().items()
         if page not in (*TABLES, *LONGER_CELLS)
         for line in text.splitlines()
         if line.startswith("|")

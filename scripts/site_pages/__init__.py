@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from site_pages import api, commands, notebooks, operators, repository, settings
-from site_pages.citations import linked
+from site_pages.citations import link_citations
 from site_pages.markdown import anchors, title
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -18,7 +18,7 @@ def generated_pages() -> Mapping[str, str]:
     """Return the Markdown text of each generated page by its path below docs/; citations of pages are links."""
     parts = (commands.pages(), settings.pages(), operators.pages(), api.pages(), repository.pages(), notebooks.pages())
     pages = {path: text for part in parts for path, text in part.items()}
-    return {page: linked(text, partial(_link, pages, page)) for page, text in pages.items()}
+    return {page: link_citations(text, partial(_link, pages, page)) for page, text in pages.items()}
 
 
 def _link(pages: Mapping[str, str], page: str, place: str) -> str:

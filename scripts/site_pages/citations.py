@@ -27,12 +27,12 @@ def places(text: str) -> Iterator[tuple[str, str | None]]:
         yield from ((match[0], place) for place in _places(match))
 
 
-def linked(text: str, link: Callable[[str], str]) -> str:
+def link_citations(text: str, link: Callable[[str], str]) -> str:
     """Return a text with each citation as a link; `link` returns the Markdown link of a place."""
     return _CITATION.sub(lambda match: ", ".join(link(place) for place in _places(match) if place), text)
 
 
-def modernized(text: str) -> str:
+def modernize(text: str) -> str:
     """Return a text with citations of the older form as paths and anchors; of several sections only the pages."""
     return _CITATION.sub(lambda match: _paths(match) if match["path"] in PLACES else match[0], text)
 

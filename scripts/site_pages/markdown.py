@@ -11,7 +11,7 @@ _LINK = re.compile(r"!?\[(?:[^\]\[]|\[[^\]]*\])*\]\(([^()\s]+(?:\([^()]*\))?[^()
 _STATED = re.compile(r"\s*\{ *#([\w.-]+) *\}\s*$")
 
 
-def prose(text: str) -> Iterator[str]:
+def prose_lines(text: str) -> Iterator[str]:
     """Yield the lines of a page outside blocks of code; inline code is emptied."""
     fence = ""
     for line in text.splitlines():
@@ -45,7 +45,7 @@ def anchors(text: str) -> dict[str, str]:
 
 def links(text: str) -> list[str]:
     """Return the targets of a page's links."""
-    return [match[1] for line in prose(text) for match in _LINK.finditer(line)]
+    return [match[1] for line in prose_lines(text) for match in _LINK.finditer(line)]
 
 
 def _slug(heading: str) -> str:

@@ -28,7 +28,7 @@ def pages() -> Mapping[str, str]:
     return {f"{FOLDER}/{name}.md": _page(name, notebook) for name, notebook in notebooks().items()}
 
 
-def printed(cell: Mapping[str, Any]) -> str:
+def printed_text(cell: Mapping[str, Any]) -> str:
     """Return the printed text that a cell stores."""
     return "".join("".join(output["text"]) for output in cell.get("outputs", ()) if output["output_type"] == "stream")
 
@@ -62,5 +62,5 @@ def _parts(cell: Mapping[str, Any]) -> Iterator[str]:
         yield source
         return
     yield f"```python\n{source}\n```"
-    if printed(cell):
-        yield f"```text\n{printed(cell)}```"
+    if printed_text(cell):
+        yield f"```text\n{printed_text(cell)}```"
