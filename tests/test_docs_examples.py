@@ -9,10 +9,20 @@ from pathlib import Path
 import pytest
 
 from tests.support.data import data_path
-from tests.support.examples import Example, examples_of, holds, is_synopsis, make_folder, plant_dump, run
+from tests.support.examples import (
+    Example,
+    documented_pages,
+    examples_of,
+    failures,
+    holds,
+    is_standalone,
+    is_synopsis,
+    make_folder,
+    plant_dump,
+)
 from tests.support.tracked import ROOT
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = documented_pages(ROOT)
 SLOW = {
     "sensitivity": "tests/newcomer runs it: every layer at every width on 1000 clips",
     "search": "tests/newcomer runs it: hundreds of settings",
@@ -31,7 +41,7 @@ ELSEWHERE = {
 
 
 def every_example() -> list[Example]:
-    found = [example for page in PAGES for example in examples_of(page)]
+    found = [example for page in PAGES if not is_standalone(page) for example in examples_of(page)]
     return [e for e in found if not is_synopsis(e.command)]
 
 
@@ -43,8 +53,9 @@ def left_to_others(example: Example) -> bool:
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """An environment whose `tflq` is this one."""
     folder = tmp_path_factory.mktemp("bin")
-    (folder / "tflq").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tflq "$@"\n')
-    (folder / "tflq").chmod(0o755)
+    for name, options in (("tflq", "-m tflq"), ("python", "")):
+        (folder / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {options} "$@"\n')
+        (folder / name).chmod(0o755)
     return {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
 
 
@@ -59,13 +70,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory, environment: dict[str, str]
 
 def test_examples_print_what_stands_under_them(folder: Path, environment: dict[str, str]) -> None:
     """One test for all of them, in the order of the pages: later ones read what earlier ones write."""
-    wrong = []
-    for example in every_example():
-        if left_to_others(example) or any(words in example.command for words in SLOW):
-            continue
-        done = run(example.command, folder, environment)
-        if done.returncode not in (0, 1) or (example.printed and not holds(done.stdout, example.printed)):
-            wrong.append(f"{example.place}: {example.command}: {done.returncode} {done.stderr}\n{done.stdout[:2000]}")
+    chosen = [e for e in every_example() if not left_to_others(e) and not any(words in e.command for words in SLOW)]
+    wrong = failures(chosen, folder, environment)
+    assert not wrong, "\n\n".join(wrong)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if is_standalone(page)], ids=lambda page: page.stem)
+def test_a_tutorial_works_in_an_empty_folder(page: Path, environment: dict[str, str], tmp_path: Path) -> None:
+    examples = [example for example in examples_of(page) if not is_synopsis(example.command)]
+    assert examples
+    wrong = failures(examples, tmp_path, environment)
     assert not wrong, "\n\n".join(wrong)
 
 

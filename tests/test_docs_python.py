@@ -1,4 +1,4 @@
-"""The blocks of docs/python.md and docs/rewriting.md run in order, in a folder, and print the text below them."""
+"""The blocks of guides/python.md and internals/rewriting.md run in order, in a folder, and print the text below."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pytest
 
 from tests.support.tracked import ROOT
 
-PAGE = ROOT / "docs" / "python.md"
+PAGE = ROOT / "docs" / "guides" / "python.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", [PAGE, ROOT / "docs" / "rewriting.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [PAGE, ROOT / "docs" / "internals" / "rewriting.md"], ids=lambda page: page.name)
 def test_blocks_print_what_stands_under_them(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -103,7 +103,7 @@ def parts_of(names: frozenset[str]) -> set[str]:
 
 @pytest.mark.parametrize("part", [part for part in PARTS if part != "__init__"])
 def test_imports_point_down(part: str) -> None:
-    assert part in MAY_IMPORT, f"tflq/{part} is new: give it its place here and in docs/architecture.md"
+    assert part in MAY_IMPORT, f"tflq/{part} is new: give it its place here and in docs/internals/architecture.md"
     allowed = MAY_IMPORT[part] | {part}
     files = {
         name: of for name, of in imports_of_files().items() if name.startswith((f"tflq/{part}/", f"tflq/{part}.py"))
@@ -228,7 +228,7 @@ def test_only_the_command_line_imports(package: str) -> None:
 
 def test_the_map_names_files_that_exist() -> None:
     """A name stands for a file or folder of its row's package, or of tflq where it is named from there."""
-    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "internals" / "architecture.md").read_text(encoding="utf-8")
     package = ROOT / "tflq"
     checked, missing = 0, []
     for line in page.splitlines():

@@ -34,7 +34,7 @@ from tflq.converters.tflite import model_to_bytes
 from tflq.errors import TflqError
 from tflq.graph import Model, Node
 
-_PAGE = ROOT / "docs" / "gap9.md"
+_PAGE = ROOT / "docs" / "internals" / "evidence" / "gap9.md"
 _START, _END = "<!-- made by scripts/peer nntool-recorded -->\n", "<!-- end of what nntool-recorded makes -->\n"
 _KINDS = {
     Verdict.REFUSED_BY_TFLQ: gap9_recorded.REFUSED_HERE,

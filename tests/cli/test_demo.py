@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.support.command import Outcome, tflq
@@ -89,3 +90,13 @@ def test_without_an_oracle(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     assert "gap9-ne16" in out
     assert main(["demo", "--json"]) == 0
     assert "pip install" in json.loads(capsys.readouterr().out)["tflite"]
+
+
+def test_it_writes_its_files(tmp_path: Path) -> None:
+    """The labeled folder is a data set of `--data`: 356 of the 360 digits are right."""
+    folder = tmp_path / "out"
+    assert tflq("demo", "-o", folder).out.strip() == f"{folder}: digits.tflite, images.npy, digits"
+    assert "is not empty" in tflq("demo", "-o", folder).refused()
+    assert np.load(folder / "images.npy").shape == (360, 1, 8, 8, 1)
+    done = tflq("bench", "--model", folder / "digits.tflite", "--data", folder / "digits", "--json")
+    assert (done.json["rows"][0]["right"], done.json["rows"][0]["samples"]) == (356, 360)

@@ -274,9 +274,9 @@ def test_more_samples_than_there_are(digits: Path) -> None:
 
 
 def test_the_keywords_setting_that_the_docs_state(tmp_path: Path) -> None:
-    """The setting of docs/search.md, counted by `tflq bench` on all 1000 clips: 448 + 453."""
+    """The setting of docs/guides/sensitivity.md, counted by `tflq bench` on all 1000 clips: 448 + 453."""
     model, clips = data_path("models", "kws_ref_model.tflite"), data_path("datasets", "kws01")
-    page = (ROOT / "docs" / "search.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "guides" / "sensitivity.md").read_text(encoding="utf-8")
     path = tmp_path / "kws.json"
     path.write_text(page.split("```json\n")[1].split("```")[0])
     done = tflq("bench", "kws01", "--model", model, "--data", clips, "-t", "gap9-ne16", "--settings", path, "--json")

@@ -23,7 +23,15 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.support.examples import examples_of, holds, is_synopsis, make_folder, plant_dump, run  # noqa: E402
+from tests.support.examples import (  # noqa: E402
+    documented_pages,
+    examples_of,
+    failures,
+    is_standalone,
+    is_synopsis,
+    make_folder,
+    plant_dump,
+)
 
 PYTHONS = ("python3.10", "python3.13")
 EXTRAS = "litert,report,onnx,image,audio"
@@ -68,14 +76,13 @@ def walk(folder: Path, python: Path) -> list[str]:
     make_folder(folder, Path(os.environ["TFLQ_DATA"]))
     plant_dump(folder, environment)
     wrong, count = [], 0
-    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
-        for example in examples_of(page):
-            if is_synopsis(example.command) or any(words in example.command for words in _NOT_HERE):
-                continue
-            count += 1
-            done = run(example.command, folder, environment)
-            if done.returncode not in (0, 1) or (example.printed and not holds(done.stdout, example.printed)):
-                wrong.append(f"{example.place}: {example.command}\n{done.returncode} {done.stderr}{done.stdout[:800]}")
+    for page in documented_pages(ROOT):
+        examples = [e for e in examples_of(page) if not is_synopsis(e.command)]
+        examples = [e for e in examples if not any(words in e.command for words in _NOT_HERE)]
+        place = folder / page.stem if is_standalone(page) else folder
+        place.mkdir(exist_ok=True)
+        count += len(examples)
+        wrong += failures(examples, place, environment)
     print(f"{python}: {count} examples, {len(wrong)} wrong")
     return wrong
 

@@ -1,4 +1,4 @@
-"""The table of docs/gap9.md, 21, is what `tflq estimate` says today."""
+"""The table of docs/guides/estimate.md is what `tflq estimate` says today."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 A block without a language whose lines begin with "$ " is a session: what follows a command is what it prints. An
 indented line that begins with "tflq " is a command without output. "..." stands for anything in a line, or for lines.
+A block `python title="NAME"` is a file of that name, written where it stands.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-_BLOCK = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^```(.*)\n((?:(?!```).*\n)*?)```$", re.MULTILINE)
+_FILE = re.compile(r'python title="([\w.]+)"')
 _INDENTED = re.compile(r"^(?: {4}.*\n)+", re.MULTILINE)
 
 
@@ -34,15 +36,44 @@ class Example:
     printed: tuple[str, ...]
 
 
+def documented_pages(root: Path) -> list[Path]:
+    """Return README, SKILL.md and the stored pages of the site, by path."""
+    return [root / "README.md", root / "SKILL.md", *sorted((root / "docs").rglob("*.md"))]
+
+
+def is_standalone(page: Path) -> bool:
+    """Return whether a page runs in an empty folder, without data: the Quickstart, the tutorials, SKILL.md."""
+    return page.name in ("quickstart.md", "SKILL.md") or page.parent.name == "tutorials"
+
+
+def failures(examples: Sequence[Example], folder: Path, environment: Mapping[str, str]) -> list[str]:
+    """Run examples in order and return each one that fails or prints other lines than the page."""
+    wrong = []
+    for example in examples:
+        done = run(example.command, folder, environment)
+        allowed = (0, 1) if example.command.startswith("tflq ") else (0,)
+        if done.returncode not in allowed or (example.printed and not holds(done.stdout, example.printed)):
+            wrong.append(f"{example.place}: {example.command}: {done.returncode} {done.stderr}\n{done.stdout[:2000]}")
+    return wrong
+
+
 def examples_of(page: Path) -> list[Example]:
     """Return the commands of a page, from top to bottom."""
     text = page.read_text("utf-8")
-    found: list[tuple[int, Example]] = []
-    for match in (*_BLOCK.finditer(text), *_INDENTED.finditer(text)):
-        lines = [line.removeprefix("    ") if text[match.start()] == " " else line for line in match[0].splitlines()]
-        first = text[: match.start()].count("\n") + 1
-        found += [(n, Example(f"{page.name}:{n}", *e)) for n, e in _commands(lines, first, lines[0] != "```")]
-    return [example for _, example in sorted(found, key=lambda item: item[0])]
+    examples: list[tuple[int, Example]] = []
+    for match in _FENCE.finditer(text):
+        line = text[: match.start()].count("\n") + 1
+        name = _FILE.fullmatch(match[1])
+        if name:
+            examples.append((line, Example(f"{page.name}:{line}", f"cat > {name[1]} <<'FILE'\n{match[2]}FILE", ())))
+        elif not match[1]:
+            commands = _commands(match[2].splitlines(), line + 1, False)
+            examples += [(n, Example(f"{page.name}:{n}", *e)) for n, e in commands]
+    for match in _INDENTED.finditer(text):
+        lines = [line.removeprefix("    ") for line in match[0].splitlines()]
+        commands = _commands(lines, text[: match.start()].count("\n") + 1, True)
+        examples += [(n, Example(f"{page.name}:{n}", *e)) for n, e in commands]
+    return [example for _, example in sorted(examples, key=lambda item: item[0])]
 
 
 def _commands(lines: list[str], first: int, is_bare: bool) -> list[tuple[int, tuple[str, tuple[str, ...]]]]:
@@ -74,7 +105,7 @@ def _pattern(line: str) -> str:
 
 def is_synopsis(command: str) -> bool:
     """Return whether a line shows a form and is not meant to run: it has MODEL, DIR or brackets."""
-    return re.search(r"\b(?:MODEL|DIR|DUMP|HOST|SOUNDS)\b|\[", command) is not None
+    return re.search(r"\b(?:MODEL|DIR|DUMP|HOST|SOUNDS)\b|\[", command.partition("<<")[0]) is not None
 
 
 def make_folder(folder: Path, data: Path, clips: int = 1000) -> None:

@@ -69,7 +69,7 @@ def cause_of(kind: str, first: str) -> str:
 
 
 def table_of_causes(differ: Fields) -> list[str]:
-    """Return the lines of docs/gap9.md that count the causes of what is not equal, the most frequent first."""
+    """Return the table of docs/internals/evidence/gap9.md: causes and counts, the most frequent first."""
     names: dict[tuple[str, str], list[str]] = {}
     for name, why in differ.items():
         names.setdefault((why["kind"], cause_of(why["kind"], why["first"])), []).append(name)

@@ -19,7 +19,7 @@ _BOUNDS = re.compile(r"(\d+)\.\.(\d+)")
 
 def stated(page: str) -> Iterator[tuple[str, str, str]]:
     """Yield key, allowed values and default of each row."""
-    for row in _ROW.finditer((ROOT / "docs" / page).read_text(encoding="utf-8")):
+    for row in _ROW.finditer((ROOT / "docs" / "targets" / page).read_text(encoding="utf-8")):
         if row["values"] == "values":
             continue  # the heading
         for name in row["keys"].split(", "):

@@ -17,9 +17,10 @@ from click.shell_completion import CompletionItem
 
 from tflq import __version__
 from tflq.api.options import command_line
-from tflq.cli import INTERRUPTED, completion
+from tflq.cli import completion
 from tflq.cli.help import HelpfulGroup, with_examples
 from tflq.cli.in_force import DEBUG_OPTION
+from tflq.cli.status import INTERRUPTED
 from tflq.errors import TflqError, TflqWarning, UsageError
 from tflq.plugins import find_entry_points
 from tflq.quoting import shown

@@ -14,6 +14,7 @@ from tflq.api.demo import Demo, DemoRow, demo
 from tflq.api.inspect import inspect
 from tflq.api.verify import VerifyResult
 from tflq.cli import output
+from tflq.cli.demo_files import demo_output
 from tflq.cli.options import reporting
 from tflq.quoting import shell_word
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.command("demo")
+@demo_output
 @reporting
 def command(as_json: bool) -> int:
     """Show tflq at work on a small model that reads handwritten digits, on images that it has never seen.

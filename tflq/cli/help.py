@@ -32,15 +32,19 @@ class SectionedCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, section by section."""
-        rows: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Options", *_SECTIONS.values(), "General")}
-        for param in self.get_params(ctx):
-            shown = param.get_help_record(ctx)
-            if isinstance(param, click.Option) and shown is not None:
-                rows[_section(param)].append(shown)
-        for title, lines in rows.items():
-            if lines:
-                with formatter.section(title):
-                    formatter.write_dl(lines)
+        for title, lines in option_groups(self, ctx).items():
+            with formatter.section(title):
+                formatter.write_dl(lines)
+
+
+def option_groups(command: click.Command, context: click.Context) -> dict[str, list[tuple[str, str]]]:
+    """Return the title of each section of options with its options: the form and the help of each."""
+    rows: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Options", *_SECTIONS.values(), "General")}
+    for param in command.get_params(context):
+        record = param.get_help_record(context)
+        if isinstance(param, click.Option) and record is not None:
+            rows[_section(param)].append(record)
+    return {title: lines for title, lines in rows.items() if lines}
 
 
 def _section(param: click.Parameter) -> str:
@@ -106,7 +110,7 @@ EXAMPLES = {
         "tflq data build ic01 --from cifar-10-python.tar.gz",
         "tflq data build sww01 --from speech_commands_v0.02.tar.gz --from musan.tar.gz",
     ),
-    "demo": ("tflq demo",),
+    "demo": ("tflq demo", "tflq demo -o digits_demo"),
 }
 """Words behind `tflq` -> command lines."""
 

@@ -193,8 +193,8 @@ def describe_place(wrong: Mask, itemsize: int = 1, able: Mask | None = None) -> 
             indices = np.flatnonzero(hit)
             inside = float(np.take(wrong, indices, axis).mean())
             parts.append(Part(axis, name, len(hit), indices, inside))
-    found = np.flatnonzero(flat)
-    ends = (int(found[0]), int(found[-1])) if count else (0, 0)
+    hits = np.flatnonzero(flat)
+    ends = (int(hits[0]), int(hits[-1])) if count else (0, 0)
     lists = tuple(parts), tuple(whole), tuple(scattered)
     return Place(count, wrong.size, *lists, *ends, flat.size, itemsize, wrong.shape)
 

@@ -111,7 +111,7 @@ _PACKAGES = {
     "openvino": "openvino",
 }
 RUNTIMES = ("litert-optimized", "xnnpack", "tflm", "cmsis-nn", "cmsis-nn-single", "tosa")
-"""Arithmetics of other runtimes of a .tflite file than TFLite's reference kernels (docs/runtimes.md)."""
+"""Arithmetics of other runtimes of a .tflite file than TFLite's reference kernels (docs/guides/runtimes.md)."""
 _arithmetics: dict[str, Arithmetic] = {}
 _searched: set[str] = set()
 """Names that entry points have been looked for."""

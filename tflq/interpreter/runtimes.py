@@ -1,4 +1,4 @@
-"""The runtimes of a .tflite file by name: the arithmetic of each, and the rows in which it differs (docs/runtimes.md).
+"""The runtimes of a .tflite file by name: arithmetic, and the rows in which it differs (docs/guides/runtimes.md).
 
 `ref` is TFLite's BUILTIN_REF, arithmetic `tflite`. kernels/tflite/runtimes.py has the rules, this table their
 descriptions.

@@ -1,4 +1,4 @@
-"""The rows of docs/aipu.md, 5: 79 of 79 operators, each with a layer that has a kernel, its way from TFLite, its tests.
+"""The rows of docs/rules/aipu/operators.md: 79 of 79 operators, each with its kernel, its way from TFLite, its tests.
 
 scripts/worked_layers writes the page of them, and tests/scripts/test_worked_layers.py holds it to that.
 """
@@ -17,9 +17,9 @@ from tflq.converters.aipu.operators.sources import SOURCES as TRANSLATED
 from tflq.interpreter.kernels.aipu import activation
 from tflq.interpreter.kernels.aipu.operators import ARITHMETIC
 
-PAGE = (ROOT / "docs" / "aipu.md").read_text(encoding="utf-8")
-SECTION = PAGE.partition("## 5 Operators")[2].partition("\n## 6 ")[0]
-BOXES = PAGE.partition("\n## 8 ")[2].partition("\n## 9 ")[0]
+RULES = ROOT / "docs" / "rules" / "aipu"
+PAGE = (RULES / "operators.md").read_text(encoding="utf-8")
+BOXES = (RULES / "boxes.md").read_text(encoding="utf-8")
 FUSED = {"SQUARED_DIFFERENCE"}
 """Operators of TFLite that are part of a fusion only."""
 
@@ -68,4 +68,4 @@ def test_every_operator_of_tflite_that_is_taken_stands_on_the_page() -> None:
     taken = {name.upper() for name in TRANSLATED}
     assert taken - named == set()
     assert named - taken <= FUSED
-    assert f"{len(taken)} operators of\nTFLite" in SECTION
+    assert f"{len(taken)} operators of\nTFLite" in PAGE

@@ -120,7 +120,7 @@ def test_the_page_explains_every_register() -> None:
     target = find_target("gap9-ne16")
     execution = for_target(digits().main, target, parse_settings(target.settings))
     (job,) = layer_memory(execution.graph, 0).jobs
-    page = (ROOT / "docs" / "gap9.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "rules" / "gap9" / "ne16.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\d+) \| ([A-Z0-9_]+) \| .+ \| (0x[0-9a-f]+) \|$", page, re.MULTILINE)
     assert rows == [(str(n), name, hex(job.get(name, 0))) for n, name in enumerate(NAMES)]
 

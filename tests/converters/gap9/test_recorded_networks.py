@@ -43,5 +43,5 @@ def test_what_is_not_equal_has_a_cause(name: str) -> None:
 
 
 def test_the_page_counts_the_causes() -> None:
-    page = (ROOT / "docs" / "gap9.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "internals" / "evidence" / "gap9.md").read_text(encoding="utf-8")
     assert "\n".join(table_of_causes(recorded()["differ"])) in page

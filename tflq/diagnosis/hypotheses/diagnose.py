@@ -88,32 +88,32 @@ class _Session:
             return self._examine_segment(s, mains)
         trial = Trial(s, self.limit)
         trial.run(self.table)
-        found = trial.ordered(self.table)
-        if any(f.is_exact for f in found) and later:
-            found = self._count_layers(found, later)
-        return self._assemble(s, trial, found)
+        causes = trial.ordered(self.table)
+        if any(f.is_exact for f in causes) and later:
+            causes = self._count_layers(causes, later)
+        return self._assemble(s, trial, causes)
 
     def _examine_segment(self, s: Suspect, mains: Sequence[int]) -> Diagnosis:
         """Try every hypothesis on each layer between the dumped tensors; the causes are ranked by their gain."""
         trial = Trial(s, self.limit // len(mains))
         trial.run([h for h in self.table if h.anchor in ("the-dump", "the-input")])
-        found = trial.ordered(self.table)
+        causes = trial.ordered(self.table)
         for main in mains:
             part = Trial(replace(s, main=main), self.limit // len(mains), tried=trial.tried)
             part.run([h for h in self.table if h.anchor not in ("the-dump", "the-input")])
             name = self.run.graph.nodes[main].name
-            found += [replace(f, node=name) for f in part.ordered(self.table)]
+            causes += [replace(f, node=name) for f in part.ordered(self.table)]
             trial.tried, trial.spent = part.tried, trial.spent + part.spent
             trial.untried += part.untried
             trial.failed += part.failed
-        exact = sorted((f for f in found if f.is_exact), key=lambda f: -f.gain)
-        partly = sorted((f for f in found if not f.is_exact), key=lambda f: -f.share)
+        exact = sorted((f for f in causes if f.is_exact), key=lambda f: -f.gain)
+        partly = sorted((f for f in causes if not f.is_exact), key=lambda f: -f.share)
         ranked = [*exact, *([] if exact else partly[:3])]
         return self._assemble(s, trial, ranked, next_step(s, ranked))
 
-    def _count_layers(self, found: Sequence[Finding], later: Sequence[Suspect]) -> list[Finding]:
+    def _count_layers(self, causes: Sequence[Finding], later: Sequence[Suspect]) -> list[Finding]:
         """Count the later layers that each exact cause explains; causes that explain fewer than another are dropped."""
-        counted = [replace(f, layers=sum(self._repeats(f, s) for s in later)) if f.is_exact else f for f in found]
+        counted = [replace(f, layers=sum(self._repeats(f, s) for s in later)) if f.is_exact else f for f in causes]
         most = max((f.layers for f in counted if f.is_exact), default=0)
         return [f for f in counted if not f.is_exact or f.layers == most]
 
@@ -125,17 +125,17 @@ class _Session:
         told = (judge(by_name[f.hypothesis], p, s, 1) for p in predict(by_name[f.hypothesis], s))
         return any(j is not None and j.is_exact and _is_kin(j.words, f.words) for j in told)
 
-    def _assemble(self, s: Suspect, trial: Trial, found: Sequence[Finding], step: str = "") -> Diagnosis:
+    def _assemble(self, s: Suspect, trial: Trial, causes: Sequence[Finding], step: str = "") -> Diagnosis:
         graph = self.run.graph
         place = tuple(int(i) for i in np.argwhere(s.wrong)[0])
         read = {t for n in s.nodes for t in graph.nodes[n].inputs if t in s.values}
         wanted = {t for t in read if not graph.tensors[t].is_constant and t not in self.run.made_within(s)}
-        is_told = any(f.is_exact for f in found)
+        is_told = any(f.is_exact for f in causes)
         later = self.suspects[self.suspects.index(s) + 1 :]
         return Diagnosis(
             number=s.tensor,
             tensor=graph.tensors[s.tensor].name,
-            node=_name_node(s, found),
+            node=_name_node(s, causes),
             operator=s.operator if s.nodes else "input",
             first_sample=self.run.start,
             samples=self.run.count,
@@ -146,7 +146,7 @@ class _Session:
             got=s.got[place].item(),
             wanted=s.sound[place].item(),
             inputs_seen=wanted <= self.exact,
-            found=tuple(found),
+            found=tuple(causes),
             tried=trial.tried,
             without_effect=trial.without_effect,
             untried=tuple(trial.untried),
@@ -168,9 +168,9 @@ class _Session:
         return wrong, self.run.count_weighted()
 
 
-def _name_node(s: Suspect, found: Sequence[Finding]) -> str:
+def _name_node(s: Suspect, causes: Sequence[Finding]) -> str:
     """Return the accused node; the last one of a segment whose causes lie in several."""
-    accused = {f.node for f in found if f.is_exact and f.node}
+    accused = {f.node for f in causes if f.is_exact and f.node}
     if len(accused) == 1:
         return accused.pop()
     return s.graph.nodes[s.main].name if s.nodes else ""

@@ -191,7 +191,7 @@ class Diagnosis:
         if self.found and self.status != "version":
             return self.found[0].advice
         if self.status == "rounding":
-            return "run the same file with the other runtimes (docs/runtimes.md)"
+            return "run the same file with the other runtimes (docs/guides/runtimes.md)"
         return "explain the first element that differs; dump more tensors or samples"
 
     @property

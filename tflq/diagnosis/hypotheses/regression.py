@@ -47,5 +47,5 @@ def residuals(s: Suspect) -> list[float]:
 
 def is_linear_of_input(s: Suspect) -> bool | None:
     """Whether some weights and bias explain the dump; None if the positions are too few to tell."""
-    found = residuals(s)
-    return float(np.median(found)) < _SOUND and float(np.mean(np.array(found) < 1)) > 0.9 if found else None
+    errors = residuals(s)
+    return float(np.median(errors)) < _SOUND and float(np.mean(np.array(errors) < 1)) > 0.9 if errors else None

@@ -28,10 +28,10 @@ def mains_of(s: Suspect) -> tuple[int, ...]:
     return tuple(linear)
 
 
-def next_step(s: Suspect, found: Sequence[Finding]) -> str:
+def next_step(s: Suspect, findings: Sequence[Finding]) -> str:
     """Return the tensor whose dump separates the accused nodes best; the middle of the segment without exact causes."""
     names = [s.graph.nodes[n].name for n in s.nodes]
-    accused = Counter(f.node for f in found if f.is_exact)
+    accused = Counter(f.node for f in findings if f.is_exact)
     weights = [accused[name] for name in names] if accused else [1] * len(names)
     if sum(w > 0 for w in weights) < 2:
         return ""

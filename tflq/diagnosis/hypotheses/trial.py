@@ -79,7 +79,7 @@ class Trial:
 
     def _judge(self, h: Hypothesis, s: Suspect) -> list[Finding]:
         """Return every variant that changes anything; of exact variants with equal results, the first."""
-        found: list[Finding] = []
+        findings: list[Finding] = []
         exact: list[tuple[int, Array]] = []
         for p in predict(h, s):
             self.tried += 1
@@ -90,12 +90,12 @@ class Trial:
                 continue
             twin = next((i for i, a in exact if judged.is_exact and np.array_equal(a, p.array)), None)
             if twin is not None:
-                found[twin] = replace(found[twin], alike=(*found[twin].alike, judged.words))
+                findings[twin] = replace(findings[twin], alike=(*findings[twin].alike, judged.words))
                 continue
             if judged.is_exact:
-                exact.append((len(found), p.array))
-            found.append(judged)
-        return found
+                exact.append((len(findings), p.array))
+            findings.append(judged)
+        return findings
 
     def ordered(self, table: Sequence[Hypothesis]) -> list[Finding]:
         """Return the exact findings, those with the largest gain first, then the three that explain most."""

@@ -220,7 +220,7 @@ class Nest:
     value: Expression
 
 
-def ordered(root: Expression) -> Iterator[Expression]:
+def order_parts(root: Expression) -> Iterator[Expression]:
     """Yield the parts of an expression, each once, operands before what uses them."""
     seen: set[Expression] = set()
     stack = [(root, False)]

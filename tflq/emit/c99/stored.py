@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.emit.c99.expression import Axis, Buffer, Expression, Fold, Operation, WindowFold, ordered
+from tflq.emit.c99.expression import Axis, Buffer, Expression, Fold, Operation, WindowFold, order_parts
 from tflq.interpreter.recording.primitive import Ids
 from tflq.interpreter.recording.tape import Tape
 
@@ -73,7 +73,9 @@ def is_worth_memory(value: Expression, inner: tuple[Axis, ...], axes: tuple[Axis
     Then it is put into memory: it is read once more, by turns of loops on which it does not depend or by other sums.
     A sum of nothing but sums is written as one.
     """
-    sums = [part for part in ordered(value) if isinstance(part, (Fold, WindowFold)) and part.axes.intersection(inner)]
+    sums = [
+        part for part in order_parts(value) if isinstance(part, (Fold, WindowFold)) and part.axes.intersection(inner)
+    ]
     is_one = value in sums and not set(axes) - value.axes
     return bool(sums) and not is_one
 

@@ -21,7 +21,7 @@ from tflq.emit.c99.expression import (
     Nest,
     Operation,
     WindowFold,
-    ordered,
+    order_parts,
     parts_of,
 )
 from tflq.emit.c99.operations import operation_text
@@ -84,10 +84,10 @@ class FunctionText:
 
     def statements(self, root: Expression, open_loops: Sequence[Axis] = ()) -> list[str]:
         """Return the declarations of what can be computed within these loops and is not yet."""
-        uses = Counter(x for e in ordered(root) for x in parts_of(e))
+        uses = Counter(x for e in order_parts(root) for x in parts_of(e))
         pad = "    " * (len(open_loops) + 1)
         lines: list[str] = []
-        for expression in ordered(root):
+        for expression in order_parts(root):
             if expression in self._names or not expression.axes <= set(open_loops) or expression is root:
                 continue
             if isinstance(expression, (Fold, WindowFold, LookUp)) or _has_own_line(expression, uses[expression]):
@@ -306,7 +306,7 @@ def _divided(text: str, by: int) -> str:
 def _named_loops(nest: Nest) -> dict[Axis, str]:
     """Return names of the loops: row, column and channel where a window says which is which; else i, j, k."""
     names: dict[Axis, str] = {}
-    for expression in ordered(nest.value):
+    for expression in order_parts(nest.value):
         if isinstance(expression, WindowFold):
             for word, index in zip(("image", "row", "column", "channel"), expression.place, strict=True):
                 if len(index.terms) == 1 and word not in names.values():

@@ -154,7 +154,7 @@ def multiply_by_quantized_multiplier_up(
         shift: Exponent from -31 to 31; positive is left.
         away: Flag of each channel: 1 to round half away from zero as MBQ does, 0 to round up.
 
-    Source: TFLite with ruy and with vectorized requantization (docs/runtimes.md).
+    Source: TFLite with ruy and with vectorized requantization (docs/guides/runtimes.md).
     """
     exponent = np.asarray(shift, np.int64)
     shifted = wrap_int32(np.asarray(x, np.int64) << np.maximum(exponent, 0))

@@ -39,7 +39,7 @@ class Keys:
             raise InputError(f"{self.where}: {key} is {value!r}; a text is needed")
         return value
 
-    def whole(self, key: str, default: int | None = None, least: int = 1) -> int:
+    def whole_number(self, key: str, default: int | None = None, least: int = 1) -> int:
         """Return a whole number, a positive one unless told."""
         value = self._take(key, default)
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
@@ -248,7 +248,7 @@ def _truth(keys: Keys, labels: str, parent: Path, folder: Path, classes: tuple[s
     if labels == "texts":
         if not classes:
             raise InputError(f'{keys.where}: labels are texts; "classes" must name the tokens of the model\'s outputs')
-        blank = keys.whole("blank", len(classes), least=0)
+        blank = keys.whole_number("blank", len(classes), least=0)
     elif labels == "masks" and classes:
         raise InputError(f"{keys.where}: labels are masks, whose classes are numbers; remove the key 'classes'")
     return Truth(labels, path, folder, blank)
@@ -277,8 +277,8 @@ def _images(keys: Keys) -> Images:
 
 
 def _audio(keys: Keys) -> Audio:
-    rate = keys.whole("rate", 16000)
-    length = keys.whole("length", rate)
+    rate = keys.whole_number("rate", 16000)
+    length = keys.whole_number("length", rate)
     old = keys.choice("normalise", ("peak", "full-scale"), "full-scale")  # old spelling, until release 0.3
     normalize = keys.choice("normalize", ("peak", "full-scale"), old)
     inner = keys.inner("features")
@@ -287,10 +287,10 @@ def _audio(keys: Keys) -> Audio:
     if kind != "waveform":
         features = Features(
             kind,
-            inner.whole("window", rate * 30 // 1000),
-            inner.whole("stride", rate * 20 // 1000),
-            inner.whole("coefficients", 10 if kind == "mfcc" else 40),
-            inner.whole("mel_bins", 40) if kind == "mfcc" else 0,
+            inner.whole_number("window", rate * 30 // 1000),
+            inner.whole_number("stride", rate * 20 // 1000),
+            inner.whole_number("coefficients", 10 if kind == "mfcc" else 40),
+            inner.whole_number("mel_bins", 40) if kind == "mfcc" else 0,
             inner.number("low_hz", 20.0 if kind == "mfcc" else 0.0),
             inner.number("high_hz", 4000.0 if kind == "mfcc" else rate / 2),
         )

@@ -2,7 +2,7 @@
 
 A node that it refuses runs in LiteRT's optimized kernel. Operators without a separate rule are not listed.
 
-Source: LiteRT delegates/xnnpack/xnnpack_delegate.cc; docs/runtimes.md.
+Source: LiteRT delegates/xnnpack/xnnpack_delegate.cc; docs/guides/runtimes.md.
 """
 
 from __future__ import annotations

@@ -248,7 +248,7 @@ def lower(
     Args:
         node: FULLY_CONNECTED.
         operands: of the node.
-        rounding: Last step of int8 and uint8, a property of the runtime (docs/runtimes.md).
+        rounding: Last step of int8 and uint8, a property of the runtime (docs/guides/runtimes.md).
 
     Raises:
         UnsupportedError: types or quantization that TFLite's kernel does not take.

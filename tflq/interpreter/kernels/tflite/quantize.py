@@ -7,11 +7,11 @@ z_o), (m, s) of s_i / s_o in float64. From 8 and 16 bits that is a table.
 DEQUANTIZE: Per tensor: y = f32(f64(s) * (x - z)), one rounding. Per channel: y = f32(s_c * f32(x - z_c)), a product of
 float32. From 8 bits per tensor that is a table. int2, int4, uint4, int8, uint8, int16.
 
-Other runtimes, per tensor (docs/runtimes.md). XNNPACK: QUANTIZE from float32 to 8 bits y = clamp(half_to_even(f32(x
-f32(1 / s))) + z); between 8 bits of one type y = clamp(((x - z_i) m + 128 >> 8) + z_o), m = half_to_even(256 f32(s_i /
-s_o)). LiteRT's optimized kernels: the first 8 * floor(n / 8) of n elements are computed as vectors: QUANTIZE as
-XNNPACK's from float32, DEQUANTIZE y = f32(f32(s x) + f32(-z s)); the rest y = clamp(half_away(f64(x) / f64(s)) + z),
-DEQUANTIZE as above.
+Other runtimes, per tensor (docs/guides/runtimes.md). XNNPACK: QUANTIZE from float32 to 8 bits y =
+clamp(half_to_even(f32(x f32(1 / s))) + z); between 8 bits of one type y = clamp(((x - z_i) m + 128 >> 8) + z_o), m =
+half_to_even(256 f32(s_i / s_o)). LiteRT's optimized kernels: the first 8 * floor(n / 8) of n elements are computed as
+vectors: QUANTIZE as XNNPACK's from float32, DEQUANTIZE y = f32(f32(s x) + f32(-z s)); the rest y =
+clamp(half_away(f64(x) / f64(s)) + z), DEQUANTIZE as above.
 """
 
 from __future__ import annotations

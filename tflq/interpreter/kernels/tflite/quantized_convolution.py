@@ -77,7 +77,7 @@ def lower_convolution(
         operands: input [N, H, W, C], weights, optional bias [O], and the output.
         channels_last: weights are depthwise [1, KH, KW, O]; else [O, KH, KW, C/groups].
         allow_int32_bias_for_int16: whether the operator has a path with int32 accumulators for int16.
-        rounding_of_8_bits: Last step of int8 and uint8, a property of the runtime (docs/runtimes.md).
+        rounding_of_8_bits: Last step of int8 and uint8, a property of the runtime (docs/guides/runtimes.md).
 
     Raises:
         UnsupportedError: types or quantization that TFLite's kernel does not take.

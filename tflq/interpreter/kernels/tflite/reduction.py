@@ -8,10 +8,11 @@ MEAN of int8, uint8, int16: y = clamp(MBQ(sum - z_i n, m', s - k) + z_o) with (m
 min(floor(log2 n), 32, 31 + s) and m' = trunc((m << k) / n): the division by n goes into the multiplier. The
 accumulator is an int32 that wraps. int32, int64 without quantization: int64 sum, divided toward zero.
 
-Other runtimes, SUM and MEAN of 8 bits (docs/runtimes.md), in float32: XNNPACK: y = clamp(half_to_even(sum * r + o)), r
-= (s_i / s_o) (1 / n), for SUM without 1 / n, o = z_o - (n z_i) r. LiteRT's optimized SUM: y = clamp(half_away(sum * r
-+ o) + z_o), r = s_i / s_o, o = -z_i r n. LiteRT's optimized MEAN over height and width with kept axes: y =
-clamp(MBQ(sum, of s_i / (n s_o)) + z_o - half_away(z_i s_i / s_o)), ties of the first 16 * floor(C / 16) channels up.
+Other runtimes, SUM and MEAN of 8 bits (docs/guides/runtimes.md), in float32: XNNPACK: y = clamp(half_to_even(sum * r
++ o)), r = (s_i / s_o) (1 / n), for SUM without 1 / n, o = z_o - (n z_i) r. LiteRT's optimized SUM: y =
+clamp(half_away(sum * r + o) + z_o), r = s_i / s_o, o = -z_i r n. LiteRT's optimized MEAN over height and width with
+kept axes: y = clamp(MBQ(sum, of s_i / (n s_o)) + z_o - half_away(z_i s_i / s_o)), ties of the first 16 * floor(C /
+16) channels up.
 
 REDUCE_PROD of int8, int16: p = x_0 - z_i; for each further element p = MBQ64(p (x - z_i)); y = clamp(MBQ64(p) + z_o),
 all with the multiplier of s_i / s_o^(1/n) in float64: each step rescales, so that p stays an int32 (cut, not clamped).

@@ -3,8 +3,8 @@
 Source: docs/tflite.md.
 
 y = clamp(round(total * scale) + zero_point, minimum, maximum), total = acc + bias wrapped to the accumulator's width.
-TFLite and the other runtimes of its files round in different ways (docs/runtimes.md). If all totals that can occur
-stay in range, a proven StepMaps replaces them.
+TFLite and the other runtimes of its files round in different ways (docs/guides/runtimes.md). If all totals that can
+occur stay in range, a proven StepMaps replaces them.
 """
 
 from __future__ import annotations

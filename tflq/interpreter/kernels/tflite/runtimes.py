@@ -4,7 +4,7 @@ Arithmetic `tflite` is TFLite's BUILTIN_REF. A runtime is that table with the ro
 same and get the rule as arguments. delegation.py states which nodes XNNPACK takes; any other
 node runs as `litert-optimized`.
 
-Source: docs/runtimes.md.
+Source: docs/guides/runtimes.md.
 """
 
 from __future__ import annotations
