@@ -5,7 +5,7 @@
 Without FILE: the int8 and int16x8 files of cases/keras, cases/world and zoo below TFLQ_DATA. LiteRT (with and without
 its delegate) and tflite-micro run as tflq's oracle and must be importable. CMSIS-NN and the TOSA reference model run in
 the peer's scripts, single-input files only. Inner tensors are compared if the program returns them, else outputs.
-Known differences (docs/runtimes.md): `floating point`: a layer of real numbers differs first; `stored shape`: the
+Known differences (docs/runtimes.md): `floating point`: a floating-point layer differs first; `stored shape`: the
 runtime trusts a false size in the file; rows of KNOWN below.
 """
 
