@@ -1,4 +1,4 @@
-"""Comparisons in which a side runs as another runtime: dumps that one reproduces, and the two rules of a layer."""
+"""Comparisons with a side in another runtime: dumps that one reproduces, and the two rules of a layer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def runtime_of(execution: Execution) -> RuntimeName:
 
 
 def find_dump_runtimes(model: Model, side: Running, dump: Dump, samples: int) -> tuple[RuntimeName, ...]:
-    """Return the runtimes whose integers a dump has; empty if none reproduces all elements.
+    """Return the runtimes with the integers of a dump; empty if none reproduces all elements.
 
     Args:
         model: Model of the dump.
