@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-INTERRUPTED = 130
-"""Exit status after Ctrl-C, as shells count it: 128 + SIGINT."""
+from tflq.cli.status import INTERRUPTED
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
