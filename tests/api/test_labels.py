@@ -84,3 +84,16 @@ def test_labels_that_do_not_fit(folder: Path, tmp_path: Path) -> None:
     assert "--labels are classes of samples; name these with --input" in line
     line = command("bench", "-m", DIGITS, "-d", "digits", "--labels", "y.npy", "--take", 40, cwd=folder).refused()
     assert "samples 0:40 were requested; there are 0:30" in line
+
+
+def test_errors_in_python_name_parameters() -> None:
+    with pytest.raises(UsageError) as refused:
+        tflq.search(DIGITS, NE16, at_least=80.0)
+    assert str(refused.value) == "at_least needs labels: name them with data or labels, or use min_sqnr"
+    line = command("search", DIGITS, *FLAGS, "--at-least", 80).refused()
+    assert "--at-least needs labels: name them with --data or --labels, or use --min-sqnr" in line
+    with pytest.raises(UsageError) as refused:
+        tflq.run(DIGITS, tflq.SampleOptions(X, count=3))
+    assert str(refused.value).startswith("count is the number of random samples; select from named ones with take")
+    with pytest.raises(UsageError, match="SearchOptions has no field 'at_leest'; did you mean at_least"):
+        tflq.search(DIGITS, NE16, (X, Y), at_leest=80.0)

@@ -16,12 +16,11 @@ import click
 from click.shell_completion import CompletionItem
 
 from tflq import __version__
-from tflq.api.options import command_line
 from tflq.cli import completion
 from tflq.cli.help import HelpfulGroup, with_examples
 from tflq.cli.in_force import DEBUG_OPTION
 from tflq.cli.status import INTERRUPTED, PIPE_CLOSED
-from tflq.errors import TflqError, TflqWarning, UsageError
+from tflq.errors import TflqError, TflqWarning, UsageError, command_line
 from tflq.plugins import find_entry_points
 from tflq.quoting import shown
 
