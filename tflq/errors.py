@@ -6,15 +6,46 @@ The command line prints it on stderr and exits with status 2; a check that fails
 
 from __future__ import annotations
 
+import re
+from contextvars import ContextVar
+
 from tflq.quoting import shown
+
+command_line: ContextVar[str | None] = ContextVar("command_line", default=None)
+"""Command line that calls use cases; None in Python."""
+
+_OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*)")
+_PARAMETERS = {
+    "input": "samples",
+    "samples": "count",
+    "set": "settings",
+    "layer": "layers",
+    "calibrate": "calibration",
+    "float": "in_float",
+    "limit": "limits",
+    "port": "board",
+    "quantized-values": "values='quantized'",
+    "real-values": "values='real'",
+}
+"""Option of the command line -> parameter in Python, where their names differ."""
+
+
+def name_parameters(text: str) -> str:
+    """Return a message with the options as the caller knows them: in Python as parameters."""
+    if command_line.get() is not None:
+        return text
+    return _OPTION.sub(lambda option: _PARAMETERS.get(option[1], option[1].replace("-", "_")), text)
 
 
 class TflqError(Exception):
-    """Any error that the user can act on: bad input, bad options, something that is not there."""
+    """Any error that the user can act on: bad input, bad options, something that is not there.
+
+    A message names options as the command line does; in Python it names the parameters.
+    """
 
     def __str__(self) -> str:
         """Return the message; what a file says in it is shown escaped."""
-        return shown(super().__str__())
+        return shown(name_parameters(super().__str__()))
 
 
 class FormatError(TflqError):

@@ -42,7 +42,7 @@ def test_a_page_and_node_data(tmp_path: Path) -> None:
 
 
 def test_options_that_contradict_each_other() -> None:
-    with pytest.raises(UsageError, match="add --target"):
+    with pytest.raises(UsageError, match="add target"):
         tflq.compare(DIGITS, target=tflq.TargetOptions(settings=("weight_bits=4",)))
-    with pytest.raises(TypeError, match="nonsense"):
+    with pytest.raises(UsageError, match="nonsense"):
         tflq.compare(DIGITS, nonsense=1)

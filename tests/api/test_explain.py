@@ -38,7 +38,7 @@ def test_two_computations() -> None:
 
 
 def test_what_contradicts_itself() -> None:
-    with pytest.raises(UsageError, match="add --target"):
+    with pytest.raises(UsageError, match="add target"):
         tflq.explain(DIGITS, *PLACE, target=tflq.TargetOptions(settings=("weight_bits=4",)))
     with pytest.raises(UsageError, match="brings its own arithmetic"):
         tflq.explain(DIGITS, *PLACE, target=tflq.TargetOptions("nnie"), arithmetic="tflite")

@@ -92,7 +92,7 @@ def test_whole_floats_never_pass_silently_as_real_numbers() -> None:
     assert "quantized values in float32" in found.understood.readings[0].encoding
     forced = read({name: VALUES[name].astype(np.float32)}, values="real")
     assert forced.arrays[name].dtype == np.float32
-    with pytest.raises(InputError, match="say --quantized-values or --real-values"):
+    with pytest.raises(InputError, match="say values='quantized' or values='real'"):
         read({name: np.zeros_like(VALUES[name], np.float32)})
 
 
@@ -133,7 +133,7 @@ def test_raw_bytes_of_all_results_in_order_and_of_one(tmp_path: Path) -> None:
     (tmp_path / "out.bin").write_bytes(VALUES[output].tobytes())
     assert np.array_equal(dump_of(read_archive(tmp_path / "out.bin"), SIDE).arrays[output], VALUES[output])
     (tmp_path / "out.bin").write_bytes(VALUES[output].astype(np.float32).tobytes())
-    with pytest.raises(InputError, match="say --dtype int8, --dtype int32, or --dtype float32"):
+    with pytest.raises(InputError, match="say dtype int8, dtype int32, or dtype float32"):
         dump_of(read_archive(tmp_path / "out.bin"), SIDE, samples=3)
 
 

@@ -87,7 +87,7 @@ def test_a_bias_whose_scale_is_far_off(oracle):
 def test_a_limit_of_memory_and_its_option(monkeypatch):
     graph = with_constants("reshape", (1000,), (10, 100), [np.array([10, 100], np.int32)], INT8, Q)
     Engine(graph, limits=Limits(max_bytes=1000))
-    with pytest.raises(UnsupportedError, match="found 1000, 999 are allowed; raise the limit with --limit bytes=N"):
+    with pytest.raises(UnsupportedError, match="found 1000, 999 are allowed; raise the limit with limits bytes=N"):
         Engine(graph, limits=Limits(max_bytes=999))
     monkeypatch.setenv("TFLQ_MAX_BYTES", "10")
     with pytest.raises(UnsupportedError, match="10 are allowed"):

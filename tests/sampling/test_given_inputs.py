@@ -130,7 +130,7 @@ REFUSED = {
         INT8,
         r"x\.txt: the file's name must end in \.npy, \.npz, \.bin",
     ),
-    "dtype": (lambda: save(X.astype(np.float32)), INT8, r"takes int8, the array is float32; --real"),
+    "dtype": (lambda: save(X.astype(np.float32)), INT8, r"takes int8, the array is float32; real"),
     "dtype of the same size": (lambda: save(X.view(np.uint8)), INT8, r"takes int8, the array is uint8"),
     "shape": (lambda: save(X.reshape(4, 3, 2)), INT8, r"takes shape \[1, 2, 3\].*the array has \[4, 3, 2\]"),
     "no sample": (lambda: save(np.zeros((0, 1, 2, 3), np.int8)), INT8, r"a\.npy: "),
@@ -188,5 +188,5 @@ def test_real_numbers_refused() -> None:
     with pytest.raises(InputError, match="has no scale"):
         read("x.npy", graph=graph_of(("x", DType.INT8, None)), real=True)
     Path("x.bin").write_bytes(X.tobytes())
-    with pytest.raises(InputError, match="--real needs"):
+    with pytest.raises(InputError, match="real needs"):
         read("x.bin", real=True)

@@ -87,7 +87,7 @@ def test_shapes_are_stated_not_drawn() -> None:
 
 def test_strings_are_refused() -> None:
     with pytest.raises(
-        InputError, match="input 'x' holds string: random values cannot be drawn; give them with --input"
+        InputError, match="input 'x' holds string: random values cannot be drawn; give them with samples"
     ):
         RandomSamples(one_input(DType.STRING), 1)
 

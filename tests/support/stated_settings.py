@@ -48,7 +48,7 @@ def check_layer(known: Sequence[Setting], name: str, default: str, is_per_layer:
     if is_per_layer:
         assert parse_settings(known, layers=rule).rules
     else:
-        with pytest.raises(OptionError, match=f"{name} holds for the whole graph; use --set {name}=...$"):
+        with pytest.raises(OptionError, match=f"{name} holds for the whole graph; use settings {name}=...$"):
             parse_settings(known, layers=rule)
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from tflq.errors import UsageError
 
 if TYPE_CHECKING:
     from tflq.graph import Array
@@ -16,16 +18,16 @@ if TYPE_CHECKING:
 Inputs: TypeAlias = "str | Sequence[str] | Array | Mapping[str, Array]"
 """Samples for a model's inputs: files as --input names them, or arrays [S, *shape], by name where there are several."""
 
-SampleSource: TypeAlias = "SampleOptions | Samples | Inputs | None"
-"""What use cases take as samples: options, samples of `tflq.samples`, files or arrays; None for random ones."""
+SampleSource: TypeAlias = "SampleOptions | Samples | Inputs | tuple[Array, Array] | None"
+"""Samples of a use case: options, samples of `tflq.samples`, files or arrays, (x, y) with labels y; None for random."""
+
+LabelSource: TypeAlias = "str | Array | Sequence[int]"
+"""Classes of samples: a file .npy or .csv, or integers [S]."""
 
 Progress = Callable[[str, int], AbstractContextManager[Callable[[int], object]]]
 """Called with what is done and how much of it there is; what it yields is called with each part that is finished."""
 
 _Options = TypeVar("_Options")
-
-command_line: ContextVar[str | None] = ContextVar("command_line", default=None)
-"""The command line that calls use cases; None where Python does."""
 
 
 def silent(what: str, total: int) -> AbstractContextManager[Callable[[int], object]]:  # noqa: ARG001 - a Progress
@@ -37,8 +39,14 @@ def changed(options: _Options, changes: Mapping[str, object]) -> _Options:
     """Return a record of options with the fields that were given as keyword arguments.
 
     Raises:
-        TypeError: there is no such field.
+        UsageError: There is no such field.
     """
+    known = [field.name for field in fields(options)]  # type: ignore[arg-type]
+    unknown = [name for name in changes if name not in known]
+    if unknown:
+        near = get_close_matches(unknown[0], known, 3, 0.5)
+        meant = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known)}"
+        raise UsageError(f"{type(options).__name__} has no field '{unknown[0]}'; {meant}")
     return replace(options, **changes)  # type: ignore[type-var]
 
 

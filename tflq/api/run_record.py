@@ -14,11 +14,10 @@ from typing import ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
-from tflq.api.options import command_line
 from tflq.api.result import PageResult
 from tflq.converters.settings_file import read_settings
 from tflq.converters.template import read_template
-from tflq.errors import TflqError
+from tflq.errors import TflqError, command_line
 from tflq.files import named_paths, sha256_of, size_of
 from tflq.graph import Model
 from tflq.interpreter.kernel_files import loaded_kernel_files

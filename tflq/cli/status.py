@@ -1,6 +1,6 @@
-"""Exit statuses of the command line that are no result of a command."""
+"""Exit statuses of signals, as shells count them: 128 + number of the signal."""
 
 from __future__ import annotations
 
 INTERRUPTED = 130
-"""Exit status after Ctrl-C, as shells count it: 128 + SIGINT."""
+PIPE_CLOSED = 141
