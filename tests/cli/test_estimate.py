@@ -30,7 +30,7 @@ def bare(value: Any, path: str = "") -> Iterator[str]:
     elif isinstance(value, list):
         for item in value:
             yield from bare(item, path)
-    elif isinstance(value, (int, float)) and not path.endswith("/index"):
+    elif isinstance(value, (int, float)) and not path.endswith(("/index", "/schema", "/verdict/number")):
         yield path
 
 
@@ -51,6 +51,6 @@ def test_no_printed_number_is_bare() -> None:
 def test_page_and_refusals(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert tflq("estimate", DIGITS, "-t", "gap9-ne16", "--report", page).status == 0
-    assert "<svg" in page.read_text(encoding="utf-8")
+    assert '<span class="bar" style="width: 100.0%">' in page.read_text(encoding="utf-8")
     assert "unknown target" in tflq("estimate", DIGITS, "-t", "ethos").refused()
     assert "weight_bits" in tflq("estimate", DIGITS, "-t", "gap9-ne16", "-s", "weight_bits=9").refused()
