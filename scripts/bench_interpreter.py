@@ -200,7 +200,7 @@ def measure_in_targets(model_name: str, path: Path, samples: int, repeats: int) 
 
 
 def measure_costs(samples: int, repeats: int) -> None:
-    """Print what samples first and last cost on this machine beside what tflq weighs (layout.py)."""
+    """Print the time of both sample orders on this machine next to the weights of layout.py."""
     import numpy as np
 
     from tflq.interpreter.accumulate import accumulate_in_order, prepare_convolution

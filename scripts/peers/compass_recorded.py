@@ -5,7 +5,7 @@
 
 The Parser and Optimizer (peers/compass) run the layers of tests/converters/aipu/single_layers.py and the networks of
 networks.py beside it, each in one of seven modes in turn, and the layers of drawn_layers.py, each in its own mode;
---only takes those whose names hold the words, --kind those of one kind, --float the Parser alone and networks. A row a
+--only takes networks with the words in their names, --kind one kind of network, --float only the Parser and networks. A row a
 case says whether tflq's float IR, quantized IR and tensors are the tools'. --write puts what is equal into
 tests/converters/aipu/recorded.json, beside what stands there of other cases. What --work holds already is not made
 anew.
