@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import importlib.util
 import re
 import shutil
@@ -113,3 +114,44 @@ def test_no_tracked_file_names(what: str) -> None:
         for match in pattern.finditer((ROOT / file.path).read_bytes())
     ]
     assert not found
+
+
+def extras() -> dict[str, set[str]]:
+    """Return extra -> names of the packages that it installs, from setup.cfg."""
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    section = config["options.extras_require"]
+    return {name: {re.split(r"[<>=;]", line)[0] for line in section[name].split("\n") if line} for name in section}
+
+
+def test_the_table_of_extras_is_right() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    rows = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", readme[readme.index("| extra |") :], re.MULTILINE))
+    known = extras()
+    assert set(rows) == set(known)
+    for name in known.keys() - {"test"}:
+        assert set(rows[name].split(", ")) == known[name], name
+    users = set().union(*(known[name] for name in known.keys() - {"test", "lint", "pandas"}))
+    assert users <= known["test"]
+    added = rows["test"].removeprefix("these but pandas, and ").split(", ")
+    assert known["test"] - users == set(added)
+
+
+def test_the_first_installation_takes_a_model_to_every_target() -> None:
+    """Packages of other extras cannot be imported."""
+    readme = (ROOT / "README.md").read_text("utf-8")
+    found = re.search(r"^pip install '\.\[([\w,]+)\]'", readme, re.MULTILINE)
+    assert found is not None
+    known, chosen = extras(), found.group(1).split(",")
+    installed = set().union(*(known[name] for name in chosen))
+    hidden = set().union(*known.values()) - installed - {"setuptools", "pytest"}
+    modules = {"pillow": "PIL", "pyserial": "serial", "scikit-learn": "sklearn", "opencv-python-headless": "cv2"}
+    names = sorted(modules.get(name, name.replace("-", "_")) for name in hidden)
+    code = (
+        f"import sys; sys.modules.update(dict.fromkeys({names}));"
+        "import tflq; from tflq.api.demo import demo_model_path;"
+        "found = tflq.convert_all(demo_model_path(), samples=tflq.SampleOptions(count=2));"
+        "print([(row.target, row.constraints) for row in found.targets if row.refused])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

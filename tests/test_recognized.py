@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import zipfile
 from pathlib import Path
@@ -67,10 +68,10 @@ def test_bytes_without_a_sign_are_nothing() -> None:
 ARGUMENTS = {
     "text named .npy": (("run", DIGITS, "-i", "t.npy", "-o", "o.npz"), "t.npy: is text, no .npy file; numpy.save"),
     "text named .npz": (("run", DIGITS, "-i", "t.npz", "-o", "o.npz"), "t.npz: is text, no .npz file; numpy.savez"),
-    "an archive as a model": (("inspect", "a.tflite"), "a.tflite: is a PyTorch file; what is read is .tflite"),
+    "an archive as a model": (("inspect", "a.tflite"), "a.tflite: is a PyTorch file; ai_edge_torch.convert("),
     "a text as a model": (("verify", "t.npy"), "t.npy: "),
     "a folder as a model": (("inspect", "."), "cannot be read: Is a directory; name a file in it"),
-    "a SavedModel": (("inspect", "saved"), "it is TensorFlow's SavedModel, which tf.lite.TFLiteConverter makes"),
+    "a SavedModel": (("inspect", "saved"), "it is a SavedModel of TensorFlow; tf.lite.TFLiteConverter."),
     "a missing folder": (
         ("run", DIGITS, "-i", "no/x.npy", "-o", "o.npz"),
         "no/x.npy: no such file; the folder no ",
@@ -92,3 +93,35 @@ def test_commands_say_what_a_file_is(case: str, tmp_path: Path) -> None:
     (tmp_path / "saved" / "saved_model.pb").write_bytes(b"\x08\x01")
     arguments, words = ARGUMENTS[case]
     assert words in tflq(*arguments, cwd=tmp_path).refused()
+
+
+FOREIGN = {
+    "m.h5": (b"\x89HDF\r\n\x1a\n" + bytes(90), "from_keras_model("),
+    "m.keras": (archive("metadata.json", "config.json"), "from_keras_model("),
+    "m.task": (archive("face_detector.tflite"), "a bundle of .tflite files, as MediaPipe writes .task; unpack it"),
+    "m.litertlm": (b"LITERTLM" + bytes(90), "a LiteRT-LM bundle; extract a .tflite section"),
+    "m.onnx": (b"\x08\x08\x12\x07pytorch\x3a\x02\x0a\x00", "an ONNX model; `onnx2tf -i FILE.onnx` writes a .tflite"),
+    "m.tflite.gz": (gzip.compress(DIGITS.read_bytes()), "a file packed by gzip; unpack it"),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_a_model_of_another_format_is_refused_with_the_way_to_a_tflite(name: str, tmp_path: Path) -> None:
+    content, words = FOREIGN[name]
+    (tmp_path / name).write_bytes(content)
+    assert words in tflq("inspect", tmp_path / name).refused()
+
+
+def test_a_saved_model_is_refused_with_the_way_to_a_tflite(tmp_path: Path) -> None:
+    (tmp_path / "saved_model.pb").write_bytes(b"\x08\x01")
+    assert "from_saved_model(PATH).convert()" in tflq("inspect", tmp_path).refused()
+
+
+def test_a_table_with_a_header_or_an_index_column(tmp_path: Path) -> None:
+    """A data frame of two samples of the digits' ten outputs, with the column of its index."""
+    rows = [",".join(["", *(f"c{n}" for n in range(10))]), *(f"{s}," + ",".join("1" * 10) for s in range(2))]
+    (tmp_path / "StatefulPartitionedCall_1:0.csv").write_text("\n".join(rows) + "\n")
+    line = tflq("compare", DIGITS, tmp_path / "StatefulPartitionedCall_1:0.csv", "-n", "2").refused()
+    assert ".csv: 11 values per row; tensor 'StatefulPartitionedCall_1:0' has 10 elements. Remove the header or" in line
+    line = tflq("run", DIGITS, "-i", tmp_path / "StatefulPartitionedCall_1:0.csv", "-o", tmp_path / "o.npz").refused()
+    assert "numpy.loadtxt('x.csv', delimiter=',', skiprows=1)" in line

@@ -93,7 +93,11 @@ def _advice(path: Path) -> str:
     """Say what to do about a file that cannot be read."""
     if path.is_dir():
         is_saved = (path / "saved_model.pb").exists()
-        hint = "it is TensorFlow's SavedModel, which tf.lite.TFLiteConverter makes a .tflite of" if is_saved else ""
+        hint = (
+            "it is a SavedModel of TensorFlow; tf.lite.TFLiteConverter.from_saved_model(PATH).convert() returns the "
+            "content of a .tflite"
+        )
+        hint = hint if is_saved else ""
         return hint or "name a file in it"
     if not path.parent.is_dir():
         return f"the folder {path.parent} does not exist"
@@ -229,6 +233,7 @@ _HEADS = (
     (b"\x89PNG\r\n\x1a\n", "a PNG image"),
     (b"\xff\xd8\xff", "a JPEG image"),
     (b"RIFF", "a RIFF file, such as a WAV"),
+    (b"LITERTLM", "a LiteRT-LM bundle; extract a .tflite section with the tools of LiteRT-LM"),
     (b"\x1f\x8b", "a file packed by gzip; unpack it"),
     (b"BZh", "a file packed by bzip2; unpack it"),
     (b"\xfd7zXZ\x00", "a file packed by xz; unpack it"),
@@ -236,7 +241,12 @@ _HEADS = (
     (b"%PDF", "a PDF"),
     (b"version https://git-lfs", "a pointer of Git LFS; fetch the file itself with `git lfs pull`"),
 )
-_ARCHIVES = ((b"data.pkl", "a PyTorch file"), (b"config.json", "a .keras file"), (b".npy", "an .npz file of numpy"))
+_ARCHIVES = (
+    (b"data.pkl", "a PyTorch file"),
+    (b"config.json", "a .keras file"),
+    (b".npy", "an .npz file of numpy"),
+    (b".tflite", "a bundle of .tflite files, as MediaPipe writes .task; unpack it and name one of them"),
+)
 """Names of members that tell what a zip archive is."""
 _ONNX_FIELDS = {1: 0, 2: 2, 3: 2, 4: 2, 5: 0, 6: 2, 7: 2, 8: 2, 14: 2, 20: 2, 25: 2}
 """Fields of ONNX's ModelProto with their wire types (onnx.proto)."""

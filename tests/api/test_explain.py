@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,8 @@ import pytest
 import tflq
 from tests.support.command import tflq as command
 from tests.support.tracked import ROOT
-from tflq.errors import OptionError, UsageError
+from tflq.errors import OptionError, UnsupportedError, UsageError
+from tflq.graph import Affine, DType, Model
 
 DIGITS = str(ROOT / "tflq" / "data" / "digits.tflite")
 PLACE = ("CONV_2D_0_2", (0, 1, 1, 1))
@@ -82,3 +85,45 @@ def test_a_dump_is_held_against_the_accumulator(tmp_path: Path) -> None:
     arrays[name][place] += 3
     np.savez(tmp_path / "dump.npz", **{name: arrays[name]})
     assert tflq.explain(*arguments, against=str(tmp_path / "dump.npz")).is_equal
+
+
+def aborting() -> Model:
+    """A rectifier, a softmax that aborts TFLite's process, and a rectifier."""
+    builder = tflq.GraphBuilder("abort")
+    affine = Affine.per_tensor(1 / 256, -128)
+    x = builder.input("x", (1, 600), DType.INT8, Affine.per_tensor(1e-6, 0))
+    y = builder.add("relu", [x], (1, 600), DType.INT8, Affine.per_tensor(1e-6, 0))
+    z = builder.add("softmax", [y], (1, 600), DType.INT8, affine, beta=1.0)
+    return Model([builder.build([builder.add("relu", [z], (1, 600), DType.INT8, affine)])])
+
+
+def refused() -> Model:
+    """A layer, and behind it one that no kernel takes: a softmax of a scale so small that lowering refuses it."""
+    model = aborting()
+    graph = model.main
+    for t in (0, 1):
+        graph.tensors[t] = replace(graph.tensors[t], quantization=Affine.per_tensor(1e-12, 0))
+    return model
+
+
+@pytest.mark.parametrize("make", [aborting, refused])
+def test_only_the_part_that_a_tensor_needs_runs(make: Callable[[], Model]) -> None:
+    model = make()
+    found = tflq.explain(model, "RELU_0_0", (0, 5))
+    assert found.explanation.operator == "relu"
+    assert found.explanation.stored == max(0, int(tflq.samples(model).take(0, 1)[0].reshape(-1)[5]))
+    with pytest.raises(UnsupportedError, match=r"operator 1 \(softmax"):
+        tflq.explain(model, "SOFTMAX_0_1", (0, 5))
+
+
+@pytest.mark.parametrize("name", ["CONV_2D_0_0", "CONV_2D_0_0*", "0-0", "AVERAGE_POOL_2D_0_6", "average_pool_2d"])
+def test_names_of_layers_are_accepted(name: str) -> None:
+    pool = "pool" in name.lower()
+    found = tflq.explain(DIGITS, name, (0, 0, 0, 1))
+    assert found.explanation.operator == ("average_pool_2d" if pool else "conv_2d")
+    part = tflq.cut(DIGITS, outputs=[name])
+    assert part.model.main.nodes[-1].operator == found.explanation.operator
+    with pytest.raises(OptionError, match=r"'conv_2d' names 3 layers: 'CONV_2D_0_0', .*; name one of them"):
+        tflq.explain(DIGITS, "conv_2d", (0, 0, 0, 1))
+    with pytest.raises(OptionError, match="'conv_2d' names 3 layers"):
+        tflq.cut(DIGITS, outputs=["conv_2d"])

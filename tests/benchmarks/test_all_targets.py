@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.benchmarks.all_targets import artifacts_of_chance
+from tflq.benchmarks.all_targets import artifacts_of_chance, describe_single_class
 
 
-def test_one_answer_to_noise_says_little() -> None:
+def test_one_class_for_all_random_samples() -> None:
     theirs = np.tile([0.1, 0.9, 0.0], (40, 1))
     theirs[0] = [0.9, 0.1, 0.0]
-    assert artifacts_of_chance(theirs, theirs) == (
-        "random samples: the model answers 1 to 39 of 40, so the score says little; name samples",
-    )
+    words = "no score: the model returns class 1 for 39 of 40 random samples; name samples of its task"
+    assert describe_single_class(theirs) == (words,)
+    theirs[1:3] = [0.9, 0.1, 0.0]
+    assert describe_single_class(theirs) == ()
 
 
 def test_near_ties_are_counted_among_those_that_differ() -> None:

@@ -46,6 +46,7 @@ def test_version() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (("serach",), "no command is called 'serach'; did you mean search?"),
         (("frobnicate",), "no command is called 'frobnicate'; there are inspect, run, verify"),
         (("inspect",), "Missing argument 'MODEL'; see tflq inspect --help"),
         (("inspect", "a", "b"), "Got unexpected extra argument (b); see tflq inspect --help"),

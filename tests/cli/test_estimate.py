@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.command import tflq, without_run
 from tests.support.faults import DIGITS
+from tests.support.html_page import read_page
 
 GRADES = ("exact", "fitted", "single case", "lower bound", "not offered")
 
@@ -46,6 +47,19 @@ def test_no_printed_number_is_bare() -> None:
     figures, _, _ = text.partition("L1: ")
     assert len(re.findall(r"[\d.,]+ (?:us|uJ|MACs|bytes) \((?:exact|fitted|single case|lower bound)", figures)) > 10
     assert re.findall(r"[\d.,]+ (?:us|uJ|bytes) (?!\((?:exact|fitted|single case|lower bound))", figures) == []
+
+
+def test_the_lower_bound_is_the_headline_of_a_network_without_a_total(tmp_path: Path) -> None:
+    """No cycles of a max pool on GAP9's cluster are published."""
+    arguments = ("estimate", DIGITS, "-t", "gap9-ne16")
+    first = tflq(*arguments, "--report", tmp_path / "page.html").out.splitlines()[0]
+    totals = tflq(*arguments, "--json").json["totals"]
+    least = totals["cycles, at least"]
+    assert least["grade"] == "lower bound"
+    layers = "2 of 15 layers without published cycles: MAX_POOL_2D_0_3, AVERAGE_POOL_2D_0_6"
+    assert first == f"{round(least['value'])} cycles or more (lower bound), no total; {layers}"
+    assert read_page(tmp_path / "page.html").verdict == first
+    assert totals["time at 0.80 V, 370 MHz"]["grade"] == "lower bound"
 
 
 def test_page_and_refusals(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def test_an_interrupted_search_goes_on(
     running.send_signal(number)
     out, err = running.communicate()
     assert (running.returncode, out) == (status, b"")
-    assert err.strip() == (b"tflq: interrupted" if status == 130 else b"")
+    assert err == (b"tflq: interrupted\n" if status == 130 else b"")
     assert not path.exists()
     kept = results.read_bytes().count(b"\n")
     assert kept == 3
@@ -115,6 +115,36 @@ def test_an_interrupted_search_goes_on(
     assert without_counts(second) == without_counts(whole)
     third = search(*arguments, "--force").json
     assert (third["evaluated"], third["known"]) == (0, whole["evaluated"])
+
+
+@pytest.mark.parametrize("seconds", [0.4, 1.5, 3.0, 4.0, 5.5])
+def test_ctrl_c_ends_a_search_in_one_line(seconds: float) -> None:
+    """A terminal sends SIGINT to the workers, too, at any time: while modules load, processes start, or trials run."""
+    arguments = ("search", MODEL, "-t", "gap9-ne16", "--min-sqnr", "20", "-n", "4000", "--jobs", "2")
+    running = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTIBLE, *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert running.stdout is not None
+    assert running.stdout.readline() == b"begun\n"
+    time.sleep(seconds)
+    os.killpg(running.pid, signal.SIGINT)
+    out, err = running.communicate(timeout=60)
+    assert (running.returncode, out, err) == (130, b"", b"tflq: interrupted\n")
+
+
+INTERRUPTIBLE = """
+import signal, sys
+from tflq.cli import main
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+if __name__ == "__main__":
+    print("begun", flush=True)
+    sys.exit(main(sys.argv[1:]))
+"""
 
 
 def without_counts(report: dict[str, Any]) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from tflq.graph import Affine, DType, Model, Tensor
 from tflq.interpreter import Engine, lower
 from tflq.interpreter.kernels.tflite.quantized_convolution import QuantizedConvolution
 from tflq.parallel.executions import Execution, as_is, for_target, in_float
+from tflq.report.comparison import headline, verdict
 from tflq.sampling import GivenSamples
 
 IMAGES = np.load(ROOT / "tflq" / "data" / "digits_test.npz")["images"][:40].reshape(40, 1, 8, 8, 1)
@@ -112,6 +113,29 @@ def test_a_range_that_does_not_fit_is_named(factor: float, kind: str, words: str
         assert worst.node == NODE
         assert worst.cause is not None
         assert (worst.cause.kind, worst.cause.words.startswith(words)) == (kind, True)
+
+
+@pytest.mark.parametrize(
+    ("factor", "effect", "contrary"),
+    [(0.25, "cannot hold the reference's values", "too wide"), (8.0, "has steps that are too large", "cannot hold")],
+)
+def test_a_range_is_not_called_too_wide_and_too_narrow(factor: float, effect: str, contrary: str) -> None:
+    found = compare(as_is(with_output_scale(factor)), in_float(digits()), False)
+    spoiled = [t.cause.words for t in found.ranking if t.cause is not None and t.cause.kind == "input"]
+    assert f"its input, from {NODE}, {effect}" in spoiled
+    words = [t.cause.words for t in found.ranking if t.cause is not None]
+    assert not [text for text in words if contrary in text]
+    assert not found.is_rounding
+
+
+def test_differences_that_are_only_rounding_need_no_fix() -> None:
+    found = compare(as_is(digits()), in_float(digits()), False)
+    assert not found.is_equal
+    assert found.is_rounding
+    assert verdict(found).endswith(f"{len(found.diverging)} of 11 tensors differ, only by rounding: nothing to fix")
+    assert "nothing to fix" in headline(found)
+    same = compare(as_is(digits()), as_is(digits()), False)
+    assert not same.is_rounding
 
 
 def test_weights_times_a_factor_are_named_before_bits() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -14,7 +15,7 @@ from tests.support.tracked import ROOT
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target, target_names
 from tflq.converters.tflite import read_model
-from tflq.diagnosis.explain import Explainer
+from tflq.diagnosis.explain import Explainer, Step
 from tflq.errors import GraphError, InputError, OptionError
 from tflq.graph import Affine, DType, Graph, GraphBuilder, Node, Operands
 from tflq.interpreter import Engine
@@ -23,7 +24,7 @@ from tflq.interpreter.kernels.gap9 import linear as gap9_linear
 from tflq.interpreter.kernels.tpu_mlir import linear as tpu_mlir_linear
 from tflq.interpreter.numerics.fixed_point import rounding_divide_by_pot
 from tflq.interpreter.recording.primitive import primitive
-from tflq.interpreter.registry import Arithmetic, Kernel, register_arithmetic
+from tflq.interpreter.registry import Arithmetic, Kernel, arithmetic, arithmetics, register_arithmetic
 from tflq.parallel.executions import Execution, as_is, for_target
 from tflq.sampling import RandomSamples
 
@@ -263,3 +264,47 @@ def test_a_function_of_a_library_is_one_step_by_name() -> None:
     steps = found.explain(exp, (2,)).steps
     assert [step.label for step in steps] == ["input", "stored value"]
     assert steps[-1].formula == "float32(exp(2.0))"
+
+
+def bias_of(path: Path, name: str | None) -> tuple[Step, Explainer, int]:
+    """Return the step "bias" of an element of the first convolution, its explainer and its tensor."""
+    model = read_model(path)
+    found = explainer(as_is(model) if name is None else target(str(path), name))
+    t = next(t for node in found.graph.nodes if node.operator == "conv_2d" for t in node.outputs)
+    return next(step for step in found.explain(t, (3, 4, 3)).steps if step.label == "bias"), found, t
+
+
+@pytest.mark.parametrize("name", [None, "gap9-ne16"])
+def test_a_bias_says_that_a_zero_point_is_folded_in(name: str | None) -> None:
+    step, found, t = bias_of(DIGITS, name)
+    node, _ = found.inputs_of(t)
+    weights, bias = (np.asarray(found.graph.tensors[i].data, np.int64) for i in node.inputs[1:3])
+    zero_point = int(found.graph.tensors[node.inputs[0]].affine.zero_point[0])
+    shift = 128 if weights.min() >= 0 else 0  # NE16 stores w + 128
+    total = int((weights[3] - shift).sum())
+    assert step.value == bias[3] - zero_point * total
+    if zero_point:
+        operand = f"({zero_point})" if zero_point < 0 else f"{zero_point}"
+        factor = f"({total})" if total < 0 else f"{total}"
+        words = f"bias {bias[3]} of the graph, zero point folded in: {bias[3]} - {operand} * {factor}"
+        assert step.formula == words
+    else:
+        assert step.formula == ""
+
+
+def test_a_formula_stands_in_the_section_that_is_named() -> None:
+    """A rectifier of GAP9 named the section on ranges."""
+    pages: dict[str, str] = {}
+    for arithmetic_name in arithmetics():
+        for operator, kernel in arithmetic(arithmetic_name).kernels.items():
+            assert "Source:" not in kernel.source, operator
+            assert len(kernel.source) < 200, operator
+            for page, numbers in re.findall(r"docs/(\w+)\.md, ((?:\d+|, | and | to )+)", kernel.source):
+                text = pages.setdefault(page, (ROOT / "docs" / f"{page}.md").read_text("utf-8"))
+                for number in re.findall(r"\d+", numbers):
+                    assert re.search(rf"^## {number}\.? ", text, re.MULTILINE), (operator, kernel.source)
+    relu = arithmetic("gap9").kernels["relu"]
+    section = pages["gap9"].split("\n## 11. Activations\n")[1].split("\n## ")[0]
+    assert relu.source == "docs/gap9.md, 11"
+    assert "* ReLU: max(x, Z)." in section
+    assert "integer_ops/conv.h" in arithmetic("tflite").kernels["conv_2d"].source

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.support.command import tflq as command
 from tests.support.tracked import ROOT
 from tflq.converters.tflite import model_from_bytes, model_to_bytes
 from tflq.diagnosis.difference import Difference
 from tflq.diagnosis.verify import TensorVerdict, Verdict, verify
-from tflq.graph import DType, GraphBuilder, Model
+from tflq.graph import Affine, DType, GraphBuilder, Model, pruned
 from tflq.oracle import Oracle, OracleIdentity
 from tflq.sampling import GivenSamples, RandomSamples
 
@@ -119,3 +121,36 @@ def test_written_again_it_is_the_same(digits: Model, oracle: Oracle) -> None:
     content = model_to_bytes(model_from_bytes(DIGITS.read_bytes()))
     verdict = verify(digits, content, RandomSamples(digits.main, 3), oracle)
     assert all(isinstance(t, TensorVerdict) and t.difference.is_equal for t in verdict.tensors)
+
+
+def aborting(scale: float, rows: int = 600) -> Model:
+    """Return a rectifier, a softmax that aborts TFLite's process, and a rectifier."""
+    builder = GraphBuilder("abort")
+    affine, fine = Affine.per_tensor(1 / 256, -128), Affine.per_tensor(scale, 0)
+    x = builder.input("x", (1, rows), DType.INT8, fine)
+    y = builder.add("relu", [x], (1, rows), DType.INT8, fine)
+    z = builder.add("softmax", [y], (1, rows), DType.INT8, affine, beta=1.0)
+    return Model([builder.build([builder.add("relu", [z], (1, rows), DType.INT8, affine)])])
+
+
+@pytest.mark.usefixtures("oracle")
+@pytest.mark.parametrize("scale", [1e-6, 1e-12])
+def test_the_operators_before_one_that_aborts_are_compared(scale: float, tmp_path: Path) -> None:
+    """With the larger scale the sums of the exponentials abort TFLite, with the smaller one the preparation."""
+    path = tmp_path / "abort.tflite"
+    path.write_bytes(model_to_bytes(aborting(scale)))
+    done = command("verify", path, "-n", 5)
+    assert (done.status, done.err) == (0, "")
+    assert f"{path}: 0 of 3000 elements differ from TFLite: 1 tensors, 5 samples" in done.out
+    assert "not compared: 2 tensors (operator 1 (softmax 'SOFTMAX_0_1'): " in done.out
+    found = command("verify", path, "-n", 5, "--json").json
+    assert [row["unavailable"] is None for row in found["tensors"]] == [True, False, False]
+
+
+def test_a_refused_first_operator_is_an_error(tmp_path: Path) -> None:
+    model = aborting(1e-12)
+    graph = model.main
+    whole = replace(graph, nodes=graph.nodes[1:], inputs=graph.nodes[0].outputs)
+    path = tmp_path / "abort.tflite"
+    path.write_bytes(model_to_bytes(Model([pruned(whole)])))
+    assert "operator 0 (softmax" in command("verify", path, "-n", 5).refused()

@@ -81,7 +81,7 @@ def _branches() -> Graph:
         (["relu_1"], ["tanh_2"], r"also needs input 'x'"),
         (["x", "add_0"], ["relu_1"], r"source 'x' \(0\) leads to none of 'relu_1' \(3\), or only by way of another"),
         (["x"], ["x"], r"there is no operator between 'x' \(0\) and 'x' \(0\)"),
-        (["tanh"], [], r"no tensor is called 'tanh'; nearest are 'tanh_2'"),
+        (["tanh_9"], [], r"no tensor is called 'tanh_9'; nearest are 'tanh_2'"),
         (["5"], [], r"tensor 5 is out of range; the graph has 0\.\.4"),
     ],
 )

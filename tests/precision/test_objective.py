@@ -13,7 +13,7 @@ import tflq
 from tests.support.data import data_path
 from tests.support.digits_problem import SMALL_WIDTHS, evaluator, everything, problem, small
 from tflq.converters import tflite
-from tflq.converters.estimate import Estimate, Grade, lower_bound
+from tflq.converters.estimate import AT_LEAST, Estimate, Grade, lower_bound
 from tflq.converters.targets import find_target
 from tflq.errors import OptionError, UsageError
 from tflq.parallel.executions import quantized
@@ -58,7 +58,7 @@ def test_a_network_without_a_total_is_compared_by_its_lower_bound() -> None:
     for bits in product(SMALL_WIDTHS, repeat=3):
         figure, found = objective.figure(bits), estimated(of, bits)
         assert figure.grade is Grade.LOWER_BOUND
-        assert figure.value == lower_bound(found.layers).value == found.totals["at least"].value
+        assert figure.value == lower_bound(found.layers).value == found.totals[AT_LEAST].value
         assert "MAX_POOL_2D_0_3: max_pool_2d on the cluster" in figure.basis
         assert round(figure.value or 0, 6) == objective.costs.of(bits)
 

@@ -137,6 +137,7 @@ class CompareResult(Result):
         Column("equal", get="is_equal"),
         Column("known", get=lambda r: [picked(known, "elements", "reason") for known in r.comparison.known]),
         Column("explained", get="is_explained"),
+        Column("rounding", get="comparison.is_rounding"),
         Column("first_diverging", get=lambda r: next((t.name for t in r.comparison.diverging), None)),
         Column("first_only", get="comparison.matching.first_only"),
         Column("second_only", get="comparison.matching.second_only"),
@@ -170,6 +171,11 @@ class CompareResult(Result):
     def verdict(self) -> Verdict:
         """Number of tensors that differ, and the layer to look at first."""
         return comparison_verdict(self.comparison)
+
+    @property
+    def status(self) -> int:
+        """Exit status of the command: 1 if a tensor differs for an unknown reason, also by rounding only."""
+        return int(not (self.is_equal or self.is_explained))
 
     @property
     def title(self) -> str:

@@ -221,9 +221,14 @@ class ConvertResult(Result):
         """Return what the target put down on a layer."""
         weights = self.graph.tensors[node.inputs[1]] if len(node.inputs) > 1 and node.inputs[1] != ABSENT else None
         affine = weights.quantization if weights is not None and weights.is_constant else None
-        engine, reason = (node.attributes.text(key, "") for key in ("engine", "engine_reason"))
+        engine = self._engines.get(next(iter(node.outputs), ABSENT), "")
+        reason = node.attributes.text("engine_reason", "")
         bits = affine.bits if isinstance(affine, (Affine, Logarithmic)) else None
         return LayerFacts(engine, reason, bits, self.departures.get(node.name, ""))
+
+    @cached_property
+    def _engines(self) -> Mapping[int, str]:
+        return self.target.engines(self.graph)
 
     @cached_property
     def departures(self) -> Mapping[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -21,11 +21,13 @@ from tflq.diagnosis.compare.dumps import wanted_of
 from tflq.diagnosis.dumps.wanted import DumpOptions
 from tflq.diagnosis.explain import Explainer, Explanation, SideBySide, Step, explain_constant, side_by_side
 from tflq.diagnosis.hypotheses.linear import Needed, needed
-from tflq.errors import InputError, OptionError, TflqError, UsageError
-from tflq.graph import Model
+from tflq.errors import InputError, OptionError, TflqError, UnsupportedError, UsageError
+from tflq.graph import Model, find_tensor
+from tflq.graph.cut import needed_nodes, with_nodes
 from tflq.quoting import Json, plain
 from tflq.report import Table, Verdict, Word, keys, word_of
 from tflq.report.explanation import side_by_side_table, steps_tables
+from tflq.sampling import Samples
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,8 @@ def explain(
 
     Args:
         model: that computes it.
-        tensor: its name or its number in the model, or its operator's name; a constant is explained, too.
+        tensor: Name or number of the tensor in the model, or a name of its layer as `TargetOptions.layers` takes it; a
+            constant is explained, too.
         index: the element, in the model's own axes.
         samples: random ones where none are named.
         options: which sample, which arithmetic.
@@ -179,7 +182,7 @@ def explain(
     chosen = choose_samples(found, samples, count=options.sample + 1)
     if options.sample >= chosen.count:
         raise OptionError(f"--sample {options.sample}: there are {chosen.count} samples, counted from 0")
-    left = quantizing.running(a, found, chosen, found)
+    left = _running(quantizing, a, found, chosen, found, tensor)
     constant = _constant(left, tensor)
     if constant is not None:
         graph = left.execution.source if a.what == "tflite" else left.execution.graph
@@ -194,10 +197,26 @@ def explain(
     if b.is_dump:
         device = _device(left, explainer, t, first, b, options)
         return ExplainResult((a.text, b.text), first, None, device, recovered)
-    right = quantizing.running(b, b.model(found), chosen, found)
+    right = _running(quantizing, b, b.model(found), chosen, found, tensor)
     other = _explainer(right, options.sample)
     second = _checked(other.explain(_counterpart(left, right, t, other), tuple(index)))
     return ExplainResult((a.text, b.text), first, side_by_side(first, second), recovered=recovered)
+
+
+def _running(
+    quantizing: Quantizing, side: Side, model: Model, chosen: Samples, samples_of: Model, tensor: str
+) -> Running:
+    """Return a side; of a model with an operator that has no kernel or is refused, the part that the tensor needs."""
+    try:
+        return quantizing.running(side, model, chosen, samples_of)
+    except UnsupportedError:
+        if side.is_target:
+            raise
+        needed = needed_nodes(model.main, [find_tensor(model.main, tensor)])
+        if len(needed) == len(model.main.nodes):
+            raise
+        part = replace(model, graphs=[with_nodes(model.main, needed), *model.graphs[1:]])
+        return quantizing.running(side, part, chosen, part if model is samples_of else samples_of)
 
 
 def _recovered(model: Model, side: Running, t: int) -> str:

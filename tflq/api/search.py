@@ -31,8 +31,9 @@ from tflq.precision.trial import Result as TrialResult
 from tflq.quoting import Json
 from tflq.report import Column, Table, Verdict
 from tflq.report.precision import (
+    describe_outcome,
+    describe_verification,
     noise_texts,
-    outcome_texts,
     points_table,
     requirement_text,
     result_report,
@@ -40,7 +41,6 @@ from tflq.report.precision import (
     search_verdict,
     setting_table,
     settings_text,
-    verified_text,
 )
 
 
@@ -186,7 +186,7 @@ class SearchResult(Result):
         """Sentences on the setting, its verification, the float model, and noise."""
         point, made_small = self.found.chosen or self.found.best, self.found.objective.name
         basis = [f"{made_small}: {point.cost.basis}"] if point is not None and made_small != "bytes" else []
-        outcome = outcome_texts(self.found, self.verified, self.floating)
+        outcome = describe_outcome(self.found, self.verified, self.floating)
         return [*outcome, *noise_texts(self.found, self.beside), *basis, settings_text(self.found)]
 
     def tables(self) -> Sequence[Table]:
@@ -211,7 +211,7 @@ class SearchResult(Result):
             "required": _required(self.found.requirement),
             "found": result_text(found.chosen.result, found.requirement.metric),
             "recovered": self.plain is not None,
-            "verified": verified_text(found, self.verified),
+            "verified": describe_verification(found, self.verified),
         }
         write_bytes(path, settings_bytes(SettingsFile(found.target, self.problem.assignments, self.layers), about))
 

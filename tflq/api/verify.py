@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -13,11 +13,23 @@ from tflq.api.samples import samples as choose_samples
 from tflq.converters.tflite import model_to_bytes
 from tflq.diagnosis import verify as verification
 from tflq.diagnosis.known_differences import KnownElements
-from tflq.diagnosis.verify import Judged, TensorVerdict, Verification, verify_parts
+from tflq.diagnosis.verify import (
+    Judged,
+    TensorVerdict,
+    Verification,
+    find_refusal,
+    refused_node,
+    truncated,
+    verify_parts,
+    with_unreached,
+)
 from tflq.diagnosis.wide_multipliers import WideMultiplier, wide_multipliers
+from tflq.errors import UnsupportedError
+from tflq.graph import Model
 from tflq.interpreter.execution.engine import State
 from tflq.oracle import Oracle
 from tflq.oracle.package import Kernels, Package
+from tflq.oracle.results import OracleAborted
 from tflq.quoting import Json
 from tflq.report import Column, Table, Verdict, identifier, keys, number, word_of
 from tflq.report.junit import Case, write_junit
@@ -106,8 +118,7 @@ class VerifyResult(Result):
         """Known differences, tensors that were not compared, wide multipliers."""
         known = [f"known: {k.elements} elements, because {k.reason}" for k in self.verification.known]
         lacking = [
-            f"not compared: {count} tensors that TFLite does not return ({reason})"
-            for reason, count in self.verification.not_compared.items()
+            f"not compared: {count} tensors ({reason})" for reason, count in self.verification.not_compared.items()
         ]
         return [*known, *lacking, *map(str, self.wide_multipliers)]
 
@@ -142,6 +153,8 @@ def verify(
 ) -> VerifyResult:
     """Run a model in tflq and in TFLite and compare every tensor bit for bit (NaN equals NaN).
 
+    If tflq refuses an operator because TFLite aborts its process, the operators before it are compared.
+
     Args:
         model: as TFLite runs it.
         samples: 100 random ones, within what the model's operators allow, where none are named.
@@ -151,7 +164,7 @@ def verify(
 
     Raises:
         MissingExtraError: TFLite is not installed.
-        UnsupportedError: an operator or type without a kernel.
+        UnsupportedError: an operator or type without a kernel, or a refused operator before which there is none.
         OracleError: TFLite refuses the model, aborts, or does not answer.
     """
     options = changed(options, changes)
@@ -161,14 +174,39 @@ def verify(
     content = model_to_bytes(found) if file is None else bytes(file)
     state = options.state or "independent"
     with opened as oracle, progress("verify", chosen.count) as advance:
-        if state == "stream" or (options.jobs == 1 and options.scheduler is None):
-            verdict = verification.verify(found, content, chosen, oracle, advance, state)
-        else:
-            judged = Judged(found, content, options.package, options.kernels)
-            verdict = verify_parts(judged, chosen, options.jobs, options.scheduler, advance)
+
+        def run(part: Model, file: bytes) -> Verification:
+            if state == "stream" or (options.jobs == 1 and options.scheduler is None):
+                return verification.verify(part, file, chosen, oracle, advance, state)
+            judged = Judged(part, file, options.package, options.kernels)
+            return verify_parts(judged, chosen, options.jobs, options.scheduler, advance)
+
+        verdict = _until_refusal(run, lambda part: find_refusal(part, chosen, state), found, content)
     given = SampleOptions() if samples is None else samples
     seed = given.seed if isinstance(given, SampleOptions) and given.is_random else None
     return VerifyResult(name_of(model), verdict, seed, options.strict, wide_multipliers(found))
+
+
+def _until_refusal(
+    run: Callable[[Model, bytes], Verification],
+    find: Callable[[Model], UnsupportedError | None],
+    model: Model,
+    content: bytes,
+) -> Verification:
+    """Return the verdict of a model, or of the operators before one that aborts TFLite."""
+    part, end, reason = model, len(model.main.nodes), ""
+    while True:
+        try:
+            verdict = run(part, content)
+        except (UnsupportedError, OracleAborted) as error:
+            refusal = error if isinstance(error, UnsupportedError) else find(part)
+            node = None if refusal is None else refused_node(part.main, refusal)
+            if not node or node >= end:  # no operator before it, or another cause
+                raise
+            part, end, reason = truncated(model, node), node, str(refusal)
+            content = model_to_bytes(part)
+        else:
+            return verdict if not reason else with_unreached(verdict, model, reason)
 
 
 def _known(known: Sequence[KnownElements]) -> Json:

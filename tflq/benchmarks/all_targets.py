@@ -24,7 +24,7 @@ COMPARED_SAMPLES = 64
 NEAR_TIE = 0.05
 """Two highest outputs are nearly equal where they are less than this share of all outputs' range apart."""
 ONE_ANSWER = 0.95
-"""Share of samples with one answer from which on an agreement says little."""
+"""Share of samples of one class from which on an agreement measures nothing."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,16 @@ class TargetRow:
 
     Attributes:
         target: its name.
-        score_percent: accuracy on labeled data; without any, the share of samples whose highest output is that of
-            the model as it is. None where the target refuses the model.
+        score_percent: Accuracy on labeled data; without labels the share of samples with the highest output of the
+            original model. None if the target refuses the model, or if the model returns one class for nearly all
+            random samples: the share would have no meaning.
         artifacts: file name -> content; empty where it refuses.
         worst_layer: name of the layer with the smallest signal-to-noise ratio against the model as it is; empty where
             no layer differs, None where the target's tensors have no counterpart in the model.
         worst_sqnr_db: that ratio, 10 log10(sum of squares / sum of squared differences).
         constraints: what was hit, in words: the reason of the refusal, or of layers that run elsewhere; and where the
             score is an artifact of random samples.
+        refused: Whether the target refuses the model.
     """
 
     target: str
@@ -49,11 +51,7 @@ class TargetRow:
     worst_layer: str | None
     worst_sqnr_db: float
     constraints: tuple[str, ...]
-
-    @property
-    def refused(self) -> bool:
-        """Whether the target does not take the model."""
-        return self.score_percent is None
+    refused: bool = False
 
     @property
     def size_bytes(self) -> int:
@@ -77,15 +75,19 @@ def summarize(
         execution = for_target(ranged.main, target, parse_settings(target.settings))
         artifacts = target.emit(execution.graph, ranged)
     except TflqError as error:
-        return TargetRow(target.name, None, {}, "", float("inf"), (str(error),))
+        return TargetRow(target.name, None, {}, "", float("inf"), (str(error),), refused=True)
     layer, ratio = _worst_layer(execution, reference, samples)
     constraints = _constraints(execution.graph)
+    score: float | None
     if labeled:
         score = measure(execution, labeled).percent
     else:
         ours, theirs = (answers(side, samples) for side in (execution, reference))
         score = 100.0 * float((predictions(ours) == predictions(theirs)).mean())
-        constraints += artifacts_of_chance(ours, theirs) if isinstance(samples, RandomSamples) else ()
+        if isinstance(samples, RandomSamples):
+            single = describe_single_class(theirs)
+            score = None if single else score
+            constraints += single or artifacts_of_chance(ours, theirs)
     return TargetRow(target.name, score, artifacts, layer, ratio, constraints)
 
 
@@ -102,11 +104,25 @@ def _worst_layer(execution: Execution, reference: Execution, samples: Samples) -
     return worst.node, worst.figures.sqnr_db
 
 
+def describe_single_class(theirs: NDArray[np.float64]) -> tuple[str, ...]:
+    """Return that a model returns one class for nearly all random samples; empty if it does not.
+
+    Args:
+        theirs: Outputs of the model, real[S, classes].
+    """
+    if theirs.shape[1] < 2 or len(theirs) < 2:
+        return ()
+    counts = np.bincount(predictions(theirs))
+    if counts.max() < ONE_ANSWER * len(theirs):
+        return ()
+    share = f"class {int(counts.argmax())} for {counts.max()} of {len(theirs)}"
+    return (f"no score: the model returns {share} random samples; name samples of its task",)
+
+
 def artifacts_of_chance(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> tuple[str, ...]:
     """Return why the agreement over random samples is one of chance, in words; nothing where it is not.
 
-    Noise is none of a network's classes: it may answer all of it alike, or with outputs that are nearly equal, whose
-    order the smallest difference changes.
+    The outputs for noise may be nearly equal: the smallest difference changes their order.
 
     Args:
         ours: real[S, classes], of the target.
@@ -115,12 +131,6 @@ def artifacts_of_chance(ours: NDArray[np.float64], theirs: NDArray[np.float64]) 
     if theirs.shape[1] < 2:
         return ()
     expected = predictions(theirs)
-    counts = np.bincount(expected)
-    if counts.max() >= ONE_ANSWER * len(expected) and len(expected) > 1:
-        return (
-            f"random samples: the model answers {int(counts.argmax())} to {counts.max()} of {len(expected)}, so the "
-            f"score says little; name samples",
-        )
     different = predictions(ours) != expected
     highest = np.sort(theirs, axis=1)[:, -2:]
     ties = different & (highest[:, 1] - highest[:, 0] <= NEAR_TIE * np.ptp(theirs))

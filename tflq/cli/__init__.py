@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+
+from tflq.cli.status import INTERRUPTED
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -11,6 +14,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: without the program's name; None for those of the process.
     """
-    from tflq.cli.app import run
+    try:
+        from tflq.cli.app import run
 
-    return run(arguments)
+        return run(arguments)
+    except KeyboardInterrupt:  # while modules are imported, or while an interrupted command ends
+        sys.stderr.write("tflq: interrupted\n")
+        return INTERRUPTED

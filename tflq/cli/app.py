@@ -8,6 +8,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
@@ -19,12 +20,12 @@ from tflq.api.options import command_line
 from tflq.cli import completion
 from tflq.cli.help import HelpfulGroup, with_examples
 from tflq.cli.in_force import DEBUG_OPTION
+from tflq.cli.status import INTERRUPTED
 from tflq.errors import TflqError, TflqWarning, UsageError
 from tflq.plugins import find_entry_points
 from tflq.quoting import shown
 
 _BAD_INPUT = 2
-_INTERRUPTED = 130  # 128 + SIGINT, as shells count it
 _PIPE_CLOSED = 141  # 128 + SIGPIPE
 
 if TYPE_CHECKING:
@@ -85,7 +86,10 @@ class LazyGroup(HelpfulGroup):
         """Refuse a name that is no command with the names that are."""
         known = not args or args[0].startswith("-") or args[0] in COMMANDS or args[0] in _foreign()
         if not known and not ctx.resilient_parsing:
-            raise click.UsageError(f"no command is called '{args[0]}'; there are {', '.join(COMMANDS)}", ctx)
+            names = self.list_commands(ctx)
+            near = get_close_matches(args[0], names, 3, 0.6)
+            meant = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}"
+            raise click.UsageError(f"no command is called '{args[0]}'; {meant}", ctx)
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -107,6 +111,8 @@ class LazyGroup(HelpfulGroup):
         except UsageError as error:
             named = click.Context(self, ctx, ctx.invoked_subcommand)
             raise click.UsageError(str(error), named) from error
+        except KeyboardInterrupt:  # click would print an empty line first
+            return _fail("interrupted", INTERRUPTED)
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return _PIPE_CLOSED
@@ -146,7 +152,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
             status: int = cli.main(args=given, prog_name="tflq", standalone_mode=False)
         return status
     except (KeyboardInterrupt, click.Abort):
-        return _fail("interrupted", _INTERRUPTED)
+        return _fail("interrupted", INTERRUPTED)
     except Exception as error:
         if "--debug" in given:
             for line in traceback.format_exc().splitlines():

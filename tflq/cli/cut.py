@@ -19,7 +19,8 @@ from tflq.cli.outputs import writing
     "sources",
     multiple=True,
     metavar="TENSOR",
-    help="A tensor that becomes an input: its name or index. Repeat it for more; the model's inputs without it.",
+    help="A tensor that becomes an input: its name or index, or a layer as --layer names it. Repeat it for more; the "
+    "model's inputs without it.",
 )
 @click.option(
     "--to",

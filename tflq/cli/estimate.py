@@ -19,7 +19,7 @@ from tflq.cli.options import MODEL_ARGUMENT, calibration_options, target_options
 def command(model: str, target: TargetOptions, calibration: CalibrationOptions) -> int:
     """Estimate cycles, time, energy and memory of MODEL on a target.
 
-    Each figure says what it is worth: exact, fitted, single case or lower bound, with its error; what has too little
-    evidence is not offered, and a network with such a layer has no total.
+    Each figure has a grade (exact, fitted, single case or lower bound) and an error. If a layer has too little evidence
+    for a figure, the network has a lower bound in place of a total.
     """
     return output.show(estimate(model, target, EstimateOptions(calibration), progress=output.progress))

@@ -32,7 +32,10 @@ def _index(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int,
 @click.command("explain", cls=SectionedCommand, epilog=f"B: {SIDE_HELP}")
 @MODEL_ARGUMENT
 @click.option(
-    "--tensor", required=True, metavar="NAME", help="A tensor's name or number in the model, or its operator's name."
+    "--tensor",
+    required=True,
+    metavar="NAME",
+    help="A tensor's name or number in the model, or a layer as --layer names it.",
 )
 @click.option("--index", required=True, metavar="i,j,k", callback=_index, help="The element, in the model's own axes.")
 @click.option("--sample", type=click.IntRange(min=0), default=0, show_default=True, help="Which of the samples.")

@@ -175,6 +175,10 @@ class Estimate:
         return next((found for found in self.totals.values() if found.unit == "uJ"), missing)
 
 
+AT_LEAST = "cycles, at least"
+"""Name of the lower bound among the totals of a network with a layer that is not offered."""
+
+
 def lower_bound(layers: Sequence[LayerEstimate]) -> Figure:
     """Return the cycles of a network at least: what is offered at its lower end, of other layers the jobs alone."""
     figures = (layer.cycles if layer.cycles.is_offered else layer.engine_cycles for layer in layers)

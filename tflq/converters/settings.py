@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from tflq.errors import OptionError
 from tflq.graph import Graph
+from tflq.graph.layer_names import matches_layer
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -110,10 +110,7 @@ class LayerRule:
 
     def matches(self, index: int, name: str, operator: str) -> bool:
         """Whether the rule is for this layer; case counts in names only."""
-        first, dash, last = self.pattern.partition("-")
-        if first.isdecimal() and (last.isdecimal() or not dash):
-            return int(first) <= index <= int(last or first)
-        return self.pattern.lower() == operator.lower() or fnmatchcase(name, self.pattern)
+        return matches_layer(self.pattern, index, name, operator)
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,7 @@ class Target:
         departures: returns name of a layer -> why the device's result differs from the right one; of a lowered graph.
         file_departures: returns name of an operator -> why the vendor's tool does not read a file; of the file's graph,
             in which what is known before the run is not folded yet.
+        engines: Returns first output of a node -> the engine that runs it; of a quantized graph.
         read_limits: Returns tensor -> largest magnitude that its readers keep, of a quantized graph; comparisons clip
             to it.
         estimate: returns what a quantized graph costs, or why nothing is offered.
@@ -80,6 +81,9 @@ class Target:
     promotions: Sequence[Promotion] = ()
     departures: Callable[[Graph], Mapping[str, str]] = lambda _graph: {}
     file_departures: Callable[[Graph], Mapping[str, str]] = lambda _graph: {}
+    engines: Callable[[Graph], Mapping[int, str]] = lambda graph: {
+        t: node.attributes.text("engine", "") for node in graph.nodes for t in node.outputs[:1]
+    }
     read_limits: Callable[[Graph], Mapping[int, float]] = lambda _graph: {}
     estimate: Estimator | str = "no cycles, bandwidth or energy of this device were published or measured"
     tool_settings: Callable[[Settings, Sequence[str]], str] | None = None

@@ -14,8 +14,9 @@ import numpy as np
 
 from tflq.diagnosis.difference import NO_ELEMENTS, Difference, compare
 from tflq.diagnosis.known_differences import Blame, KnownElements, summed
-from tflq.errors import MissingExtraError
+from tflq.errors import MissingExtraError, UnsupportedError
 from tflq.graph import Array, DType, Graph, Model
+from tflq.graph.cut import with_nodes
 from tflq.interpreter import Engine
 from tflq.interpreter.execution.engine import State
 from tflq.oracle import Oracle, OracleIdentity, OracleRun
@@ -118,6 +119,39 @@ def written_tensors(graph: Graph) -> tuple[int, ...]:
     """Return the tensors that operators write, then other outputs; TFLite may crash when asked for resources."""
     every = dict.fromkeys([*graph.producers(), *graph.outputs])
     return tuple(t for t in every if graph.tensors[t].dtype not in (DType.RESOURCE, DType.VARIANT))
+
+
+def find_refusal(model: Model, samples: Samples, state: State = "independent") -> UnsupportedError | None:
+    """Return the error of an operator that tflq refuses for one of the samples, as TFLite aborts there; else None."""
+    engine = Engine(model.main, "tflite", graphs=model.graphs, state=state)
+    size = samples.count if state == "stream" else min(engine.chunk_size(), _MOST_SAMPLES_AT_A_TIME)
+    try:
+        for start in range(0, samples.count, size):
+            engine.run(samples.take(start, min(start + size, samples.count)))
+    except UnsupportedError as error:
+        return error
+    return None
+
+
+def refused_node(graph: Graph, error: UnsupportedError) -> int | None:
+    """Return the first node that an error of the interpreter names; None if it names none."""
+    text = str(error.args[0])
+    return next((i for i in range(len(graph.nodes)) if f"{graph.where(i)}:" in text), None)
+
+
+def truncated(model: Model, count: int) -> Model:
+    """Return a model with the first nodes of the main graph; the tensors keep their numbers."""
+    graph = with_nodes(model.main, range(count))
+    return replace(model, graphs=[graph, *model.graphs[1:]], signatures=[])
+
+
+def with_unreached(verdict: Verification, model: Model, reason: str) -> Verification:
+    """Return the verdict of a truncated model with the other tensors of the whole model as not available."""
+    graph, seen = model.main, {tensor.index for tensor in verdict.tensors}
+    writers = graph.producers()
+    rest = [t for t in written_tensors(graph) if t not in seen]
+    others = (_verdict(graph, t, writers, NO_ELEMENTS, reason, ()) for t in rest)
+    return replace(verdict, tensors=(*verdict.tensors, *others))
 
 
 def verify(

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from tflq.errors import GraphError, OptionError, UnsupportedError
 from tflq.graph.dtypes import DType
 from tflq.graph.graph import ABSENT, Graph, Node, validate
+from tflq.graph.layer_names import find_layer
 from tflq.graph.quantization import Blockwise
 
 _NAMED = 5
@@ -16,7 +17,7 @@ _NAMED = 5
 
 
 def find_tensor(graph: Graph, text: str) -> int:
-    """Return the index of a tensor that is called so, or has this index.
+    """Return the index of a tensor: by its name, its index, or as the first output of a layer that `find_layer` finds.
 
     Raises:
         OptionError: no tensor or several have the name; the nearest names, or the indices, are listed.
@@ -31,6 +32,9 @@ def find_tensor(graph: Graph, text: str) -> int:
         if int(text) < len(graph.tensors):
             return int(text)
         raise OptionError(f"tensor {text} is out of range; the graph has 0..{len(graph.tensors) - 1}")
+    layer = find_layer(graph, text)
+    if layer is not None and graph.nodes[layer].outputs:
+        return graph.nodes[layer].outputs[0]
     names = list(dict.fromkeys(tensor.name for tensor in graph.tensors if tensor.name))
     near = get_close_matches(text, names, 3, 0.0)
     nearest = f"nearest are {', '.join(map(repr, near))}" if near else "its tensors have no names: give an index"
@@ -100,6 +104,26 @@ def between(graph: Graph, starts: Collection[int], ends: Sequence[int]) -> tuple
                 if t not in starts:
                     waiting.append(t)
     return kept, list(dict.fromkeys(reached))
+
+
+def needed_nodes(graph: Graph, tensors: Sequence[int]) -> list[int]:
+    """Return the nodes that tensors need, in order; all nodes of a graph that keeps state."""
+    resources = (DType.RESOURCE, DType.VARIANT)
+    if any(t.is_variable or t.dtype in resources for t in graph.tensors):
+        return list(range(len(graph.nodes)))
+    return sorted(between(graph, (), tensors)[0])
+
+
+def with_nodes(graph: Graph, kept: Sequence[int]) -> Graph:
+    """Return a graph of some nodes; the tensors keep their numbers.
+
+    Its outputs are the tensors of these nodes that are outputs of the graph, or that only other nodes read.
+    """
+    nodes = [graph.nodes[index] for index in kept]
+    read = {t for node in nodes for t in node.inputs}
+    written = dict.fromkeys(t for node in nodes for t in node.outputs)
+    outputs = tuple(t for t in written if t in graph.outputs or t not in read)
+    return replace(graph, nodes=nodes, outputs=outputs)
 
 
 def _refuse_constants(graph: Graph, tensors: Sequence[int]) -> None:

@@ -18,6 +18,7 @@ from concurrent.futures import wait as wait_for
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -203,6 +204,8 @@ class _Processes:
         process: _Process | None = None
         while (given := self._todo.get()) is not None:
             future, task = given
+            if not future.set_running_or_notify_cancel():
+                continue
             try:
                 process = process or _Process(self._work, jobs)
                 self._busy.add(process)
@@ -232,7 +235,7 @@ class _Process:
         context = multiprocessing.get_context("spawn")  # threads of BLAS do not survive a fork
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs, work))
-        with _threads_each(max(1, (os.cpu_count() or 1) // jobs)):
+        with _threads_each(max(1, (os.cpu_count() or 1) // jobs)), _interrupts_blocked():
             self._process.start()
         theirs.close()
 
@@ -286,6 +289,20 @@ def _end_with_parent() -> None:
     if parent is not None:
         wait([parent.sentinel])
         os._exit(1)
+
+
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Start processes that ignore Ctrl-C from their first instruction: they inherit the mask of this thread."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    resource_tracker.ensure_running()  # starting it within the block would lift the mask
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 _environment = threading.Lock()

@@ -71,7 +71,7 @@ def _figures(problem: Problem, estimate: Estimator, name: str) -> Callable[[Bits
     places = {layer.name: place for place, layer in enumerate(base.layers)}
     for layer in problem.plan.layers:
         _require_cycles(layer.name, base.layers[places[layer.name]] if layer.name in places else None)
-    if name == "energy" and not base.energy.is_offered:
+    if name == "energy" and not (base.energy.is_offered and base.cycles.is_offered):
         why = base.energy.basis if base.cycles.is_offered else base.cycles.basis
         raise OptionError(f"energy is not offered: {why}; --objective cycles compares a lower bound")
 

@@ -10,7 +10,7 @@ from tflq.diagnosis.compare import ComparedTensor, Comparison
 from tflq.diagnosis.compare.tally import LAST_BIN, TensorFigures
 from tflq.quoting import Json
 from tflq.report.svg import Chart, histogram
-from tflq.report.table import Column, Table, Verdict, identifier, number, word_of
+from tflq.report.table import Column, Table, Verdict, Word, identifier, number, word_of
 
 _WORST = 4
 """Tensors with a histogram of their own."""
@@ -22,7 +22,8 @@ def comparison_verdict(comparison: Comparison) -> Verdict:
     tolerance = f" by more than {comparison.tolerance:g} LSB" if comparison.tolerance else ""
     unit = f"of {len(comparison.tensors)} tensors of {comparison.first} differ"
     link = f"{tolerance}{', layers isolated,' * comparison.isolated} from"
-    word = word_of(comparison.is_equal or comparison.is_explained)
+    is_right = comparison.is_equal or comparison.is_explained
+    word: Word = "rounding only" if comparison.is_rounding and not is_right else word_of(is_right)
     return Verdict(
         word, len(comparison.diverging), unit, comparison.second, comparison.samples, _advice(comparison), link
     )
@@ -31,6 +32,8 @@ def comparison_verdict(comparison: Comparison) -> Verdict:
 def _advice(comparison: Comparison) -> str:
     if comparison.is_equal:
         return ""
+    if comparison.is_rounding:
+        return "nothing to fix"
     if comparison.ranking:
         worst = comparison.ranking[0]
         channel = "" if worst.channel is None else f", channel {worst.channel}"

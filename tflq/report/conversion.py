@@ -88,15 +88,16 @@ _ENGINES = (
 
 def all_targets_verdict(rows: Sequence[TargetRow], score: str, samples: int) -> Verdict:
     """Return the number of targets that take the model, and the one with the lowest score."""
-    taken = [row for row in rows if row.score_percent is not None]
+    taken = [row for row in rows if not row.refused]
+    scored = [row for row in taken if row.score_percent is not None]
     word = word_of(len(taken) == len(rows))
     unit = f"of {count(len(rows), 'target')} take the model"
-    worst = min(taken, key=lambda row: row.score_percent or 0.0, default=None)
+    worst = min(scored, key=lambda row: row.score_percent or 0.0, default=None)
     if worst is None:
-        return Verdict(word, 0, unit)
+        return Verdict(word, len(taken), unit, advice=taken[0].constraints[-1] if taken else "")
     layer = f"; its worst layer is {worst.worst_layer}, {worst.worst_sqnr_db:.1f} dB" if worst.worst_layer else ""
     advice = f"the lowest {score} is {worst.target}, {worst.score_percent:.1f} %{layer}"
-    if len(taken) > 1 and len({row.score_percent for row in taken}) == 1:
+    if len(scored) > 1 and len({row.score_percent for row in scored}) == 1:
         advice = f"{score} of each: {worst.score_percent:.1f} %"
     return Verdict(word, len(taken), unit, "the model as it is", samples, advice)
 
@@ -117,16 +118,18 @@ def all_targets_table(rows: Sequence[TargetRow], *, is_accuracy: bool, samples: 
 
 
 def _score(row: TargetRow) -> str:
-    return "refused" if row.score_percent is None else f"{row.score_percent:.1f} %"
+    score = "none" if row.score_percent is None else f"{row.score_percent:.1f} %"
+    return "refused" if row.refused else score
 
 
 def _worst(row: TargetRow) -> str:
-    if row.score_percent is None:
+    if row.refused:
         return ""
     return "not compared: other tensors" if row.worst_layer is None else row.worst_layer or "none differs"
 
 
 _TARGETS = (
+    Column("refused"),
     number("size_bytes", "files", form=lambda row: "" if row.refused else size(row.size_bytes)),
     Column("files", get=lambda row: {name: len(data) for name, data in row.artifacts.items()}),
     Column("worst_layer", "worst layer", "identifier", get=lambda row: row.worst_layer or None, text=_worst),

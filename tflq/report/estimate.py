@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tflq.converters.estimate import Estimate, Figure, Grade, LayerEstimate
+from tflq.converters.estimate import AT_LEAST, Estimate, Figure, Grade, LayerEstimate
 from tflq.quoting import Json
 from tflq.report.table import Column, Table, Verdict, identifier, number
+from tflq.units import count
 
 
 def figure(found: Figure | None) -> dict[str, Json] | None:
@@ -24,16 +25,28 @@ def _tenths(value: float | None) -> float | None:
 
 def estimate_verdict(found: Estimate) -> Verdict:
     """Return the cycles of the network, or the reason why there are none."""
-    cycles = found.cycles
-    if cycles.value is None:
+    cycles, least = found.cycles, found.totals.get(AT_LEAST)
+    if cycles.value is not None:
+        return Verdict("", round(cycles.value), _without_value(cycles), cycles.basis)
+    if least is None or least.value is None:
         return Verdict("", None, f"cycles of the network: not offered: {cycles.basis}")
-    grade, (_, _, unit) = cycles.grade.value, str(cycles).partition(" cycles ")
-    return Verdict("", _tenths(cycles.value), f"cycles {unit}".strip() if unit else grade, cycles.basis)
+    unknown = [layer.name for layer in found.layers if not layer.cycles.is_offered]
+    layers = f"{len(unknown)} of {count(len(found.layers), 'layer')} without published cycles: {', '.join(unknown)}"
+    return Verdict(
+        "", round(least.value), "cycles or more (lower bound), no total", advice=layers if unknown else cycles.basis
+    )
+
+
+def _without_value(found: Figure) -> str:
+    """Return unit, grade and error: the text of a figure after its number."""
+    return f"{found.unit} {str(found).partition(f' {found.unit} ')[2]}"
 
 
 def network_table(found: Estimate) -> Table:
     """Return the figures of the whole network."""
-    figures = [("cycles", found.cycles), *found.totals.items(), *found.memory.items()]
+    first = [(AT_LEAST, found.totals[AT_LEAST])] if AT_LEAST in found.totals else []
+    rest = [(name, figure) for name, figure in found.totals.items() if name != AT_LEAST]
+    figures = [*first, ("cycles", found.cycles), *rest, *found.memory.items()]
     columns = (
         Column("", "figure", get=lambda row: row[0]),
         Column("", "value", get=lambda row: str(row[1])),

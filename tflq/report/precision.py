@@ -132,10 +132,10 @@ def value_text(result: Result, metric: Metric) -> str:
 
 def result_text(result: Result, metric: Metric) -> str:
     """Say what a setting gave."""
-    return ", ".join(filter(None, (score_text(result, metric), f"SQNR {result.sqnr_db:.1f} dB")))
+    return ", ".join(filter(None, (describe_score(result, metric), f"SQNR {result.sqnr_db:.1f} dB")))
 
 
-def score_text(result: Result, metric: Metric) -> str:
+def describe_score(result: Result, metric: Metric) -> str:
     """Return the metric's figure and its interval; empty without labels."""
     name = "" if metric == TOP_1 else f"{metric.name} "
     if result.score is not None:
@@ -146,7 +146,7 @@ def score_text(result: Result, metric: Metric) -> str:
     return f"{name}{result.accuracy_percent:.1f} % ({result.right} of {result.samples}), {interval}"
 
 
-def outcome_texts(found: PrecisionSearch, verified: Result | None, floating: Result | None) -> list[str]:
+def describe_outcome(found: PrecisionSearch, verified: Result | None, floating: Result | None) -> list[str]:
     """Return the outcome of a search in sentences: the setting, its verification, and the float model's score.
 
     Args:
@@ -155,20 +155,20 @@ def outcome_texts(found: PrecisionSearch, verified: Result | None, floating: Res
         floating: Result of the float model on the samples of `verified`, or else of the search; None without labels.
     """
     required = found.requirement
-    texts = [_setting_text(found)]
+    texts = [_describe_setting(found)]
     if verified is not None:
-        texts.append(f"on the samples of --verify: {verified_text(found, verified)}")
+        texts.append(f"on the samples of --verify: {describe_verification(found, verified)}")
         if not required.holds(verified):
             texts.reverse()
     if floating is not None:
-        score = f"the float model on the same samples: {score_text(floating, required.metric)}"
+        score = f"the float model on the same samples: {describe_score(floating, required.metric)}"
         bound = replace(required, sqnr_db=None)
         missed = "" if bound.holds(floating) else f", which does not keep an {requirement_text(bound)} either"
         texts.append(f"{score}{missed}")
     return texts
 
 
-def _setting_text(found: PrecisionSearch) -> str:
+def _describe_setting(found: PrecisionSearch) -> str:
     point = found.chosen or found.best
     if point is None:
         return f"every setting is refused by {found.target}"
@@ -180,14 +180,14 @@ def _setting_text(found: PrecisionSearch) -> str:
     return f"chosen: {facts}{compared}"
 
 
-def verified_text(found: PrecisionSearch, verified: Result | None) -> str:
+def describe_verification(found: PrecisionSearch, verified: Result | None) -> str:
     """Return the verification of the chosen setting for its file."""
     if verified is None:
         return "no: only the samples of the search confirm this setting"
-    return f"{result_text(verified, found.requirement.metric)}: {_kept(found.requirement, verified)}"
+    return f"{result_text(verified, found.requirement.metric)}: {_judge_verification(found.requirement, verified)}"
 
 
-def _kept(requirement: Requirement, result: Result) -> str:
+def _judge_verification(requirement: Requirement, result: Result) -> str:
     """Say whether a result on other samples keeps what is required, and whether these could say otherwise by luck."""
     kept = "kept" if requirement.holds(result) else "NOT kept"
     return f"{kept}, within the noise" if is_required_accuracy_within(requirement, result) else kept

@@ -15,6 +15,11 @@ from tflq.sampling.files import KINDS, file_of_sample, read_npy, read_npz, read_
 from tflq.sampling.legal import legal_values
 from tflq.sampling.samples import GivenSamples
 
+_CSV = (
+    ". Write a table as .npy: numpy.save('x.npy', numpy.loadtxt('x.csv', delimiter=',', skiprows=1).reshape(SHAPE)); "
+    "skiprows is the number of header rows"
+)
+
 
 @dataclass(frozen=True)
 class _Given:
@@ -131,6 +136,7 @@ def _read(graph: Graph, text: str, known: Mapping[str, int], real: bool) -> list
     if kind != ".npz":
         raise InputError(
             f"{path}: the file's name must end in {', '.join(KINDS)} or .json, or be a folder of .bin files"
+            f"{_CSV if kind == '.csv' else ''}"
         )
     arrays = read_npz(path)
     if t is not None and len(arrays) == 1:

@@ -11,6 +11,7 @@ import tflq
 from tests.support.command import tflq as command
 from tests.support.data import data_path
 from tests.support.faults import DIGITS
+from tests.support.gap9_nets import Net
 from tflq.converters.engines import EngineChoices, saved_cycles
 from tflq.converters.estimate import (
     Estimate,
@@ -46,6 +47,22 @@ def test_the_published_submission_is_found() -> None:
     same = tflq.convert(path, named, samples=tflq.SampleOptions(count=1))
     assert same.engines is None
     assert found.artifacts == same.artifacts
+
+
+def test_the_column_names_the_engine_that_runs_a_layer() -> None:
+    """A rectifier is the clip of its filter on NE16; additions and pools run on the cluster in NE16's types."""
+    net = Net()
+    y = net.conv(net.x, (0.0, 2.0), activation="relu")
+    z = net.binary("add", y, net.x, (0.0, 3.0), "relu")
+    found = tflq.convert(net.model(net.pool(z, (0.0, 3.0))), "gap9-ne16", samples=tflq.SampleOptions(count=1))
+    engines = [(row["operator"], row["engine"]) for row in found.rows() if row["operator"] != "quantize"]
+    assert engines == [
+        ("conv_2d", "ne16"),
+        ("relu", "ne16"),
+        ("add", "cluster"),
+        ("relu", "cluster"),
+        ("max_pool_2d", "cluster"),
+    ]
 
 
 def test_what_the_user_names_stays() -> None:

@@ -10,6 +10,7 @@ from tflq.converters.gap9.emit.artifacts import artifacts_of
 from tflq.converters.gap9.engines import engines_by_estimate
 from tflq.converters.gap9.estimate import estimate_graph
 from tflq.converters.gap9.options import LayerOptions, layer_options
+from tflq.converters.gap9.passes.choose_engines import engines_of
 from tflq.converters.gap9.quantize import ARITHMETIC, quantize_graph
 from tflq.converters.gap9.widths import precision_plan
 from tflq.converters.settings import settings_of
@@ -41,6 +42,7 @@ def _target(name: str, summary: str, use_ne16: bool) -> Target:
         precision_plan=precision_plan,
         departures=departures_of,
         file_departures=unread_operators,
+        engines=engines_of,
         estimate=estimate_graph,
         choose_engines=engines_by_estimate if use_ne16 else None,
     )

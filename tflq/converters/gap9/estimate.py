@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tflq.converters.estimate import (
+    AT_LEAST,
     Estimate,
     Figure,
     Grade,
@@ -193,10 +194,11 @@ def estimate_graph(graph: Graph, layers: Sequence[LayerEstimate] | None = None) 
     totals = {"MACs": macs}
     if jobs and all(job.is_offered for job in jobs):
         totals["NE16 alone"] = total(jobs, "cycles", "its layers without transfers and set-up")
+    known = cycles
     if not cycles.is_offered:
-        totals["at least"] = lower_bound(layers)
+        known = totals[AT_LEAST] = lower_bound(layers)
     for point in POINTS:
-        totals |= _at(point, cycles, macs)
+        totals |= _at(point, known, macs)
     return Estimate(cycles, layers, totals, memory, (*remarks, _FLOW))
 
 
@@ -223,19 +225,16 @@ def _cycles(layers: Sequence[LayerEstimate], memory: Mapping[str, Figure]) -> Fi
 def _at(point: Point, cycles: Figure, macs: Figure) -> dict[str, Figure]:
     """Return time and energy at an operating point."""
     names = (f"time at {point.name}", f"energy at {point.name}")
-    if cycles.value is None or cycles.low is None:
-        reason = "the cycles of the network are not offered"
-        return {names[0]: not_offered("us", reason), names[1]: not_offered("uJ", reason)}
     count, mhz = _known(macs), point.megahertz
     basis = f"{cycles.basis}; cycles / {mhz} MHz"
-    energy = point.energy(cycles.value, count)
+    energy = point.energy(_known(cycles), count)
     words = (
         f"{point.pj_per_cycle:.1f} pJ a cycle and {point.pj_per_mac:.2f} pJ a MAC, fitted on four networks: -11..+8 %"
     )
-    if cycles.high is None:
-        time = at_least(cycles.value / mhz, "us", basis)
+    if cycles.high is None or cycles.low is None:
+        time = at_least(_known(cycles) / mhz, "us", basis)
         return {names[0]: time, names[1]: at_least((1 - _ENERGY_ERROR) * energy, "uJ", words)}
-    time = Figure(cycles.value / mhz, "us", cycles.grade, cycles.low / mhz, cycles.high / mhz, basis)
+    time = Figure(_known(cycles) / mhz, "us", cycles.grade, cycles.low / mhz, cycles.high / mhz, basis)
     low = min((1 - _ENERGY_ERROR) * energy, point.energy(cycles.low, count))
     high = max((1 + _ENERGY_ERROR) * energy, point.energy(cycles.high, count))
     return {names[0]: time, names[1]: Figure(energy, "uJ", cycles.grade, low, high, words)}

@@ -50,10 +50,18 @@ def _require_tflite(data: bytes | memoryview, where: str) -> None:
     """Raise FormatError where the content is known to be another file's, and say which; damage is told later."""
     found = "" if bytes(data[4:8]) == b"TFL3" else recognized(data)
     if found:
-        raise FormatError(
-            f"{where}: is {found}; what is read is .tflite, OpenVINO's .xml with its .bin, and Compass' .txt with its "
-            ".bin: convert a model of another framework to .tflite first"
-        )
+        known = "tflq reads .tflite, OpenVINO's .xml with its .bin, and Compass' .txt with its .bin"
+        raise FormatError(f"{where}: is {found}; {_CONVERT.get(found, known)}")
+
+
+_KERAS = "tf.lite.TFLiteConverter.from_keras_model(keras.models.load_model(PATH)).convert() returns its content"
+_CONVERT = {
+    "an HDF5 file, as Keras writes .h5": _KERAS,
+    "a .keras file": _KERAS,
+    "an ONNX model": "`onnx2tf -i FILE.onnx` writes a .tflite",
+    "a PyTorch file": "ai_edge_torch.convert(MODEL, SAMPLES).export(PATH) writes a .tflite",
+}
+"""Content of a file -> the way to a .tflite."""
 
 
 def _require_counts(table: schema.Model, where: str) -> None:

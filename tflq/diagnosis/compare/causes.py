@@ -48,11 +48,16 @@ class Cause:
             "carried", "input", "given input", "computation".
         words: what was seen.
         advice: what to try.
+        effect: Effect on the readers of the tensor, for causes in RANGE_KINDS; else empty.
     """
 
     kind: str
     words: str
     advice: str
+    effect: str = ""
+
+
+_CLIPS, _COARSE = "cannot hold the reference's values", "has steps that are too large"
 
 
 def likely_cause(
@@ -85,9 +90,10 @@ def likely_cause(
     return _own_cause(judged, segment, is_sum)
 
 
-def input_cause(maker: str) -> Cause:
-    """Return the cause of a layer whose input, made by a node or given, cannot hold the reference's values."""
-    return Cause("input", f"its input, from {maker}, cannot hold the reference's values", f"fix the range of {maker}")
+def input_cause(maker: str, spoiled: Cause) -> Cause:
+    """Return the cause of a layer with an input, made by a node or given, that the range of a tensor spoils."""
+    effect = spoiled.effect or _CLIPS
+    return Cause("input", f"its input, from {maker}, {effect}", f"fix the range of {maker}", effect)
 
 
 def clipped_cause(figures: TensorFigures, is_sum: bool = False) -> Cause:
@@ -104,6 +110,7 @@ def clipped_cause(figures: TensorFigures, is_sum: bool = False) -> Cause:
         "saturation",
         words,
         f"{more}widen the range: calibrate with more or other samples, or a strategy nearer to the extremes",
+        _CLIPS,
     )
 
 
@@ -116,14 +123,21 @@ def given_input_cause(name: str) -> Cause:
     )
 
 
+def is_rounded(figures: TensorFigures) -> bool:
+    """Return whether a difference is no larger than one rounding on each side."""
+    return figures.lsb is not None and figures.rms_coarser <= ROUNDING_RMS
+
+
 def noise_ratio(figures: TensorFigures) -> float:
     """Return sum difference^2 / sum reference^2: 0 without a difference."""
     return float(10.0 ** (-min(max(figures.sqnr_db, -300.0), 300.0) / 10.0)) if figures.differing else 0.0
 
 
 def _own_cause(figures: TensorFigures, segment: Segment, is_sum: bool) -> Cause:
-    if figures.clipped_noise > MOST_OF_THE_NOISE:
-        if segment.main.operator in _FIXED:
+    is_rounding = is_rounded(figures)
+    is_fixed = segment.main.operator in _FIXED
+    if figures.clipped_noise > MOST_OF_THE_NOISE and not (is_fixed and is_rounding):
+        if is_fixed:
             words = f"saturation: {figures.clipped:.2%} of the values are clipped"
             return Cause("computation", words, f"{segment.main.operator} fixes its own range: look at its input")
         return clipped_cause(figures, is_sum)
@@ -131,7 +145,7 @@ def _own_cause(figures: TensorFigures, segment: Segment, is_sum: bool) -> Cause:
     if weights is not None and weights.factors:
         return _factors_cause(weights)
     sqnr = figures.sqnr_db
-    reach = NEAR_DB if figures.lsb is not None and figures.rms_coarser <= ROUNDING_RMS else CANCELLING_DB
+    reach = NEAR_DB if is_rounding else CANCELLING_DB
     if weights is not None and weights.sqnr_db < sqnr + reach:
         if weights.narrow:
             one = len(weights.narrow) == 1
@@ -154,13 +168,14 @@ def _own_cause(figures: TensorFigures, segment: Segment, is_sum: bool) -> Cause:
             f"low multiplier precision: a multiplier is off by {error:.2%}",
             "choose ranges whose ratio of scales the multiplier can hold, or another kernel for this layer",
         )
-    if figures.unused > WIDE and segment.main.operator not in (*_FIXED, *_PASSING):
+    if figures.unused > WIDE and not figures.clipped and segment.main.operator not in (*_FIXED, *_PASSING):
         return Cause(
             "range",
             f"range too wide: {figures.unused:.0%} of the quantized values are never used",
             "narrow the range: calibrate with a strategy that cuts outliers",
+            _COARSE,
         )
-    if figures.lsb is not None and figures.rms_coarser <= ROUNDING_RMS:
+    if is_rounding:
         tail = (
             f"; {figures.clipped_noise:.0%} of the squared error is saturation" if figures.clipped_noise > 0.1 else ""
         )

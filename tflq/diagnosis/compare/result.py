@@ -13,6 +13,7 @@ from tflq.diagnosis.compare.causes import (
     clipped_cause,
     given_input_cause,
     input_cause,
+    is_rounded,
     likely_cause,
     noise_ratio,
 )
@@ -42,6 +43,7 @@ class ComparedTensor:
             the range of an input explains it.
         own: the same, whatever explains it.
         known: how many of the differing elements are known to differ from TFLite's, by reason.
+        is_rounding: Whether the layer adds no more than rounding to the steps of the coarser side.
     """
 
     match: Match
@@ -54,6 +56,7 @@ class ComparedTensor:
     added: float = 0.0
     own: float = 0.0
     known: tuple[KnownElements, ...] = ()
+    is_rounding: bool = False
 
     @property
     def name(self) -> str:
@@ -104,6 +107,11 @@ class Comparison:
     def is_equal(self) -> bool:
         """Whether no tensor differs by more than the tolerance."""
         return not self.diverging
+
+    @property
+    def is_rounding(self) -> bool:
+        """Whether tensors differ, and each layer that differs adds only rounding: there is nothing to fix."""
+        return bool(self.ranking) and all(t.is_rounding for t in self.ranking)
 
     @property
     def known(self) -> tuple[KnownElements, ...]:
@@ -211,9 +219,11 @@ def _given(match: Match, figures: TensorFigures, is_dump: bool) -> ComparedTenso
 def _after_its_inputs(layer: ComparedTensor, inputs: Sequence[ComparedTensor]) -> ComparedTensor:
     """Put a layer behind the one whose range spoils its input, wherever it was fed from."""
     for t in inputs:
-        spoiled = t.cause is not None and t.cause.kind in RANGE_KINDS and t.own >= OWN_SHARE * layer.own
-        if spoiled and layer.group == 2 and layer.cause is not None:
-            return replace(layer, cause=input_cause(t.node or f"'{short(t.name)}'"), added=0.0)
+        if t.cause is None or t.cause.kind not in RANGE_KINDS or t.own < OWN_SHARE * layer.own:
+            continue
+        if layer.group == 2 and layer.cause is not None:
+            cause = input_cause(t.node or f"'{short(t.name)}'", t.cause)
+            return replace(layer, cause=cause, added=0.0, is_rounding=False)
     return layer
 
 
@@ -236,7 +246,10 @@ def _layer(
         added = noise_ratio(own)
     else:
         added = noise_ratio(figures) - max((noise_ratio(f) for f in inputs), default=0.0)
-    return ComparedTensor(found, figures, node, operator, channel, cause, group, added, added)
+    rounds = cause.kind == "carried" or (cause.kind in ("rounding", "weights") and is_rounded(own or figures))
+    return ComparedTensor(
+        found, figures, node, operator, channel, cause, group, added, added, is_rounding=rounds and not part.differences
+    )
 
 
 def _worst(figures: TensorFigures) -> int | None:

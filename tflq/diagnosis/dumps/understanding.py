@@ -155,8 +155,23 @@ def _refusal(archive: Archive, wanted: Sequence[Wanted], fits: Fits) -> InputErr
     return InputError(f"{archive.path}: no tensor is called {'; '.join(each)}{more}")
 
 
+def _refuse_index_column(path: str, stored: Stored, wanted: Sequence[Wanted]) -> None:
+    """Refuse a table with one column more than a tensor has elements, as data frames are written."""
+    if not path.lower().endswith(".csv") or stored.array.ndim != 2:
+        return
+    columns = stored.array.shape[1]
+    found = [w for w in wanted if w.tensor.size == columns - 1]
+    if found:
+        named = next((w for w in found if stored.name in (w.name, w.tensor.name)), found[0])
+        raise InputError(
+            f"{path}: {columns} values per row; tensor '{named.name}' has {columns - 1} elements. Remove the header or "
+            "index column"
+        )
+
+
 def _refuse_misfit(path: str, stored: Stored, wanted: Sequence[Wanted], placed: Sequence[Placed]) -> None:
     """Refuse an array that has the name of a tensor and not its size."""
+    _refuse_index_column(path, stored, wanted)
     for w in wanted:
         if stored.name in w.names and not any(p.wanted is w for p in placed):
             shape = list(w.tensor.shape)

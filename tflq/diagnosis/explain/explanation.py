@@ -11,10 +11,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from tflq.diagnosis.explain.bias import with_folded_bias
 from tflq.diagnosis.explain.recording import RecordedNode
 from tflq.diagnosis.explain.steps import Index, Slice, Step, Value
 from tflq.errors import OptionError
 from tflq.graph import ABSENT, Affine, Array, Graph, Node, Tensor
+from tflq.graph.cut import needed_nodes, with_nodes
+from tflq.graph.layer_names import find_layer
 from tflq.interpreter import Engine
 from tflq.interpreter.execution.control import CONTROL
 from tflq.parallel.executions import real_values
@@ -64,55 +67,70 @@ class Explanation:
 
 @dataclass
 class Recording:
-    """Keeps what every node of one sample read and wrote; a listener of the engine."""
+    """Inputs and outputs of nodes for one sample; a listener of the engine.
 
+    Attributes:
+        numbers: Numbers of the nodes that run, in order, in the whole graph; empty if all run.
+        inputs: Node -> arrays that it read, dtype[*shape].
+        outputs: Node -> arrays that it wrote, dtype[*shape].
+    """
+
+    numbers: Sequence[int] = ()
     inputs: dict[int, list[Array | None]] = field(default_factory=dict)
     outputs: dict[int, list[Array]] = field(default_factory=dict)
 
+    def _number(self, index: int) -> int:
+        return self.numbers[index] if self.numbers else index
+
     def will_run(self, index: int, node: Node, inputs: Sequence[Array | None]) -> None:  # noqa: ARG002
         """Keep the inputs."""
-        self.inputs[index] = [None if x is None else np.array(x[0]) for x in inputs]
+        self.inputs[self._number(index)] = [None if x is None else np.array(x[0]) for x in inputs]
 
     def did_run(self, index: int, node: Node, outputs: Sequence[Array]) -> None:  # noqa: ARG002
         """Keep the outputs."""
-        self.outputs[index] = [np.array(x[0]) for x in outputs]
+        self.outputs[self._number(index)] = [np.array(x[0]) for x in outputs]
 
 
 class Explainer:
-    """One sample through one graph, any element of which can then be explained."""
+    """One sample through one graph, any element of which can then be explained; only the nodes that it needs run."""
 
     def __init__(self, engine: Engine, inputs: Sequence[Array], sample: int = 0) -> None:
-        """Run the sample.
+        """Keep the sample.
 
         Args:
-            engine: its graph is lowered; its own listeners are left alone.
+            engine: Lowered graph, and the other graphs of its model.
             inputs: one array [1, *shape] for each input, in the graph's own encoding.
             sample: its number, for the report.
         """
         self.graph: Graph = engine.graph
         self.sample = sample
+        self._graphs, self._inputs = engine.graphs, inputs
         self._recording = Recording()
-        listeners, engine.listeners = engine.listeners, (self._recording,)
-        try:
-            engine.run(inputs)
-        finally:
-            engine.listeners = listeners
         self._recorded: dict[int, RecordedNode] = {}
-        self._writers = {
-            t: i for i, n in enumerate(self.graph.nodes) if i in self._recording.outputs for t in n.outputs
-        }
+        tensors = self.graph.tensors
+        self._writers = {t: i for t, i in self.graph.producers().items() if not tensors[t].is_constant}
+
+    def _record(self, t: int) -> int:
+        """Run the nodes that a tensor needs, unless they ran; return the node that writes it."""
+        writer = self._writers[t]
+        if writer not in self._recording.outputs:
+            self._recording.numbers = needed_nodes(self.graph, [t])
+            part = with_nodes(self.graph, self._recording.numbers)
+            graphs = [part if graph is self.graph else graph for graph in self._graphs]
+            Engine(part, listeners=(self._recording,), graphs=graphs).run(self._inputs)
+        return writer
 
     def tensors(self) -> tuple[int, ...]:
-        """Return the tensors that can be asked for: all that a node wrote."""
+        """Return the tensors that can be explained: outputs of nodes that are not folded."""
         return tuple(self._writers)
 
     def value(self, t: int) -> Array:
         """Return what the engine computed for a tensor: dtype[*shape]."""
-        writer = self._writers[t]
+        writer = self._record(t)
         return self._recording.outputs[writer][self.graph.nodes[writer].outputs.index(t)]
 
     def find(self, name: str) -> int:
-        """Return the tensor of a name: its own, that of the node that writes it, or its number.
+        """Return the tensor of a name: its own, its number, or any name of the layer that writes it (`find_layer`).
 
         Raises:
             OptionError: there is none, or no node writes it; the nearest names are listed.
@@ -120,6 +138,11 @@ class Explainer:
         for t, writer in self._writers.items():
             if name in (self.graph.tensors[t].name, self.graph.nodes[writer].name, str(t)):
                 return t
+        layer = find_layer(self.graph, name)
+        if layer is not None and not name.isdecimal():
+            computed = [t for t in self.graph.nodes[layer].outputs if t in self._writers]
+            if computed:
+                return computed[0]
         names = [self.graph.tensors[t].name for t in self._writers]
         given = [t for t in self.graph.tensors if t.name == name]
         why = "is an input or a constant: no operator computes it" if given else "is no tensor of the graph"
@@ -128,7 +151,7 @@ class Explainer:
 
     def inputs_of(self, t: int) -> tuple[Node, list[Array | None]]:
         """Return the node that writes a tensor, and what it read: dtype[*shape] each."""
-        writer = self._writers[t]
+        writer = self._record(t)
         return self.graph.nodes[writer], self._recording.inputs[writer]
 
     def explain(self, t: int, index: Sequence[int], follow: bool = True) -> Explanation:
@@ -142,7 +165,7 @@ class Explainer:
         Raises:
             OptionError: the index lies outside.
         """
-        writer = self._writers[t]
+        writer = self._record(t)
         node = self.graph.nodes[writer]
         value = self.value(t)
         place = place_of(self.graph.tensors[t].name, value.shape, index)
@@ -181,7 +204,7 @@ class Explainer:
         found = Slice(recorded.tape, element)
         read = [(node.inputs[position], index[1:]) for position, index in found.inputs() if position < len(node.inputs)]
         computed = [(t, index) for t, index in read if t != ABSENT and t in self._writers]
-        *steps, last = found.steps()
+        *steps, last = with_folded_bias(found.steps(), node.operator, self.graph.operands(writer), place)
         if last.value == stored:  # 42, where the kernel's last step leaves 42.0
             last = replace(last, value=stored)
         return (*steps, last), recorded.source, computed[0] if len(computed) == 1 else None

@@ -11,7 +11,6 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
-from fnmatch import fnmatchcase
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from tflq.converters.gap9.jobs.memory import LayerMemory, layer_memory, outputs_
 from tflq.converters.gap9.jobs.registers import NAMES
 from tflq.errors import OptionError, UnsupportedError
 from tflq.graph import ABSENT, Affine, Array, Graph, Node
+from tflq.graph.layer_names import matches_layer
 from tflq.interpreter.execution.values import concatenate
 from tflq.parallel.executions import Execution
 from tflq.quoting import c_identifiers
@@ -209,7 +209,7 @@ def selected_layers(graph: Graph, patterns: Sequence[str]) -> list[int]:
     """
     chosen: set[int] = set()
     for pattern in patterns:
-        found = [i for i, node in enumerate(graph.nodes) if _matches(pattern, i, node)]
+        found = [i for i, node in enumerate(graph.nodes) if matches_layer(pattern, i, node.name, node.operator)]
         if not found:
             names = ", ".join(node.name for node in graph.nodes[:3])
             raise OptionError(
@@ -218,12 +218,6 @@ def selected_layers(graph: Graph, patterns: Sequence[str]) -> list[int]:
             )
         chosen.update(found)
     return sorted(chosen) if patterns else list(range(len(graph.nodes)))
-
-
-def _matches(pattern: str, index: int, node: Node) -> bool:
-    if pattern.isdecimal():
-        return int(pattern) == index
-    return pattern.lower() == node.operator.lower() or fnmatchcase(node.name, pattern)
 
 
 def collect(execution: Execution, samples: Samples, layers: Collection[int]) -> list[LayerVectors]:

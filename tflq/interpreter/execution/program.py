@@ -9,12 +9,12 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from tflq import limits
-from tflq.errors import GraphError
+from tflq.errors import GraphError, LimitError, UnsupportedError
 from tflq.graph import ABSENT, Affine, Array, DType, Graph, Node, Tensor
 from tflq.interpreter.compiled.compiler import Library as Kernels
 from tflq.interpreter.compiled.run import CompiledRun, compiled_steps
 from tflq.interpreter.execution.control import CONTROL, RESOURCES, Session, called_graphs, require_call
-from tflq.interpreter.execution.deferred import Deferred, DeferredNode
+from tflq.interpreter.execution.deferred import Deferred, DeferredNode, placed
 from tflq.interpreter.execution.lowering import Step, lower
 from tflq.interpreter.execution.settle import shared
 from tflq.interpreter.execution.values import Value, bytes_of, for_all_samples
@@ -165,12 +165,7 @@ class Program:
         for listener in listeners:
             seen = [None if v is None else for_all_samples(v, samples) for v in operands]
             listener.will_run(step.index, node, seen)
-        found = step.kernel
-        results: Sequence[Value]
-        if found is not None and not found.stateful and step.fits(operands):
-            results = found.run(node.params, *operands)
-        else:
-            results = self._execute(step, context, operands, samples)
+        results = self._results(step, context, operands, samples)
         for listener in listeners:
             outputs = results[: len(node.outputs)]
             listener.did_run(step.index, node, [for_all_samples(v, samples) for v in outputs])
@@ -178,6 +173,19 @@ class Program:
             values[t] = value
         if len(results) > len(node.outputs):
             self._keep_state(node, results, context.session)
+
+    def _results(
+        self, step: Step, context: _Context, operands: Sequence[Value | None], samples: int
+    ) -> Sequence[Value]:
+        found = step.kernel
+        try:
+            if found is not None and not found.stateful and step.fits(operands):
+                return found.run(step.node.params, *operands)
+            return self._execute(step, context, operands, samples)
+        except LimitError:
+            raise
+        except UnsupportedError as error:
+            raise placed(error, self.graph.where(step.index)) from None
 
     def _reorder(self, step: Step, values: dict[int, Value]) -> None:
         """Bring the computed inputs of a step into the order in memory that it takes."""

@@ -12,7 +12,7 @@ from tflq.errors import OptionError
 from tflq.graph import Graph, Node, Tensor
 from tflq.graph.operators import CONVOLUTIONS
 
-NE16, SQ8 = "ne16", "sq8"
+NE16, SQ8, CLUSTER = "ne16", "sq8", "cluster"
 _UNSIGNED_KERNELS = (*POOLS, *RECTIFIERS, "add", "sub")
 
 _HANDED_OVER = ("allow_asymmetric_out", "softmax_out_8bits", "max_precision_limit")
@@ -61,6 +61,27 @@ def choose_engines(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
             facts["departure"] = f"NNTool gives {special} to NE16, which has no mode for it (17.8)"
         result.nodes[index] = with_attributes(node, **facts)
     return result
+
+
+def engines_of(graph: Graph) -> dict[int, str]:
+    """Return first output of a node -> the engine that runs it: "ne16", "sq8", "cluster", or "" for moves.
+
+    The attribute `engine` of a node names the engine with its types: uint8 kernels next to NE16's layers run on the
+    cluster's cores. A rectifier fused with a filter on NE16 is the clip of that filter.
+    """
+    writers, engines = graph.producers(), dict[int, str]()
+    for node in graph.nodes:
+        engine = node.attributes.text("engine", "")
+        if engine == NE16 and node.operator not in (*FILTERS, LSTM):
+            source = graph.nodes[writers[node.inputs[0]]] if node.inputs[0] in writers else node
+            is_clip = node.operator in RECTIFIERS and _fusion(source) == _fusion(node) != ""
+            engine = engines[source.outputs[0]] if is_clip and source is not node else CLUSTER
+        engines[node.outputs[0]] = engine
+    return engines
+
+
+def _fusion(node: Node) -> str:
+    return node.attributes.text("fusion", "")
 
 
 def _engine(graph: Graph, node: Node, options: LayerOptions) -> tuple[str, str]:

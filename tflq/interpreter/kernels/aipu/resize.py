@@ -149,8 +149,5 @@ def _rounded(v: Doubles, rounding: str, shrinks: bool) -> Doubles:
 KERNELS = {
     "resize": Kernel(lower, run,
         "Resize NEAREST and BILINEAR (docs/aipu.md, 5)",
-        "Compass Optimizer, ops/interp.py. Resize NEAREST, a gather of quantized values, and BILINEAR, weights of 13 "
-        "bits; both pass their type. BILINEAR: y = clamp(RNE(sum c * p / 2^13)), c = floor(w * 2^13 + 0.5), w "
-        "products of the distances to the four pixels around; the upper one is limited to the last pixel, the lower "
-        "one to the first. Source: Compass Optimizer, ops/interp.py"),
+        "Compass Optimizer, ops/interp.py; docs/aipu.md, 5"),
 }  # fmt: skip

@@ -309,6 +309,6 @@ KERNELS = {
     "hard_sigmoid": Kernel(_hard_sigmoid, run, "y = clip(norm(clip(x + 3, 0, 6) * M, N) + Z_y)", _SOURCE),
     "leaky_relu": Kernel(lower_leaky_relu, run, "y = clip((x > 0 ? x : norm(x * L, 7)) + Z_y)", _SOURCE),
     "quantize": Kernel(lower_quantize, run_quantize, "y = clip(rnd((x - Z_i) * S_i / S_o) + Z_o)", "docs/gap9.md, 9"),
-    "relu": Kernel(lower_relu, run_relu, _RELU, "docs/gap9.md, 1.4", samples_last=samples_last),
-    "relu6": Kernel(lower_relu, run_relu, f"{_RELU}, in a type that ends at 6", "docs/gap9.md, 1.4"),
+    "relu": Kernel(lower_relu, run_relu, _RELU, _SOURCE, samples_last=samples_last),
+    "relu6": Kernel(lower_relu, run_relu, f"{_RELU}, in a type that ends at 6", _SOURCE),
 }

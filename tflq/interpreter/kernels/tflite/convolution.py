@@ -202,9 +202,12 @@ def _samples_last(params: object, operands: Operands) -> float | None:
 
 KERNELS = {
     "conv_2d": Kernel(_lower_conv_2d, _run_conv_2d,
-        "T[S, N, H, W, C], weights [O, KH, KW, C/groups], bias [O] -> T[S, N, OH, OW, O]", "TFLite kernels/conv.cc",
+        "T[S, N, H, W, C], weights [O, KH, KW, C/groups], bias [O] -> T[S, N, OH, OW, O]",
+        "TFLite kernels/internal/reference/integer_ops/conv.h, reference/conv.h (uint8), kernels/conv.cc (EvalHybrid)",
         samples_last=_samples_last),
     "depthwise_conv_2d": Kernel(_lower_depthwise, _run_depthwise,
-        "T[S, N, H, W, C], weights [1, KH, KW, O], bias [O] -> T[S, N, OH, OW, O]", "TFLite kernels/depthwise_conv.cc",
+        "T[S, N, H, W, C], weights [1, KH, KW, O], bias [O] -> T[S, N, OH, OW, O]",
+        "TFLite kernels/internal/reference/integer_ops/depthwise_conv.h, reference/depthwiseconv_uint8.h (uint8), "
+        "kernels/depthwise_conv.cc (EvalHybridPerChannel)",
         samples_last=_samples_last),
 }  # fmt: skip

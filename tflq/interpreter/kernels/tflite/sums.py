@@ -212,9 +212,9 @@ def _run_squared_difference(params: SquaredDifference | Elementwise, first: Arra
 
 KERNELS = {
     "add": Kernel(partial(_lower, sign=1, plain_types=(DType.FLOAT16, DType.INT16, DType.INT32, DType.INT64)), _run,
-        "x_1 + x_2 and a fused activation", "TFLite kernels/add.cc"),
+        "x_1 + x_2 and a fused activation", "TFLite kernels/add.cc, internal/reference/add.h"),
     "sub": Kernel(partial(_lower, sign=-1, plain_types=(DType.INT32, DType.INT64)), _run,
-        "x_1 - x_2 and a fused activation", "TFLite kernels/sub.cc"),
+        "x_1 - x_2 and a fused activation", "TFLite kernels/sub.cc, internal/reference/sub.h"),
     "squared_difference": Kernel(_lower_squared_difference, _run_squared_difference,
         "(x_1 - x_2)^2, elementwise with broadcasting, in TFLite's integers (docs/tflite.md)",
         "TFLite kernels/squared_difference.cc"),
