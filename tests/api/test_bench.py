@@ -29,8 +29,8 @@ def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_result_is_what_json_prints(digits: Path) -> None:
     target = tflq.TargetOptions(settings=("weight_bits=3",))
-    found = tflq.bench(str(DIGITS), digits, targets=("gap9-ne16",), target=target, count=20, at_least=99.9)
-    flags = ("-n", 20, "-t", "gap9-ne16", "-s", "weight_bits=3", "--at-least", 99.9)
+    found = tflq.bench(str(DIGITS), digits, targets=("gap9-ne16",), target=target, take=tflq.Span(0, 20), at_least=99.9)
+    flags = ("--take", 20, "-t", "gap9-ne16", "-s", "weight_bits=3", "--at-least", 99.9)
     done = command("bench", "-m", DIGITS, "-d", digits, *flags, "--json")
     assert facts_text(found.to_dict()) == done.facts
     assert (done.status == 0) is found.is_kept

@@ -18,7 +18,7 @@ THREE = ("-t", "gap9-ne16", "-s", "weight_bits=3")
 
 
 def test_compare_and_explain_say_what_each_step_gave(tmp_path: Path) -> None:
-    done = tflq("recover", DIGITS, *THREE, "--random", "-n", "0:40", "-o", "r.tflite", cwd=tmp_path)
+    done = tflq("recover", DIGITS, *THREE, "--random", "--take", "0:40", "-o", "r.tflite", cwd=tmp_path)
     assert done.status == 0, done.err
     report = tmp_path / "page.html"
     found = tflq(

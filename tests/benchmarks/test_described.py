@@ -43,13 +43,12 @@ def test_bench_counts_what_the_arrays_give(folder: Path) -> None:
     right = int((scores.reshape(60, 10).argmax(axis=1) == archive["labels"][:60]).sum())
     row = tflq("bench", "-m", DIGITS, "-d", "data.json", "--json", cwd=folder).json["rows"][0]
     assert (row["right"], row["samples"]) == (right, 60)
-    assert (
-        tflq("bench", "-m", DIGITS, "-d", "data.json", "-n", "7", "--json", cwd=folder).json["rows"][0]["samples"] == 7
-    )
+    seven = tflq("bench", "-m", DIGITS, "-d", "data.json", "--take", "7", "--json", cwd=folder).json
+    assert seven["rows"][0]["samples"] == 7
 
 
 def test_sensitivity_and_calibration_take_it_too(folder: Path) -> None:
-    arguments = ("sensitivity", DIGITS, "-t", "gap9-ne16", "--data", "data.json", "--samples", "0:20", "--jobs", "1")
+    arguments = ("sensitivity", DIGITS, "-t", "gap9-ne16", "--data", "data.json", "--take", "0:20", "--jobs", "1")
     assert tflq(*arguments, "--json", cwd=folder).json["samples"] == 20
     tflq("dequantize", DIGITS, "-o", "float.tflite", cwd=folder)
     done = tflq("convert", "float.tflite", "-t", "tflite", "--calibrate", "data.json", "-o", "out", cwd=folder)

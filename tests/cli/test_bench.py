@@ -27,7 +27,7 @@ def test_the_keyword_clips_as_they_are() -> None:
 
 def test_a_target_beside_the_model_as_it_is(tmp_path: Path) -> None:
     folder = data_path("datasets", "kws01")
-    options = ("--samples", 60, "-t", "gap9-ne16", "-s", "weight_bits=2")
+    options = ("--take", 60, "-t", "gap9-ne16", "-s", "weight_bits=2")
     first, second = bench(folder, *options, "--json").json["rows"]
     assert "paired" not in first
     found = second["paired"]
@@ -48,9 +48,9 @@ def test_a_target_beside_the_model_as_it_is(tmp_path: Path) -> None:
 
 def test_at_least_is_a_check() -> None:
     folder = data_path("datasets", "kws01")
-    done = bench(folder, "--samples", 20, "--at-least", "90")
+    done = bench(folder, "--take", 20, "--at-least", "90")
     assert (done.status, "18   20     90.0 %" in done.out) == (0, True)
-    failed = bench(folder, "--samples", 20, "--at-least", "90.1")
+    failed = bench(folder, "--take", 20, "--at-least", "90.1")
     assert (failed.status, failed.err) == (1, "")
 
 
@@ -88,14 +88,14 @@ def test_no_folder(tmp_path: Path) -> None:
 
 def test_every_target_in_one_table() -> None:
     folder = data_path("datasets", "kws01")
-    done = bench(folder, "--target", "all", "--samples", 20)
+    done = bench(folder, "--target", "all", "--take", 20)
     assert [line.split("  ")[0] for line in done.out.splitlines()[3:]] == ["as is", *target_names()]
 
 
 def test_a_target_that_refuses_is_a_line_of_its_own(tmp_path: Path) -> None:
     """GAP9 needs ranges, which a float model does not have."""
     model = data_path("models", "kws_ref_model_float32.tflite")
-    arguments = ("bench", "kws01", "--model", model, "--data", data_path("datasets", "kws01"), "--samples", 5)
+    arguments = ("bench", "kws01", "--model", model, "--data", data_path("datasets", "kws01"), "--take", 5)
     rows = {row["name"]: row for row in tflq(*arguments, "--target", "all", "--json").json["rows"]}
     assert (rows["as is"]["samples"], len(rows["as is"]["classes"])) == (5, 12)
     assert rows["gap9-ne16"].keys() == {"name", "refused"}
@@ -118,7 +118,7 @@ def test_anomalies(tmp_path: Path) -> None:
 
 def test_a_folder_with_labels(tmp_path: Path) -> None:
     model = data_path("models", "kws_ref_model.tflite")
-    done = tflq("bench", "--model", model, "--data", data_path("datasets", "kws01"), "--samples", 20, "--per-class")
+    done = tflq("bench", "--model", model, "--data", data_path("datasets", "kws01"), "--take", 20, "--per-class")
     assert done.out.startswith("a folder with labels: ")
     assert "MLPerf" not in done.out
     assert len(done.out.splitlines()) == 4 + 2 + 12
@@ -156,12 +156,12 @@ def test_performance_says_that_it_simulates(tmp_path: Path) -> None:
 def test_contradictions(options: tuple[str, ...], words: str) -> None:
     if "--port" in options:
         pytest.importorskip("serial")
-    assert words in bench(data_path("datasets", "kws01"), "--samples", 5, *options).refused()
+    assert words in bench(data_path("datasets", "kws01"), "--take", 5, *options).refused()
 
 
 def test_no_task_for_what_needs_one(tmp_path: Path) -> None:
     model, folder = data_path("models", "kws_ref_model.tflite"), data_path("datasets", "kws01")
-    arguments = ("bench", "--model", model, "--data", folder, "--samples", 2)
+    arguments = ("bench", "--model", model, "--data", folder, "--take", 2)
     assert "--results has a folder for each task" in tflq(*arguments, "--results", tmp_path).refused()
     assert "--port needs TASK" in tflq(*arguments, "--port", "x").refused()
 
@@ -177,6 +177,6 @@ def test_no_task_for_what_needs_one(tmp_path: Path) -> None:
 def test_boards_that_do_not_speak_the_protocol(answer: bytes, words: str) -> None:
     pytest.importorskip("serial")
     with board_port(lambda _: answer) as port:
-        done = bench(data_path("datasets", "kws01"), "--samples", 5, "--port", port, "--timeout", "0.3")
+        done = bench(data_path("datasets", "kws01"), "--take", 5, "--port", port, "--timeout", "0.3")
     assert f"tflq: {port}: " in done.refused()
     assert words in done.err

@@ -37,7 +37,7 @@ def running(*options: object) -> Iterator[str]:
 def bench(port: str, *options: object, count: int = 8) -> tuple[str, ...]:
     return (
         *("bench", "kws01", "--model", str(data_path("models", "kws_ref_model.tflite"))),
-        *("--data", str(data_path("datasets", "kws01")), "--samples", str(count), "--port", port, *map(str, options)),
+        *("--data", str(data_path("datasets", "kws01")), "--take", str(count), "--port", port, *map(str, options)),
     )
 
 

@@ -23,7 +23,7 @@ def test_the_file_is_what_bench_then_measures(tmp_path: Path) -> None:
     folder = tmp_path / "images"
     folder.mkdir()
     write_labeled(folder, 200)
-    spans = ("-n", "0:120", "--verify", "0:200")
+    spans = ("--take", "0:120", "--verify", "0:200")
     done = tflq("recover", DIGITS, *THREE, "-d", folder, *spans, "-o", "r.tflite", "--json", cwd=tmp_path)
     assert done.status == 0, done.err
     (_, _, verified) = done.json["results"]
@@ -52,8 +52,8 @@ def read_real(images: np.ndarray) -> np.ndarray:
     ("arguments", "words"),
     [
         ((), "give --data or --input; --random takes random ones"),
-        (("--random", "-n", "0:1"), "recovery needs 2 samples or more"),
-        (("--random", "-n", "5:3"), "is no range"),
+        (("--random", "--take", "0:1"), "recovery needs 2 samples or more"),
+        (("--random", "--take", "5:3"), "is no range"),
         (("--random", "-s", "weight_bits=1"), "weight_bits"),
         (("-i", "nowhere.npy"), "nowhere.npy"),
     ],
@@ -78,7 +78,7 @@ def test_convert_and_bench_take_the_short_way(tmp_path: Path) -> None:
     folder = tmp_path / "images"
     folder.mkdir()
     write_labeled(folder, 160)
-    done = tflq("convert", DIGITS, *THREE, "--recover", "-d", folder, "-n", 100, "-o", "out", cwd=tmp_path)
+    done = tflq("convert", DIGITS, *THREE, "--recover", "-d", folder, "--take", 100, "-o", "out", cwd=tmp_path)
     assert done.status == 0, done.err
     about = json.loads((tmp_path / "out" / "recovered.json").read_text())
     assert about["samples"] == 100

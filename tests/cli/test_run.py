@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from tests.support.command import tflq
 from tests.support.tracked import ROOT
@@ -81,3 +82,40 @@ def test_threads_change_nothing(tmp_path: Path) -> None:
         assert (done.status, done.err) == (0, "")
     assert (tmp_path / "1.npz").read_bytes() == (tmp_path / "3.npz").read_bytes()
     assert "--threads" in tflq("run", DIGITS, "-i", "x.npy", "--threads", "0", cwd=tmp_path).refused()
+
+
+NAMED = {
+    "run": ("-o", "out.npz"),
+    "verify": (),
+    "compare": (),
+    "explain": ("--tensor", "CONV_2D_0_0", "--index", "0,0,0"),
+    "convert": ("-t", "gap9-ne16", "-o", "out"),
+    "sensitivity": ("-t", "gap9-ne16", "-j", 1),
+    "search": ("-t", "gap9-ne16", "--min-sqnr", 10, "-j", 1),
+    "tune": (),
+    "recover": ("-t", "gap9-ne16", "-s", "weight_bits=3", "-o", "out.tflite"),
+}
+
+
+@pytest.mark.parametrize("command", NAMED)
+def test_a_number_of_samples_is_one_of_random_samples(command: str, tmp_path: Path) -> None:
+    """Next to named samples it was ignored, or selected the first ones."""
+    np.save(tmp_path / "x.npy", np.zeros((4, 1, 8, 8, 1), np.int8))
+    done = tflq(command, DIGITS, *NAMED[command], "-i", "x.npy", "-n", 2, cwd=tmp_path)
+    words = "--samples is the number of random samples; select from named ones with --take START:STOP"
+    assert words in done.refused()
+    assert [path.name for path in tmp_path.iterdir()] == ["x.npy"]
+
+
+def test_take_selects_samples(tmp_path: Path) -> None:
+    values = np.random.default_rng(4).integers(-128, 128, (6, 1, 8, 8, 1), np.int8)
+    np.save(tmp_path / "x.npy", values)
+    for name, options in (("all", ()), ("some", ("--take", "2:5"))):
+        assert tflq("run", DIGITS, "-i", "x.npy", *options, "-o", f"{name}.npz", cwd=tmp_path).status == 0
+    (key,) = np.load(tmp_path / "all.npz").files
+    assert np.array_equal(np.load(tmp_path / "some.npz")[key], np.load(tmp_path / "all.npz")[key][2:5])
+    done = tflq("run", DIGITS, "-i", "x.npy", "--take", "2:9", "-o", "none.npz", cwd=tmp_path)
+    assert "samples 2:9 were requested; there are 0:6" in done.refused()
+    for take in ("0:2", "2"):
+        drawn = tflq("verify", DIGITS, "-n", 5, "--take", take, "--json", cwd=tmp_path).json
+        assert (drawn["samples"], drawn["differing"]) == (2, 0)

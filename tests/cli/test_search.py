@@ -37,7 +37,7 @@ def search(*arguments: object) -> Outcome:
 
 def test_the_setting_that_is_found_converts(digits: Path, tmp_path: Path) -> None:
     path = tmp_path / "s.json"
-    arguments = ("--data", digits, "--samples", "0:40", "--verify", "40:80", "--at-least", "95", "--widths", "3,4,5")
+    arguments = ("--data", digits, "--take", "0:40", "--verify", "40:80", "--at-least", "95", "--widths", "3,4,5")
     done = search(*arguments, "-o", path, "--points", tmp_path / "p.csv", "--json")
     assert (done.status, done.err) == (0, "")
     found = done.json
@@ -56,7 +56,7 @@ def test_the_setting_that_is_found_converts(digits: Path, tmp_path: Path) -> Non
     assert (bits["CONV_2D_0_0"], bits["DEPTHWISE_CONV_2D_0_4"]) == (8, 8)
 
 
-INTERRUPTED = ("--samples", "0:20", "--at-least", "95", "--widths", "3,5,8", "--json")
+INTERRUPTED = ("--take", "0:20", "--at-least", "95", "--widths", "3,5,8", "--json")
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +153,7 @@ def without_counts(report: dict[str, Any]) -> dict[str, Any]:
 
 def test_the_best_found_is_reported(digits: Path, tmp_path: Path) -> None:
     path = tmp_path / "s.json"
-    done = search("--data", digits, "-n", "20", "--min-sqnr", "150", "--widths", "4,8", "-o", path)
+    done = search("--data", digits, "--take", "20", "--min-sqnr", "150", "--widths", "4,8", "-o", path)
     assert (done.status, done.err) == (1, "")
     assert "no setting keeps an SQNR of at least 150 dB; the best found: " in done.out
     assert f"{path} was not written" in done.out
@@ -168,7 +168,7 @@ def test_a_setting_that_other_samples_do_not_confirm(digits: Path, tmp_path: Pat
         (tmp_path / name.name).write_bytes(name.read_bytes())
     (tmp_path / "y_labels.csv").write_text("\n".join([*lines[:20], *wrong]) + "\n")
     page, path = tmp_path / "page.html", tmp_path / "s.json"
-    arguments = ("--data", tmp_path, "-n", "20", "--verify", "20:40", "--at-least", "80", "--widths", "4,8")
+    arguments = ("--data", tmp_path, "--take", "20", "--verify", "20:40", "--at-least", "80", "--widths", "4,8")
     done = search(*arguments, "--report", page, "-o", path)
     assert (done.status, done.err) == (1, "")
     first, second, third = done.out[done.out.index("on the samples of --verify") :].splitlines()[:3]
@@ -187,7 +187,7 @@ def test_a_setting_that_other_samples_do_not_confirm(digits: Path, tmp_path: Pat
 
 def test_the_file_of_a_setting_without_verification_says_so(digits: Path, tmp_path: Path) -> None:
     path = tmp_path / "s.json"
-    done = search("--data", digits, "-n", "20", "--at-least", "80", "--widths", "4,8", "-o", path)
+    done = search("--data", digits, "--take", "20", "--at-least", "80", "--widths", "4,8", "-o", path)
     assert (done.status, done.err) == (0, "")
     assert "the float model on the same samples: 100.0 % (20 of 20), 95 % interval 83.9..100.0 %\n" in done.out
     assert (
@@ -216,7 +216,7 @@ def test_cycles_are_made_small(tmp_path: Path) -> None:
 
 
 def test_sensitivity_in_words_and_json(digits: Path) -> None:
-    arguments = ("sensitivity", MODEL, "-t", "gap9-ne16", *SMALL, "--data", digits, "-n", "20", "--widths", "8,2")
+    arguments = ("sensitivity", MODEL, "-t", "gap9-ne16", *SMALL, "--data", digits, "--take", "20", "--widths", "8,2")
     text, report = tflq(*arguments), tflq(*arguments, "--json").json
     assert (text.status, text.err) == (0, "")
     assert "each layer alone narrowed, the others at the widest" in text.out
@@ -255,9 +255,9 @@ def test_set_and_layer_win_over_the_file(settings_file: Path, tmp_path: Path) ->
         (("--min-sqnr", "nan"), "nan is none"),
         (("--min-sqnr", "9", "--scheduler", ""), "scheduler '': allowed is an address such as tcp://host:8786"),
         (("--min-sqnr", "9", "--scheduler", "tcp://127.0.0.1:9"), "does not answer: [Errno 111] Connection refused"),
-        (("--min-sqnr", "9", "-n", "9:3"), "'9:3' is no range; write START:STOP"),
-        (("--min-sqnr", "9", "-n", "0:9", "--verify", "8:12"), "--verify 8:12 and --samples 0:9 overlap"),
-        (("--min-sqnr", "9", "--verify", "8:12"), "say which those are with --samples"),
+        (("--min-sqnr", "9", "--take", "9:3"), "'9:3' is no range; write START:STOP"),
+        (("--min-sqnr", "9", "--take", "0:9", "--verify", "8:12"), "--verify 8:12 and --take 0:9 overlap"),
+        (("--min-sqnr", "9", "--verify", "8:12"), "say which those are with --take"),
         (("--min-sqnr", "9", "--widths", "4;6"), "'4;6' is no list of bits"),
         (("--min-sqnr", "9", "--objective", "energy"), "energy is not offered: MAX_POOL_2D_0_3: max_pool_2d on"),
         (("--min-sqnr", "9", "--widths", "9"), "takes 8, 7, 6, 5, 4, 3, 2 bits, none of which"),
@@ -273,8 +273,8 @@ def test_refused(arguments: tuple[str, ...], words: str) -> None:
 
 
 def test_more_samples_than_there_are(digits: Path) -> None:
-    line = search("--data", digits, "--samples", "0:81", "--min-sqnr", "9").refused()
-    assert "samples 0:81 were asked for; there are 0:80" in line
+    line = search("--data", digits, "--take", "0:81", "--min-sqnr", "9").refused()
+    assert "samples 0:81 were requested; there are 0:80" in line
 
 
 def test_the_keywords_setting_that_the_docs_state(tmp_path: Path) -> None:

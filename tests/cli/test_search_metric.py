@@ -18,7 +18,7 @@ SMALL = (
     *(word for n in PINNED for word in ("--layer", f"{n}:weight_bits=8")),
     "--widths",
     "2,3,8",
-    "--samples",
+    "--take",
     "0:20",
 )
 OWN = """

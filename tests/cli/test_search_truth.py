@@ -92,7 +92,7 @@ def test_search(folder: Path, quick: bool) -> None:
         assert scores[tuple(bits)] == benched(folder, bits)
     chosen = found["chosen"]["score"]
     assert chosen <= bound[1] if is_texts(folder) else chosen >= bound[1]
-    some = run(folder, "search", *bound, "--samples", "0:5", "--json").json["points"]
+    some = run(folder, "search", *bound, "--take", "0:5", "--json").json["points"]
     assert {tuple(point["bits"]): point["score"] for point in some} != scores
 
 
@@ -107,7 +107,7 @@ def test_sensitivity_and_a_function_of_the_users(folder: Path) -> None:
 
 def test_backward(folder: Path) -> None:
     command = ("search", "m.tflite", "--backward", "-t", "aipu", "-d", "data.json")
-    found = tflq(*command, "--drop", 0.01, "--samples", "2:12", "--json", cwd=folder).json
+    found = tflq(*command, "--drop", 0.01, "--take", "2:12", "--json", cwd=folder).json
     assert found["metric"] == ("wer" if is_texts(folder) else "miou")
     assert found["tried"]
 

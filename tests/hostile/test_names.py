@@ -51,7 +51,7 @@ COMMANDS: dict[str, tuple[object, ...]] = {
     "explain": ("explain", "MODEL", "--tensor", "CONV_2D_0_0", "--index", "0,1,1,2"),
     "explain beside": ("explain", "MODEL", "--tensor", "23", "--index", "0,1", "--against", "@gap9-sq8"),
     "diff": ("diff", "MODEL", Path(__file__).parents[2] / "tflq" / "data" / "digits.tflite"),
-    "sensitivity": ("sensitivity", "MODEL", "-t", "gap9-ne16", "--widths", "4,8", "-n", "0:2", "-j", 1),
+    "sensitivity": ("sensitivity", "MODEL", "-t", "gap9-ne16", "--widths", "4,8", "--take", "0:2", "-j", 1),
 }
 
 
@@ -120,7 +120,7 @@ def test_models_keep_the_names(command: Command) -> None:
 
 def test_search(command: Command) -> None:
     status, _ = command(
-        *("search", "MODEL", "-t", "gap9-ne16", "--min-sqnr", 5, "--widths", "4,8", "-n", "0:2", "-j", 1),
+        *("search", "MODEL", "-t", "gap9-ne16", "--min-sqnr", 5, "--widths", "4,8", "--take", "0:2", "-j", 1),
         *("-o", "found.json", "--points", "p.csv", "--results", "r.jsonl", "--report", "r.html"),
     )
     assert status in (0, 1)

@@ -48,7 +48,7 @@ def test_the_command_shows_both_fronts(tmp_path: Path, quick: bool) -> None:
     folder.mkdir()
     write_labeled(folder, 60)
     pins = [option for node in range(5 if quick else 4) for option in ("--layer", f"{node}:weight_bits=8")]
-    asked = ("-t", "gap9-ne16", *pins, "--widths", "2,8", "--at-least", 80, "--recover", "-n", "0:40")
+    asked = ("-t", "gap9-ne16", *pins, "--widths", "2,8", "--at-least", 80, "--recover", "--take", "0:40")
     command = ("search", DIGITS, *asked, "-d", folder, "--json")
     one = tflq(*command, "-j", 1, cwd=tmp_path)
     assert one.status == 0, one.err

@@ -14,9 +14,9 @@ from tflq.api.convert import write_template
 from tflq.api.options import Progress, SampleSource, TargetOptions
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.result import Result
-from tflq.api.samples import samples_or_calibration
+from tflq.api.samples import refuse_count, samples_or_calibration
 from tflq.api.target import choose_target
-from tflq.api.trials import JudgeOptions, Span
+from tflq.api.trials import JudgeOptions, Span, labels_in
 from tflq.benchmarks.metrics import Labels, Metric, figure_of
 from tflq.benchmarks.scoring import load_judged
 from tflq.converters.settings import Settings, parse_settings
@@ -198,6 +198,7 @@ def backward(
         raise UsageError(f"--metric {metric.name} compares with floating point, to which it is infinite")
     if options.drop is None and metric.unit != "%":
         raise UsageError(f"--metric {metric.name}: say by how much it may be worse, with --drop")
+    refuse_count(samples, options.data is not None)
     original = read_model(model)
     span, judge = options.span, None
     count = span.stop if span else DEFAULT_SAMPLES
@@ -206,7 +207,7 @@ def backward(
     if options.data is not None:
         data = load_judged(options.data, original.main)
         taken = span or Span(0, data.samples.count)
-        judged, labels = taken.of(data.samples), taken.of_labels(data.labels)
+        judged, labels = taken.of(data.samples), labels_in(taken, data.labels)
         judge = Judge(metric, judged, labels, all_outputs(in_float(original), judged))
     elif span is not None:
         chosen = span.of(chosen)

@@ -21,7 +21,7 @@ from tflq.api.target import choose_execution, complete
 from tflq.api.verify import DEFAULT_SAMPLES
 from tflq.diagnosis import baseline as runs
 from tflq.diagnosis.baseline import Baseline, Change, FrozenTensor
-from tflq.errors import InputError
+from tflq.errors import InputError, UsageError
 from tflq.files import write_bytes
 from tflq.interpreter.execution.engine import State
 from tflq.report import Column, Table, Verdict, identifier, word_of
@@ -81,7 +81,7 @@ class FrozenRun:
             "calibration": {key: own["samples" if key == "files" else key] for key in _CALIBRATION},
             "inputs": _texts(self.samples.inputs),
             "real": self.samples.real,
-            "samples": self.samples.count,
+            "samples": self.samples.count or DEFAULT_SAMPLES,
             "seed": self.samples.seed,
             "state": self.state,
         }
@@ -102,7 +102,7 @@ def run_from_json(run: Mapping[str, object], path: Path) -> FrozenRun:
         told["model"],
         TargetOptions(told["target"], told["assignments"], told["layers"]),
         CalibrationOptions(own.pop("files"), **own, real=told["real"]),
-        SampleOptions(told["inputs"], told["real"], told["samples"], told["seed"]),
+        SampleOptions(told["inputs"], told["real"], None if told["inputs"] else told["samples"], told["seed"]),
         told["state"],
     )
 
@@ -289,9 +289,12 @@ def freeze(
         InputError: a model or samples without a file, which nobody could find again.
         TflqError: what the run raises, or the file cannot be written.
     """
+    if samples.take is not None:
+        raise UsageError("--take is not for --freeze, whose run holds all samples of its files")
     if not isinstance(model, (str, os.PathLike)):
         raise InputError("a frozen run says where its model is: give the model's path")
-    samples = replace(samples, count=samples.count or DEFAULT_SAMPLES)
+    if samples.is_random and samples.count is None:
+        samples = replace(samples, count=DEFAULT_SAMPLES)
     run = FrozenRun(os.fspath(model), complete(target, calibration), calibration, samples, state)
     here = Path(path).parent.resolve()
     told = run.moved(lambda file: Path(os.path.relpath(file, here)).as_posix())

@@ -29,7 +29,7 @@ from tflq.benchmarks.metrics import AUC, TOP_1, Metric, confusion_matrix, figure
 from tflq.benchmarks.performance import INPUTS, SECONDS, Performance
 from tflq.benchmarks.results_layout import System, write_accuracy, write_performance
 from tflq.benchmarks.rows import Candidate, Row, candidates, measure_accuracy, measure_performance, pairs
-from tflq.benchmarks.scoring import DataSet, load_data, split_named
+from tflq.benchmarks.scoring import DataSet, load_data, split_named, take_samples
 from tflq.benchmarks.significance import Paired
 from tflq.benchmarks.tasks import Quality, Task, find_task
 from tflq.benchmarks.truth import Judged, LabeledTruth
@@ -57,7 +57,7 @@ class BenchOptions:
     """What is measured.
 
     Attributes:
-        count: only the first samples; None for all.
+        take: Which of the samples to use; None for all.
         targets: quantize for these, too; ("all",) is every one with its defaults.
         target: settings of each of them.
         calibration: their ranges.
@@ -76,7 +76,7 @@ class BenchOptions:
         recover: recover each target with these samples, too, and measure all on the others.
     """
 
-    count: int | None = None
+    take: Span | None = None
     targets: tuple[str, ...] = ()
     target: TargetOptions = field(default_factory=TargetOptions)
     calibration: CalibrationOptions = field(default_factory=CalibrationOptions)
@@ -325,7 +325,8 @@ def bench(
         refuse_calibration_without_target(options.calibration)
     targets = choose_targets(options.targets, wanted, recovers=options.recover is not None)
     original = read_model(model)
-    samples = load_data(found, folder, original.main, options.count)
+    samples = load_data(found, folder, original.main, None if options.take is None else options.take.stop)
+    samples = samples if options.take is None else take_samples(samples, options.take)
     _score_of(samples).require(options.at_least, options.at_most)
     metrics = _metrics(options, samples)
     ranged = calibrate(original, options.calibration, progress=progress)

@@ -79,7 +79,8 @@ def _samples(samples: SampleSource) -> list[str]:
     if samples.is_random:
         return ["-n", str(samples.count), "--seed", str(samples.seed)] if samples.count else ["-i", "SAMPLES.npy"]
     files = [str(path) for path in samples.inputs] if isinstance(samples.inputs, (tuple, list)) else ["SAMPLES.npy"]
-    return [part for path in files for part in ("-i", path)] + ["--real"] * samples.real
+    named = [part for path in files for part in ("-i", path)] + ["--real"] * samples.real
+    return named if samples.take is None else [*named, "--take", str(samples.take)]
 
 
 DEFAULT_SAMPLES = 100

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 if TYPE_CHECKING:
     from tflq.graph import Array
     from tflq.sampling import Samples
+    from tflq.sampling.samples import Span
 
 Inputs: TypeAlias = "str | Sequence[str] | Array | Mapping[str, Array]"
 """Samples for a model's inputs: files as --input names them, or arrays [S, *shape], by name where there are several."""
@@ -50,9 +51,10 @@ class SampleOptions:
             where it is empty.
         real: they are real numbers, to be converted with each input's scale and zero point; otherwise an array must
             have the model's own type.
-        count: number of random samples; None for what the use case takes by itself.
+        count: Number of random samples; None for the default of the use case.
         seed: of random samples.
-        data: the samples of a labeled data set instead, "[TASK=]DIR" (docs/mlperf_tiny.md); the first `count` of them.
+        data: the samples of a labeled data set instead, "[TASK=]DIR" (docs/mlperf_tiny.md).
+        take: Which of the samples to use; None for all.
     """
 
     inputs: Inputs = ()
@@ -60,6 +62,7 @@ class SampleOptions:
     count: int | None = None
     seed: int = 0
     data: str | None = None
+    take: Span | None = None
 
     @property
     def is_random(self) -> bool:

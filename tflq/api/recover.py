@@ -18,6 +18,7 @@ from tflq.api.options import Progress, SampleSource, TargetOptions, changed, is_
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.recovered_layers import METADATA
 from tflq.api.result import Result
+from tflq.api.samples import refuse_count
 from tflq.api.samples import samples as choose_samples
 from tflq.api.target import choose_target, complete
 from tflq.api.trials import JudgeOptions, Span
@@ -315,6 +316,7 @@ def _settings(options: RecoverOptions) -> Mapping[str, Json]:
 def _read_samples(
     model: Model, samples: SampleSource, options: RecoverOptions
 ) -> tuple[Samples, NDArray[np.int64] | None]:
+    refuse_count(samples, options.data is not None)
     if options.data is not None:
         if not is_random(samples):
             raise UsageError("--data and --input both name samples; give one of them")

@@ -42,13 +42,28 @@ def samples(model: ModelSource, source: SampleSource = None, *, count: int = 1) 
         options = SampleOptions(() if source is None else source)
     else:
         return source
-    if options.data is not None:
+    refuse_count(options)
+    if options.is_random:
+        most = count if options.take is None else max(count, options.take.stop)
+        every: Samples = RandomSamples(found.main, options.count or most, options.seed)
+    elif options.data is None:
+        every = given_samples(found, options.inputs, options.real, "input")
+    else:
         if not (isinstance(options.inputs, (str, Sequence)) and not options.inputs):
             raise UsageError("--data and --input both name samples; give one of them")
-        return load_data(*split_named(options.data), found.main, options.count).samples
-    if options.is_random:
-        return RandomSamples(found.main, options.count or count, options.seed)
-    return given_samples(found, options.inputs, options.real, "input")
+        stop = None if options.take is None else options.take.stop
+        every = load_data(*split_named(options.data), found.main, stop).samples
+    return every if options.take is None else options.take.of(every)
+
+
+def refuse_count(samples: SampleSource, is_named: bool = False) -> None:
+    """Refuse a number of random samples next to named samples.
+
+    Raises:
+        UsageError: Both are given.
+    """
+    if isinstance(samples, SampleOptions) and samples.count is not None and (is_named or not samples.is_random):
+        raise UsageError("--samples is the number of random samples; select from named ones with --take START:STOP")
 
 
 def samples_or_calibration(
@@ -65,11 +80,16 @@ def samples_or_calibration(
     """
     options = SampleOptions() if source is None else source
     if isinstance(options, SampleOptions) and options.data is not None:
-        return samples(model, options if all_given else replace(options, count=options.count or count))
+        chosen = samples(model, options)
+        return chosen if all_given or options.take is not None else _first(chosen, count)
     if not (isinstance(options, SampleOptions) and options.is_random and calibration.has_samples):
         return samples(model, source, count=count)
-    chosen = samples(model, replace(options, inputs=calibration.samples, real=calibration.real))
-    return chosen if all_given else GivenSamples(chosen.take(0, min(options.count or count, chosen.count)))
+    chosen = samples(model, replace(options, inputs=calibration.samples, real=calibration.real, count=None))
+    return chosen if all_given else _first(chosen, options.count or count)
+
+
+def _first(chosen: Samples, count: int) -> Samples:
+    return GivenSamples(chosen.take(0, min(count, chosen.count)))
 
 
 def given_samples(model: Model, inputs: Inputs, real: bool, what: str) -> GivenSamples:

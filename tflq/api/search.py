@@ -83,9 +83,9 @@ class SearchOptions(TrialOptions):
         if self.verify is None:
             return
         if self.span is None:
-            raise UsageError("--verify needs samples that the search does not use: say which those are with --samples")
+            raise UsageError("--verify needs samples that the search does not use: say which those are with --take")
         if self.verify.start < self.span.stop and self.span.start < self.verify.stop:
-            raise UsageError(f"--verify {self.verify} and --samples {self.span} overlap; verify on other samples")
+            raise UsageError(f"--verify {self.verify} and --take {self.span} overlap; verify on other samples")
 
     @property
     def score(self) -> float | None:

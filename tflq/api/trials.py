@@ -11,12 +11,13 @@ from pathlib import Path
 from tflq.api.calibrate import calibrate
 from tflq.api.options import CalibrationOptions, Progress, SampleSource, TargetOptions, is_random
 from tflq.api.read_model import ModelSource, read_model
+from tflq.api.samples import refuse_count
 from tflq.api.samples import samples as choose_samples
 from tflq.api.target import choose_target
 from tflq.benchmarks.metrics import SCORES, Labels, Metric, Truth, find_metric
 from tflq.benchmarks.scoring import kind_of_labels, load_judged
 from tflq.converters.settled import dequantized
-from tflq.errors import InputError, UsageError
+from tflq.errors import UsageError
 from tflq.graph import Graph, Model
 from tflq.parallel.workers import open_workers
 from tflq.precision.evaluate import Evaluator, evaluate
@@ -25,36 +26,15 @@ from tflq.precision.recover import RealSamples, RecoverySettings
 from tflq.precision.recover.reference import split
 from tflq.precision.recovered import Recovering
 from tflq.precision.results_file import ResultsFile
-from tflq.sampling import GivenSamples, Samples
+from tflq.sampling import Samples
+from tflq.sampling.samples import Span as Span
 
 DEFAULT_SAMPLES = 64
 
 
-@dataclass(frozen=True)
-class Span:
-    """Samples start..stop-1."""
-
-    start: int
-    stop: int
-
-    def __str__(self) -> str:
-        return f"{self.start}:{self.stop}"
-
-    def of(self, samples: Samples) -> GivenSamples:
-        """Return these of some samples.
-
-        Raises:
-            InputError: there are not so many.
-        """
-        if self.stop > samples.count:
-            raise InputError(f"samples {self} were asked for; there are 0:{samples.count}")
-        return GivenSamples(samples.take(self.start, self.stop))
-
-    def of_labels(self, labels: Labels) -> Labels:
-        """Return their labels."""
-        if isinstance(labels, Truth):
-            return labels.part(self.start, self.stop)
-        return labels[self.start : self.stop]
+def labels_in(span: Span, labels: Labels) -> Labels:
+    """Return the labels of some samples."""
+    return labels.part(span.start, span.stop) if isinstance(labels, Truth) else labels[span.start : span.stop]
 
 
 @dataclass(frozen=True)
@@ -143,7 +123,7 @@ class Subject:
             self.target.name or "",
             (self.target.settings, self.target.layers),
             taken.of(self.samples),
-            None if self.labels is None else taken.of_labels(self.labels),
+            None if self.labels is None else labels_in(taken, self.labels),
             against_float=self.options.in_float,
             widths=self.options.widths,
             recovering=self.recovering,
@@ -183,6 +163,7 @@ def read_subject(
     choose_target(target.name or "", target, recovers=recovers)
     model = read_model(source)
     ranged = calibrate(model, options.calibration, progress=progress).main
+    refuse_count(samples, options.data is not None)
     if options.data is None:
         most = max((span.stop for span in spans if span), default=DEFAULT_SAMPLES)
         return Subject(model, ranged, choose_samples(model, samples, count=most), None, target, options)

@@ -17,8 +17,9 @@ from tflq.benchmarks.wake_words import LabeledStreams, WakeWords, holds_streams,
 from tflq.errors import InputError
 from tflq.graph import Array, Graph
 from tflq.parallel.executions import Execution, all_outputs
-from tflq.sampling import GivenSamples
+from tflq.sampling import GivenSamples, Samples
 from tflq.sampling.described import Description, described_array, read_description
+from tflq.sampling.samples import FileSamples, Span
 
 SUFFIX = ".json"
 
@@ -156,6 +157,31 @@ def score(name: str, values: Array, data: DataSet) -> Score:
     if isinstance(data, LabeledTruth):
         return judge(name, values.astype(np.float64), data)
     return summarize(name, values, data) if isinstance(data, LabeledSamples) else summarize_errors(name, values, data)
+
+
+def take_samples(data: DataSet, span: Span) -> DataSet:
+    """Return some of the samples of a data set, or of the files with the windows of an anomaly detector.
+
+    Raises:
+        InputError: There are fewer; a stream, which is one sequence.
+    """
+    if isinstance(data, LabeledStreams):
+        raise InputError("a stream is one sequence of windows; no part of it is measured")
+    count = len(data.labels) if isinstance(data, LabeledWindows) else data.samples.count
+    if span.stop > count:
+        raise InputError(f"samples {span} were requested; there are 0:{count}")
+    files = data.files[span.start : span.stop]
+    if isinstance(data, LabeledWindows):
+        views = data.samples.views[span.start : span.stop]
+        return LabeledWindows(replace(data.samples, views=views), data.labels[span.start : span.stop], files)
+    samples = data.samples
+    if isinstance(samples, FileSamples):  # the files are read when they run
+        chosen: Samples = replace(samples, files=samples.files[span.start : span.stop])
+    else:
+        chosen = span.of(samples)
+    if isinstance(data, LabeledTruth):
+        return replace(data, samples=chosen, labels=data.labels.part(span.start, span.stop), files=files)
+    return replace(data, samples=chosen, labels=data.labels[span.start : span.stop], files=files)
 
 
 def first_samples(data: DataSet, count: int) -> DataSet:

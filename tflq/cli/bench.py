@@ -19,11 +19,11 @@ from tflq.cli.options import (
     THREADS_OPTION,
     calibration_options,
     path_option,
+    read_span,
     record,
     target_options,
     with_page,
 )
-from tflq.cli.precision_options import read_span
 
 
 def _board(port: str | None, baud: int | None, timeout: float | None) -> Board | None:
@@ -39,7 +39,7 @@ def _board(port: str | None, baud: int | None, timeout: float | None) -> Board |
 @click.argument("task", metavar="[TASK]", required=False, shell_complete=completion.tasks)
 @click.option("-m", "--model", "model", required=True, type=click.Path(), help="The .tflite file.")
 @path_option("-d", "--data", required=True, metavar="[TASK=]DIR", shell_complete=completion.task_folder, help=DATA_HELP)
-@click.option("-n", "--samples", "count", type=click.IntRange(min=1), help="Only the first samples.")
+@click.option("--take", callback=read_span, metavar="START:STOP", help="Samples to use (default: all).")
 @click.option(
     "-t",
     "--target",

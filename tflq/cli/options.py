@@ -18,6 +18,7 @@ from tflq.cli import completion
 from tflq.cli.in_force import CSV_OPTION, DEBUG_OPTION, JSON_OPTION, KERNELS_OPTION, LIMIT_OPTION, WIDE_OPTION, keep
 from tflq.cli.outputs import OutputFolder, OutputPath, writing
 from tflq.diagnosis.dumps.wanted import LAYOUTS, NUMBERINGS, TYPES, DumpOptions
+from tflq.sampling.samples import Span
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])  # click's own type for decorated functions
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -120,6 +121,28 @@ def record(name: str, kind: Callable[..., object], *options: _Decorator) -> _Dec
     return decorate
 
 
+def read_span(ctx: click.Context, param: click.Parameter, text: str | None) -> Span | None:
+    """Read START:STOP, or STOP alone for 0:STOP, as an option's callback."""
+    if text is None:
+        return None
+    first, colon, last = text.partition(":")
+    start, stop = (first, last) if colon else ("0", first)
+    if not (start.isdecimal() and stop.isdecimal() and int(start) < int(stop)):
+        raise click.BadParameter(f"'{text}' is no range; write START:STOP, as 0:500, or STOP alone", ctx, param)
+    return Span(int(start), int(stop))
+
+
+def count_option(default_samples: int) -> _Decorator:
+    """Return the option for the number of random samples."""
+    return click.option(
+        "-n",
+        "--samples",
+        "samples__count",
+        type=click.IntRange(min=1),
+        help=f"Number of random samples, if no samples are named (default: {default_samples}).",
+    )
+
+
 def sample_options(default_samples: int) -> _Decorator:
     """Add the options that say which samples to run; the function gets `samples: SampleOptions`."""
     return record(
@@ -136,12 +159,13 @@ def sample_options(default_samples: int) -> _Decorator:
             help="The samples are real numbers: convert them with each input's scale and zero point. "
             "Without it an array must have the model's own type.",
         ),
+        count_option(default_samples),
         click.option(
-            "-n",
-            "--samples",
-            "samples__count",
-            type=click.IntRange(min=1),
-            help=f"Number of random samples where no --input is given; {default_samples} unless told.",
+            "--take",
+            "samples__take",
+            callback=read_span,
+            metavar="START:STOP",
+            help="Samples to use (default: all).",
         ),
         click.option(
             "--seed", "samples__seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the samples."

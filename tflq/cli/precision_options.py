@@ -10,20 +10,9 @@ from typing import Any
 import click
 
 from tflq.api.options import SampleOptions
-from tflq.api.trials import DEFAULT_SAMPLES, Span
+from tflq.api.trials import DEFAULT_SAMPLES
 from tflq.cli import completion
-from tflq.cli.options import DATA_HELP, INPUT_OPTION, SCHEDULER_OPTION, path_option, record
-
-
-def read_span(ctx: click.Context, param: click.Parameter, text: str | None) -> Span | None:
-    """Read START:STOP, or STOP alone for 0:STOP, as an option's callback."""
-    if text is None:
-        return None
-    first, colon, last = text.partition(":")
-    start, stop = (first, last) if colon else ("0", first)
-    if not (start.isdecimal() and stop.isdecimal() and int(start) < int(stop)):
-        raise click.BadParameter(f"'{text}' is no range; write START:STOP, as 0:500, or STOP alone", ctx, param)
-    return Span(int(start), int(stop))
+from tflq.cli.options import DATA_HELP, INPUT_OPTION, SCHEDULER_OPTION, count_option, path_option, read_span, record
 
 
 def _read_widths(ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[int, ...]:
@@ -38,6 +27,7 @@ GIVEN_SAMPLES = record(
     SampleOptions,
     INPUT_OPTION,
     click.option("--real", "samples__real", is_flag=True, help="The samples of --input are real numbers."),
+    count_option(DEFAULT_SAMPLES),
     click.option(
         "--seed", "samples__seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of random samples."
     ),
@@ -50,14 +40,7 @@ METRIC_OPTION = click.option(
     "only files that you trust. Needs --data.",
 )
 _TRIALS = (
-    click.option(
-        "-n",
-        "--samples",
-        "span",
-        callback=read_span,
-        metavar="START:STOP",
-        help=f"Which of the samples to use; all unless told. Without --data and --input {DEFAULT_SAMPLES} are random.",
-    ),
+    click.option("--take", "span", callback=read_span, metavar="START:STOP", help="Samples to use (default: all)."),
     click.option("--widths", callback=_read_widths, metavar="BITS,BITS", help="Try only these bits, as 4,6,8."),
     click.option("-j", "--jobs", type=click.IntRange(min=1), help="Processes to use; one for each core unless told."),
     SCHEDULER_OPTION,

@@ -16,12 +16,13 @@ from tflq.cli.options import (
     MODEL_ARGUMENT,
     calibration_options,
     path_option,
+    read_span,
     reporting,
     target_options,
     tflite_output,
 )
 from tflq.cli.outputs import writing
-from tflq.cli.precision_options import DATA_OPTION, GIVEN_SAMPLES, read_span
+from tflq.cli.precision_options import DATA_OPTION, GIVEN_SAMPLES
 
 
 @click.command("recover", cls=SectionedCommand)
@@ -31,9 +32,7 @@ from tflq.cli.precision_options import DATA_OPTION, GIVEN_SAMPLES, read_span
 @DATA_OPTION
 @BACKEND_OPTION
 @GIVEN_SAMPLES
-@click.option(
-    "-n", "--samples", "span", callback=read_span, metavar="START:STOP", help="Which of the samples to fit to; all."
-)
+@click.option("--take", "span", callback=read_span, metavar="START:STOP", help="Samples to fit to (default: all).")
 @click.option(
     "--verify", callback=read_span, metavar="START:STOP", help="Report the results on these other samples, too."
 )

@@ -18,10 +18,11 @@ from tflq.cli.options import (
     MODEL_ARGUMENT,
     calibration_options,
     output_option,
+    read_span,
     target_options,
     with_page,
 )
-from tflq.cli.precision_options import read_span, trials
+from tflq.cli.precision_options import trials
 from tflq.errors import OutputError
 
 _NOT_BACKWARD = (

@@ -94,6 +94,27 @@ def _mapping_of(array: Array) -> mmap.mmap | None:
     return base if isinstance(base, mmap.mmap) else None
 
 
+@dataclass(frozen=True)
+class Span:
+    """Samples start..stop-1."""
+
+    start: int
+    stop: int
+
+    def __str__(self) -> str:
+        return f"{self.start}:{self.stop}"
+
+    def of(self, samples: Samples) -> GivenSamples:
+        """Return these samples of some.
+
+        Raises:
+            InputError: There are fewer samples.
+        """
+        if self.stop > samples.count:
+            raise InputError(f"samples {self} were requested; there are 0:{samples.count}")
+        return GivenSamples(samples.take(self.start, self.stop))
+
+
 class RandomSamples:
     """Draws samples: the same seed gives the same sample for the same number, however many are taken at a time.
 
