@@ -43,6 +43,7 @@ from tflq.report.conversion import (
     conversion_verdict,
     emitted_text,
     engine_table,
+    targets_by_layer,
     worst_layer,
 )
 from tflq.report.estimate import figure
@@ -331,7 +332,8 @@ class ConvertAllResult(Result):
 
     def tables(self) -> Sequence[Table]:
         """Return one row per target."""
-        return [all_targets_table(self.targets, is_accuracy=self.is_accuracy, samples=self.samples)]
+        by_target = all_targets_table(self.targets, is_accuracy=self.is_accuracy, samples=self.samples)
+        return [by_target, targets_by_layer(self.targets)]
 
 
 @recorded

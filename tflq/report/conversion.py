@@ -9,6 +9,7 @@ from tflq.benchmarks.all_targets import TargetRow
 from tflq.converters.engines import EngineChoices
 from tflq.diagnosis.similarity import Similarities, Similarity
 from tflq.emit.written import EmittedDifference
+from tflq.report.estimate import figure
 from tflq.report.table import Column, Table, Verdict, identifier, number, word_of
 from tflq.units import count, size
 from tflq.units import number as number_text
@@ -117,9 +118,23 @@ def all_targets_table(rows: Sequence[TargetRow], *, is_accuracy: bool, samples: 
     )
 
 
+def targets_by_layer(rows: Sequence[TargetRow]) -> Table:
+    """Return the signal-to-noise ratio of each tensor for all targets, side by side."""
+    taken = [row for row in rows if row.layers]
+    names = list(dict.fromkeys(name for row in taken for name in row.layers))
+    layers = [{"layer": name, **{row.target: row.layers.get(name) for row in taken}} for name in names]
+    columns = (identifier("", "tensor", "layer"), *(number("", r.target, r.target, ".1f") for r in taken))
+    title = "SQNR of each tensor in dB, against the unchanged model"
+    return Table("by_layer", columns, layers, title, terminal="never")
+
+
 def _score(row: TargetRow) -> str:
     score = "none" if row.score_percent is None else f"{row.score_percent:.1f} %"
     return "refused" if row.refused else score
+
+
+def _cycles(row: TargetRow) -> str:
+    return "" if row.cycles is None else str(row.cycles)
 
 
 def _worst(row: TargetRow) -> str:
@@ -131,6 +146,7 @@ def _worst(row: TargetRow) -> str:
 _TARGETS = (
     Column("refused"),
     number("size_bytes", "files", form=lambda row: "" if row.refused else size(row.size_bytes)),
+    Column("cycles", "cycles", get=lambda row: figure(row.cycles), text=_cycles, rank=1),
     Column("files", get=lambda row: {name: len(data) for name, data in row.artifacts.items()}),
     Column("worst_layer", "worst layer", "identifier", get=lambda row: row.worst_layer or None, text=_worst),
     number("worst_sqnr_db", "its SQNR", lambda r: r.worst_sqnr_db if r.worst_layer else None, ".1f", "dB"),
