@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +55,7 @@ class TargetRow:
     worst_sqnr_db: float
     constraints: tuple[str, ...]
     refused: bool = False
-    layers: Mapping[str, float] = MappingProxyType({})
+    layers: Mapping[str, float] = field(default_factory=dict)
     cycles: Figure | None = None
 
     @property
