@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tflq.api.read_model import read_model as read_model
     from tflq.api.recover import RecoverOptions as RecoverOptions, RecoverResult as RecoverResult, recover as recover
     from tflq.api.run import RunOptions as RunOptions, RunResult as RunResult, run as run
-    from tflq.api.samples import samples as samples
+    from tflq.api.samples import SampleSet as SampleSet, open_samples as open_samples, samples as samples
     from tflq.api.search import SearchOptions as SearchOptions, SearchResult as SearchResult, search as search
     from tflq.api.sensitivity import SensitivityOptions as SensitivityOptions, SensitivityResult as SensitivityResult
     from tflq.api.sensitivity import sensitivity as sensitivity
@@ -82,7 +82,7 @@ _HOMES = {
     "tflq.api.read_model": ("read_model",),
     "tflq.api.recover": ("RecoverOptions", "RecoverResult", "recover"),
     "tflq.api.run": ("RunOptions", "RunResult", "run"),
-    "tflq.api.samples": ("samples",),
+    "tflq.api.samples": ("SampleSet", "open_samples", "samples"),
     "tflq.api.search": ("SearchOptions", "SearchResult", "search"),
     "tflq.api.sensitivity": ("SensitivityOptions", "SensitivityResult", "sensitivity"),
     "tflq.api.targets": ("targets",),

@@ -94,7 +94,8 @@ def test_targets_without_promotions_are_refused() -> None:
 
 
 def _tune(folder: Path, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, dict[str, object]]:
-    status = main(["tune", str(DIGITS), "-n", "8", "--json", *options])
+    count = [] if "--data" in options else ["-n", "8"]
+    status = main(["tune", str(DIGITS), *count, "--json", *options])
     report: dict[str, object] = json.loads(capsys.readouterr().out)
     return status, report
 

@@ -14,11 +14,10 @@ from tflq.api.convert import write_template
 from tflq.api.options import Progress, SampleSource, TargetOptions
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.result import Result
-from tflq.api.samples import refuse_count, samples_or_calibration
+from tflq.api.samples import open_samples, samples_or_calibration
 from tflq.api.target import choose_target
 from tflq.api.trials import JudgeOptions, Span, labels_in
 from tflq.benchmarks.metrics import Labels, Metric, figure_of
-from tflq.benchmarks.scoring import load_judged
 from tflq.converters.settings import Settings, parse_settings
 from tflq.converters.targets import Target, find_promotable
 from tflq.diagnosis.similarity import measured_similarities, similarities
@@ -198,19 +197,19 @@ def backward(
         raise UsageError(f"--metric {metric.name} compares with floating point, to which it is infinite")
     if options.drop is None and metric.unit != "%":
         raise UsageError(f"--metric {metric.name}: say by how much it may be worse, with --drop")
-    refuse_count(samples, options.data is not None)
     original = read_model(model)
     span, judge = options.span, None
     count = span.stop if span else DEFAULT_SAMPLES
-    chosen = samples_or_calibration(original, samples, options.calibration, count, all_given=True)
+    labeled = open_samples(original, samples, labels=options.labels, data=options.data) if options.is_labeled else None
+    others = None if options.data is not None else samples
+    chosen = samples_or_calibration(original, others, options.calibration, count, all_given=True)
     ranged = calibrate(original, options.calibration, progress=progress)
-    if options.data is not None:
-        data = load_judged(options.data, original.main)
-        taken = span or Span(0, data.samples.count)
-        judged, labels = taken.of(data.samples), labels_in(taken, data.labels)
+    if labeled is not None and labeled.labels is not None:
+        taken = span or Span(0, labeled.samples.count)
+        judged, labels = taken.select(labeled.samples), labels_in(taken, labeled.labels)
         judge = Judge(metric, judged, labels, all_outputs(in_float(original), judged))
     elif span is not None:
-        chosen = span.of(chosen)
+        chosen = span.select(chosen)
     subject = Promoted(original, ranged, target, wanted, chosen, judge)
     reference, usual = (1.0, 0.01) if judge is None else (judge.of(judge.reference), 1.0)
     drop = usual if options.drop is None else options.drop

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from tflq import __version__
 from tflq.api.calibrate import calibrate, refuse_calibration_without_target
-from tflq.api.options import CalibrationOptions, Progress, TargetOptions, changed, silent
+from tflq.api.options import CalibrationOptions, LabelSource, Progress, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.recover import RecoverOptions, recover_ranged
 from tflq.api.result import Result, paired_report
 from tflq.api.run_record import recorded
+from tflq.api.samples import open_samples
 from tflq.api.target import ALL, choose_targets, complete, refuse_settings_without_target
 from tflq.api.trials import Span
 from tflq.benchmarks.accuracy import Accuracy, LabeledSamples, predictions
@@ -37,7 +38,7 @@ from tflq.benchmarks.wake_words import LIMIT, LabeledStreams, WakeWords
 from tflq.converters.settings import Settings
 from tflq.converters.targets import Target
 from tflq.errors import UsageError
-from tflq.graph import Model
+from tflq.graph import Array, Model
 from tflq.parallel.executions import taking
 from tflq.precision.recover.reference import taken
 from tflq.report import Column, Table, Verdict, Word, number, word_of
@@ -58,6 +59,7 @@ class BenchOptions:
 
     Attributes:
         take: Which of the samples to use; None for all.
+        labels: Classes of samples without labels of their own: a file .npy or .csv, or integers.
         targets: quantize for these, too; ("all",) is every one with its defaults.
         target: settings of each of them.
         calibration: their ranges.
@@ -77,6 +79,7 @@ class BenchOptions:
     """
 
     take: Span | None = None
+    labels: LabelSource | None = None
     targets: tuple[str, ...] = ()
     target: TargetOptions = field(default_factory=TargetOptions)
     calibration: CalibrationOptions = field(default_factory=CalibrationOptions)
@@ -294,7 +297,7 @@ class BenchResult(Result):
 @recorded
 def bench(
     model: ModelSource,
-    data: str | os.PathLike[str],
+    data: str | os.PathLike[str] | tuple[Array, Array],
     task: str | None = None,
     options: BenchOptions = BenchOptions(),
     *,
@@ -305,7 +308,8 @@ def bench(
 
     Args:
         model: to measure.
-        data: "[TASK=]DIR": the folder with the samples and y_labels.csv, or a data description .json (docs/data.md).
+        data: "[TASK=]DIR": the folder with the samples and y_labels.csv, or a data description .json (docs/data.md); or
+            (x, y), samples and classes; or samples, if `labels` are given.
         task: kws01, vww01, ic01, ad01 or sww01; None where files hold what the model's input takes.
         options: what is measured.
         progress: shows how far it is.
@@ -319,14 +323,12 @@ def bench(
     options = changed(options, changes)
     wanted = complete(options.target, options.calibration, options.targets)
     _refuse_contradictions(options)
-    found, folder = _named(task, os.fspath(data))
     if not options.targets:
         refuse_settings_without_target(wanted)
         refuse_calibration_without_target(options.calibration)
     targets = choose_targets(options.targets, wanted, recovers=options.recover is not None)
     original = read_model(model)
-    samples = load_data(found, folder, original.main, None if options.take is None else options.take.stop)
-    samples = samples if options.take is None else take_samples(samples, options.take)
+    found, samples = _read_data(original, data, task, options)
     _score_of(samples).require(options.at_least, options.at_most)
     metrics = _metrics(options, samples)
     ranged = calibrate(original, options.calibration, progress=progress)
@@ -375,6 +377,22 @@ def _score_of(samples: DataSet) -> Metric:
     return AUC if isinstance(samples, LabeledWindows) else TOP_1
 
 
+def _read_data(
+    model: Model, data: str | os.PathLike[str] | tuple[Array, Array], task: str | None, options: BenchOptions
+) -> tuple[Task | None, DataSet]:
+    samples: DataSet
+    if isinstance(data, tuple) or options.labels is not None:
+        opened = open_samples(model, data if isinstance(data, tuple) else os.fspath(data), labels=options.labels)
+        if not isinstance(opened.labels, np.ndarray):
+            raise UsageError("the samples of a tuple are (x, y): arrays, and classes y")
+        known_task = None if task is None else find_task(task)
+        samples = LabeledSamples(opened.samples, opened.labels, model.main.tensors[model.main.outputs[0]].size)
+    else:
+        known_task, folder = _named(task, os.fspath(data))
+        samples = load_data(known_task, folder, model.main, None if options.take is None else options.take.stop)
+    return known_task, samples if options.take is None else take_samples(samples, options.take)
+
+
 def _named(task: str | None, data: str) -> tuple[Task | None, Path]:
     """Return the task and the folder, each of which may name the task."""
     named, folder = split_named(data)
@@ -411,7 +429,7 @@ def _recovered(
     found = []
     for target, settings in targets:
         options = replace(wanted, name=target.name)
-        recovered = recover_ranged(models, target, settings, options, span.of(data.samples), RecoverOptions())
+        recovered = recover_ranged(models, target, settings, options, span.select(data.samples), RecoverOptions())
         execution = taking(recovered.recovery.execution, models[0].main)
         found.append(Candidate(f"{target.name}, recovered", execution))
     return found

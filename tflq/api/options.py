@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 Inputs: TypeAlias = "str | Sequence[str] | Array | Mapping[str, Array]"
 """Samples for a model's inputs: files as --input names them, or arrays [S, *shape], by name where there are several."""
 
-SampleSource: TypeAlias = "SampleOptions | Samples | Inputs | None"
-"""What use cases take as samples: options, samples of `tflq.samples`, files or arrays; None for random ones."""
+SampleSource: TypeAlias = "SampleOptions | Samples | Inputs | tuple[Array, Array] | None"
+"""Samples of a use case: options, samples of `tflq.samples`, files or arrays, (x, y) with labels y; None for random."""
+
+LabelSource: TypeAlias = "str | Array | Sequence[int]"
+"""Classes of samples: a file .npy or .csv, or integers [S]."""
 
 Progress = Callable[[str, int], AbstractContextManager[Callable[[int], object]]]
 """Called with what is done and how much of it there is; what it yields is called with each part that is finished."""

@@ -18,12 +18,10 @@ from tflq.api.options import Progress, SampleSource, TargetOptions, changed, is_
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.recovered_layers import METADATA
 from tflq.api.result import Result
-from tflq.api.samples import refuse_count
-from tflq.api.samples import samples as choose_samples
+from tflq.api.samples import open_samples
 from tflq.api.target import choose_target, complete
-from tflq.api.trials import JudgeOptions, Span
+from tflq.api.trials import JudgeOptions, Span, with_labels
 from tflq.arrays import same
-from tflq.benchmarks.scoring import load_named
 from tflq.converters.settings import Settings
 from tflq.converters.settled import dequantized
 from tflq.converters.targets import Target
@@ -198,12 +196,12 @@ def recover(
             quantizer does not give back.
         OutputError: the file cannot be written.
     """
-    options = changed(options, changes)
+    samples, options = with_labels(samples, changed(options, changes))
     wanted = complete(target, options.calibration)
     source = read_model(model)
     found, labels = _read_samples(source, samples, options)
     span = options.span or Span(0, options.verify.start if options.verify and not options.span else found.count)
-    chosen = span.of(found)
+    chosen = span.select(found)
     known, settings = choose_target(wanted.name or "", wanted, recovers=True)
     ranged = calibrate(source, options.calibration, progress=progress)
     recovered = recover_ranged((source, ranged), known, settings, wanted, chosen, options, tell)
@@ -305,7 +303,7 @@ def _outcomes(
     outcomes = []
     for name, part, numbers in sets:
         classes = None if labels is None else labels[part.start : part.stop][numbers]
-        outcomes.append(outcome(recovery, source, name, taken(part.of(samples), numbers), classes))
+        outcomes.append(outcome(recovery, source, name, taken(part.select(samples), numbers), classes))
     return tuple(outcomes)
 
 
@@ -316,23 +314,19 @@ def _settings(options: RecoverOptions) -> Mapping[str, Json]:
 def _read_samples(
     model: Model, samples: SampleSource, options: RecoverOptions
 ) -> tuple[Samples, NDArray[np.int64] | None]:
-    refuse_count(samples, options.data is not None)
-    if options.data is not None:
-        if not is_random(samples):
-            raise UsageError("--data and --input both name samples; give one of them")
-        data = load_named(options.data, model.main)
-        return data.samples, data.labels
-    if is_random(samples) and not options.random:
+    if options.data is None and is_random(samples) and not options.random:
         raise UsageError(
             "recovery fits weights to samples like those that the device will see: give --data or --input; "
             "--random takes random ones all the same"
         )
-    if is_random(samples):
+    if options.data is None and is_random(samples):
         warnings.warn(
             "weights are fitted to random samples: the result is for trying out, not for use", TflqWarning, stacklevel=3
         )
     stops = [span.stop for span in (options.span, options.verify) if span is not None]
-    return choose_samples(model, samples, count=max(stops, default=_RANDOM_SAMPLES)), None
+    count = max(stops, default=_RANDOM_SAMPLES)
+    opened = open_samples(model, samples, labels=options.labels, data=options.data, count=count)
+    return opened.samples, opened.labels if isinstance(opened.labels, np.ndarray) else None
 
 
 def _described(recovery: Recovery, target: TargetOptions, options: RecoverOptions, samples: GivenSamples) -> Model:

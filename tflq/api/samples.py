@@ -4,21 +4,116 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tflq.api.options import CalibrationOptions, Inputs, SampleOptions, SampleSource
+from tflq.api.options import CalibrationOptions, Inputs, LabelSource, SampleOptions, SampleSource, is_random
 from tflq.api.read_model import ModelSource, read_model
-from tflq.benchmarks.scoring import load_data, split_named
+from tflq.benchmarks.metrics import Labels
+from tflq.benchmarks.scoring import load_data, load_judged, split_named
 from tflq.benchmarks.tasks import TASKS
 from tflq.errors import InputError, TflqWarning, UsageError
 from tflq.graph import Graph, Model
 from tflq.graph.arena import macs
 from tflq.sampling import GivenSamples, RandomSamples, Samples, given_arrays, given_inputs
+from tflq.sampling.files import read_class_file
 
 UNREQUESTED_MACS = 10**10
 """Largest number of multiply-accumulates, over all samples, of a comparison on samples that the user did not name."""
+
+
+@dataclass(frozen=True)
+class SampleSet:
+    """Samples for a model, with their labels.
+
+    Attributes:
+        samples: Samples in the encoding of the model.
+        labels: Classes int64[S], or what the samples show or say; None without labels.
+    """
+
+    samples: Samples
+    labels: Labels | None = None
+
+
+def open_samples(
+    model: ModelSource,
+    source: SampleSource = None,
+    *,
+    labels: LabelSource | None = None,
+    data: str | None = None,
+    count: int = 1,
+) -> SampleSet:
+    """Return the samples of any source, and their labels: arrays, files, folders, descriptions, data sets of tasks.
+
+    Args:
+        model: Model with the inputs.
+        source: Files, arrays, (x, y), or options; random samples if it names none.
+        labels: Classes of the samples.
+        data: Labeled data set, [TASK=]DIR, instead of `source`; its labels must be classes, boxes, masks or texts.
+        count: Default number of random samples.
+
+    Raises:
+        UsageError: `data` next to other samples or labels, or labels of random samples.
+        InputError, OptionError: as `samples`; labels that do not fit.
+    """
+    original = read_model(model)
+    source, labels = split_labels(source, labels)
+    if data is None:
+        if labels is not None and is_random(source):
+            raise UsageError("--labels are classes of samples; name these with --input")
+        chosen = samples(original, source, count=count)
+        return SampleSet(chosen, None if labels is None else read_classes(labels, chosen.count, original.main))
+    refuse_count(source, is_named=True)
+    if not is_random(source):
+        raise UsageError("--data and --input both name samples; give one of them")
+    if labels is not None:
+        raise UsageError("--data has labels of its own; --labels are for --input")
+    judged = load_judged(data, original.main)
+    return SampleSet(judged.samples, judged.labels)
+
+
+def split_labels(source: SampleSource, labels: LabelSource | None) -> tuple[SampleSource, LabelSource | None]:
+    """Return the samples and the labels of a source that may be (x, y).
+
+    Raises:
+        UsageError: (x, y), and labels given separately.
+    """
+    if not (isinstance(source, tuple) and len(source) == 2 and all(isinstance(part, np.ndarray) for part in source)):
+        return source, labels
+    if labels is not None:
+        raise UsageError("samples are (x, y) with labels y, and labels are given again")
+    x, y = source
+    assert isinstance(x, np.ndarray)
+    assert isinstance(y, np.ndarray)
+    return x, y
+
+
+def read_classes(labels: LabelSource, count: int, graph: Graph) -> NDArray[np.int64]:
+    """Return classes, int64[S].
+
+    Args:
+        labels: File .npy or .csv (the class is the last number of a row), or integers [S].
+        count: Number of samples S.
+        graph: Graph with one output, which has an element for each class.
+
+    Raises:
+        InputError: other values, another number of them, or several outputs.
+    """
+    where = labels if isinstance(labels, str) else "labels"
+    array = read_class_file(labels) if isinstance(labels, str) else np.asarray(labels)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or len(array) != count:
+        raise InputError(
+            f"{where}: {array.dtype}{list(array.shape)}; needed are integers [{count}], one class for each sample"
+        )
+    classes = graph.tensors[graph.outputs[0]].size if len(graph.outputs) == 1 else 0
+    if not classes:
+        raise InputError(f"{where}: classes are for a model with one output; this one has {len(graph.outputs)}")
+    if array.min() < 0 or array.max() >= classes:
+        raise InputError(f"{where}: classes {array.min()}..{array.max()}; the model's output has {classes} elements")
+    return array.astype(np.int64)
 
 
 def samples(model: ModelSource, source: SampleSource = None, *, count: int = 1) -> Samples:
@@ -36,10 +131,13 @@ def samples(model: ModelSource, source: SampleSource = None, *, count: int = 1) 
         InputError: a file that cannot be read, an array that does not fit, an input without samples.
     """
     found = read_model(model)
+    source, _ = split_labels(source, None)
+    if isinstance(source, tuple) and any(isinstance(part, np.ndarray) for part in source):
+        raise InputError("samples are a tuple with arrays; give an array, (x, y) with labels y, or arrays by name")
     if isinstance(source, SampleOptions):
         options = source
     elif source is None or isinstance(source, (str, np.ndarray, Sequence, Mapping)):
-        options = SampleOptions(() if source is None else source)
+        options = SampleOptions(() if source is None else cast("Inputs", source))
     else:
         return source
     refuse_count(options)
@@ -53,7 +151,7 @@ def samples(model: ModelSource, source: SampleSource = None, *, count: int = 1) 
             raise UsageError("--data and --input both name samples; give one of them")
         stop = None if options.take is None else options.take.stop
         every = load_data(*split_named(options.data), found.main, stop).samples
-    return every if options.take is None else options.take.of(every)
+    return every if options.take is None else options.take.select(every)
 
 
 def refuse_count(samples: SampleSource, is_named: bool = False) -> None:

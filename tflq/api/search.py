@@ -14,7 +14,7 @@ from tflq.api.read_model import ModelSource, name_of
 from tflq.api.result import Result, paired_report
 from tflq.api.run_record import recorded
 from tflq.api.target import complete
-from tflq.api.trials import Span, TrialOptions, open_evaluator, read_subject
+from tflq.api.trials import Span, TrialOptions, open_evaluator, read_subject, with_labels
 from tflq.converters.settings import SettingsFile
 from tflq.converters.settings_file import settings_bytes
 from tflq.errors import UsageError
@@ -95,8 +95,8 @@ class SearchOptions(TrialOptions):
     def _check_score(self) -> None:
         if self.score is None and self.min_sqnr is None:
             raise UsageError("say what to keep: --at-least PERCENT, --min-sqnr DB, or both")
-        if self.score is not None and self.data is None:
-            raise UsageError("--at-least needs labels: name them with --data, or use --min-sqnr")
+        if self.score is not None and not self.is_labeled:
+            raise UsageError("--at-least needs labels: name them with --data or --labels, or use --min-sqnr")
         metric = self.found_metric()
         metric.require(self.at_least, self.at_most)
         if self.metric is not None and self.score is None:
@@ -265,7 +265,7 @@ def search(
     Raises:
         UsageError, OptionError, InputError, FormatError, UnsupportedError: options, samples or a model that do not fit.
     """
-    options = changed(options, changes)
+    samples, options = with_labels(samples, changed(options, changes))
     wanted = complete(target, options.calibration)
     if isinstance(options, BackwardOptions):
         return backward(model, wanted, samples, options, progress)

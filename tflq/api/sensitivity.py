@@ -10,7 +10,7 @@ from tflq.api.read_model import ModelSource, name_of
 from tflq.api.result import Result
 from tflq.api.run_record import recorded
 from tflq.api.target import complete
-from tflq.api.trials import TrialOptions, open_evaluator, read_subject
+from tflq.api.trials import TrialOptions, open_evaluator, read_subject, with_labels
 from tflq.precision import sensitivity as precision
 from tflq.report import Column, Table, Verdict
 from tflq.report.precision import result_report, sensitivity_notes, sensitivity_table, sensitivity_verdict
@@ -97,7 +97,7 @@ def sensitivity(
     Raises:
         UsageError, OptionError, InputError, FormatError, UnsupportedError: options, samples or a model that do not fit.
     """
-    options = changed(options, changes)
+    samples, options = with_labels(samples, changed(options, changes))
     wanted = complete(target, options.calibration)
     subject = read_subject(model, wanted, samples, options, progress, options.span)
     with open_evaluator(subject.problem(options.span), options, progress) as evaluator:

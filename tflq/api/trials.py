@@ -7,15 +7,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from tflq.api.calibrate import calibrate
-from tflq.api.options import CalibrationOptions, Progress, SampleSource, TargetOptions, is_random
+from tflq.api.options import CalibrationOptions, LabelSource, Progress, SampleSource, TargetOptions
 from tflq.api.read_model import ModelSource, read_model
-from tflq.api.samples import refuse_count
-from tflq.api.samples import samples as choose_samples
+from tflq.api.samples import open_samples, split_labels
 from tflq.api.target import choose_target
 from tflq.benchmarks.metrics import SCORES, Labels, Metric, Truth, find_metric
-from tflq.benchmarks.scoring import kind_of_labels, load_judged
+from tflq.benchmarks.scoring import kind_of_labels
 from tflq.converters.settled import dequantized
 from tflq.errors import UsageError
 from tflq.graph import Graph, Model
@@ -30,6 +30,7 @@ from tflq.sampling import Samples
 from tflq.sampling.samples import Span as Span
 
 DEFAULT_SAMPLES = 64
+_Judged = TypeVar("_Judged", bound="JudgeOptions")
 
 
 def labels_in(span: Span, labels: Labels) -> Labels:
@@ -46,6 +47,7 @@ class JudgeOptions:
             y_labels.csv, or a data description .json.
         span: which of the samples; all where it is None.
         calibration: ranges of the model's tensors.
+        labels: Classes of the named samples, where these have no labels of their own.
         metric: what the labels are compared by, as `BenchOptions.metrics` names it; None for the accuracy, or for the
             score of boxes, masks or texts.
     """
@@ -54,6 +56,12 @@ class JudgeOptions:
     span: Span | None = None
     calibration: CalibrationOptions = field(default_factory=CalibrationOptions)
     metric: str | None = None
+    labels: LabelSource | None = field(default=None, kw_only=True)
+
+    @property
+    def is_labeled(self) -> bool:
+        """Whether samples have labels."""
+        return self.data is not None or self.labels is not None
 
     def found_metric(self) -> Metric:
         """Return the metric.
@@ -62,7 +70,7 @@ class JudgeOptions:
             UsageError: one without labels.
             OptionError, InputError: as `find_metric`.
         """
-        if self.metric is not None and self.data is None:
+        if self.metric is not None and not self.is_labeled:
             raise UsageError("--metric needs labels: name them with --data")
         kind = "classes" if self.data is None else kind_of_labels(self.data)
         return SCORES[kind] if self.metric is None else find_metric(self.metric).for_labels(kind)
@@ -122,7 +130,7 @@ class Subject:
             self.ranged,
             self.target.name or "",
             (self.target.settings, self.target.layers),
-            taken.of(self.samples),
+            taken.select(self.samples),
             None if self.labels is None else labels_in(taken, self.labels),
             against_float=self.options.in_float,
             widths=self.options.widths,
@@ -138,9 +146,15 @@ class Subject:
         """
         network = dequantized(replace(self.model, graphs=[self.ranged, *self.model.graphs[1:]]))
         samples = RealSamples(self.samples, self.model.main, network.main)
-        fitted, aside = split((span or Span(0, samples.count)).of(samples))
+        fitted, aside = split((span or Span(0, samples.count)).select(samples))
         recovering = Recovering(network, tuple(fitted.arrays), tuple(aside.arrays), options)
         return replace(self, model=network, ranged=network.main, samples=samples, recovering=recovering)
+
+
+def with_labels(samples: SampleSource, options: _Judged) -> tuple[SampleSource, _Judged]:
+    """Return the samples and the options; labels of (x, y) are moved to the options."""
+    source, labels = split_labels(samples, options.labels)
+    return source, replace(options, labels=labels)
 
 
 def read_subject(
@@ -163,14 +177,9 @@ def read_subject(
     choose_target(target.name or "", target, recovers=recovers)
     model = read_model(source)
     ranged = calibrate(model, options.calibration, progress=progress).main
-    refuse_count(samples, options.data is not None)
-    if options.data is None:
-        most = max((span.stop for span in spans if span), default=DEFAULT_SAMPLES)
-        return Subject(model, ranged, choose_samples(model, samples, count=most), None, target, options)
-    if not is_random(samples):
-        raise UsageError("--data and --input both name samples; give one of them")
-    data = load_judged(options.data, model.main)
-    return Subject(model, ranged, data.samples, data.labels, target, options)
+    most = max((span.stop for span in spans if span), default=DEFAULT_SAMPLES)
+    opened = open_samples(model, samples, labels=options.labels, data=options.data, count=most)
+    return Subject(model, ranged, opened.samples, opened.labels, target, options)
 
 
 @contextmanager

@@ -178,7 +178,7 @@ def take_samples(data: DataSet, span: Span) -> DataSet:
     if isinstance(samples, FileSamples):  # the files are read when they run
         chosen: Samples = replace(samples, files=samples.files[span.start : span.stop])
     else:
-        chosen = span.of(samples)
+        chosen = span.select(samples)
     if isinstance(data, LabeledTruth):
         return replace(data, samples=chosen, labels=data.labels.part(span.start, span.stop), files=files)
     return replace(data, samples=chosen, labels=data.labels[span.start : span.stop], files=files)

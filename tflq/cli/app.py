@@ -20,13 +20,12 @@ from tflq.api.options import command_line
 from tflq.cli import completion
 from tflq.cli.help import HelpfulGroup, with_examples
 from tflq.cli.in_force import DEBUG_OPTION
-from tflq.cli.status import INTERRUPTED
+from tflq.cli.status import INTERRUPTED, PIPE_CLOSED
 from tflq.errors import TflqError, TflqWarning, UsageError
 from tflq.plugins import find_entry_points
 from tflq.quoting import shown
 
 _BAD_INPUT = 2
-_PIPE_CLOSED = 141  # 128 + SIGPIPE
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -115,7 +114,7 @@ class LazyGroup(HelpfulGroup):
             return _fail("interrupted", INTERRUPTED)
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return _PIPE_CLOSED
+            return PIPE_CLOSED
         return status if isinstance(status, int) else 0
 
 

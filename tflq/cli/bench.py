@@ -24,6 +24,7 @@ from tflq.cli.options import (
     target_options,
     with_page,
 )
+from tflq.cli.precision_options import LABELS_OPTION
 
 
 def _board(port: str | None, baud: int | None, timeout: float | None) -> Board | None:
@@ -39,6 +40,7 @@ def _board(port: str | None, baud: int | None, timeout: float | None) -> Board |
 @click.argument("task", metavar="[TASK]", required=False, shell_complete=completion.tasks)
 @click.option("-m", "--model", "model", required=True, type=click.Path(), help="The .tflite file.")
 @path_option("-d", "--data", required=True, metavar="[TASK=]DIR", shell_complete=completion.task_folder, help=DATA_HELP)
+@LABELS_OPTION
 @click.option("--take", callback=read_span, metavar="START:STOP", help="Samples to use (default: all).")
 @click.option(
     "-t",

@@ -12,7 +12,7 @@ _SECTIONS = {
     "board": "A board",
 }
 """Name of a record (`options.record`) -> title of its options."""
-_SAMPLES = ("data", "span", "take")
+_SAMPLES = ("data", "labels", "span", "take")
 _GENERAL = ("threads", "jobs", "scheduler", "report", "as_json", "help")
 
 

@@ -33,6 +33,9 @@ GIVEN_SAMPLES = record(
     ),
 )
 DATA_OPTION = click.option("-d", "--data", metavar="[TASK=]DIR", shell_complete=completion.task_folder, help=DATA_HELP)
+LABELS_OPTION = click.option(
+    "--labels", metavar="FILE", help="Classes of the samples of --input: .npy or .csv, one integer for each sample."
+)
 METRIC_OPTION = click.option(
     "--metric",
     metavar="NAME",
@@ -59,4 +62,4 @@ def trials(function: Callable[..., Any]) -> Callable[..., Any]:
 
     for option in reversed(_TRIALS):
         command = option(command)
-    return DATA_OPTION(METRIC_OPTION(GIVEN_SAMPLES(command)))
+    return DATA_OPTION(LABELS_OPTION(METRIC_OPTION(GIVEN_SAMPLES(command))))

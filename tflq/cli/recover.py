@@ -22,7 +22,7 @@ from tflq.cli.options import (
     tflite_output,
 )
 from tflq.cli.outputs import writing
-from tflq.cli.precision_options import DATA_OPTION, GIVEN_SAMPLES
+from tflq.cli.precision_options import DATA_OPTION, GIVEN_SAMPLES, LABELS_OPTION
 
 
 @click.command("recover", cls=SectionedCommand)
@@ -30,6 +30,7 @@ from tflq.cli.precision_options import DATA_OPTION, GIVEN_SAMPLES
 @target_options("Whose integers the weights are for.", required=True)
 @calibration_options
 @DATA_OPTION
+@LABELS_OPTION
 @BACKEND_OPTION
 @GIVEN_SAMPLES
 @click.option("--take", "span", callback=read_span, metavar="START:STOP", help="Samples to fit to (default: all).")

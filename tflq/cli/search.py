@@ -113,7 +113,9 @@ def command(
     """
     _refuse_of_other_strategy(backward)
     if backward:
-        fields = {key: value for key, value in options.items() if key in ("data", "span", "calibration", "metric")}
+        fields = {
+            key: value for key, value in options.items() if key in ("data", "labels", "span", "calibration", "metric")
+        }
         chosen = changed(BackwardOptions(drop=drop), fields)
         return search_backward(model, target, samples, chosen, template_path)
     cheapest = changed(SearchOptions(), options)

@@ -1,6 +1,6 @@
-"""Exit statuses of the command line that are not 0, 1 or 2."""
+"""Exit statuses of signals, as shells count them: 128 + number of the signal."""
 
 from __future__ import annotations
 
 INTERRUPTED = 130
-"""Status after Ctrl-C, as shells count it: 128 + SIGINT."""
+PIPE_CLOSED = 141

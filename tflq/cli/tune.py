@@ -39,7 +39,7 @@ def command(
     cannot hold: that says how far the network is from what 16 bits give. The status is 1 where nothing is near enough.
     """
     target = replace(target, name=target.name or "aipu")
-    options = BackwardOptions(samples.data, calibration=calibration, drop=drop)
-    status = search_backward(model, target, replace(samples, data=None), options, template_path)
+    options = BackwardOptions(samples.data, samples.take, calibration=calibration, drop=drop)
+    status = search_backward(model, target, replace(samples, data=None, take=None), options, template_path)
     output.warn("tune is an alias of `tflq search --backward`")
     return status

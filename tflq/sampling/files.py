@@ -161,3 +161,23 @@ def _unreadable(path: str | os.PathLike[str], kind: str, error: Exception) -> In
     if any(words in str(error) for words in ("allow_pickle", "Object arrays", "Python objects")):
         return InputError(f"{path}: holds Python objects, which are not read; save plain numbers")
     return InputError(f"{path}: is no {kind} file, or it is cut short: {' '.join(str(error).split())}")
+
+
+def read_class_file(path: str) -> Array:
+    """Read classes from a file: .npy with integers [S], or .csv with the class as the last number of each row.
+
+    Raises:
+        InputError: Another kind of file, or a row without a class.
+    """
+    kind = Path(path).suffix.lower()
+    if kind == ".npy":
+        return read_npy(path)
+    if kind != ".csv":
+        raise InputError(f"{path}: labels are a file .npy or .csv")
+    rows = bytes(read_bytes(path)).decode("utf-8-sig", "replace").splitlines()
+    classes = [row.split(",")[-1].strip() for row in rows if row.strip()]
+    wrong = [n for n, text in enumerate(classes, 1) if not text.isdecimal()]
+    if wrong:
+        way_out = ". Remove the header row" if wrong == [1] else ""
+        raise InputError(f"{path}: row {wrong[0]}: '{classes[wrong[0] - 1]}' is no class, 0 or more{way_out}")
+    return np.array(classes, np.int64)

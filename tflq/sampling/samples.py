@@ -104,7 +104,7 @@ class Span:
     def __str__(self) -> str:
         return f"{self.start}:{self.stop}"
 
-    def of(self, samples: Samples) -> GivenSamples:
+    def select(self, samples: Samples) -> GivenSamples:
         """Return these samples of some.
 
         Raises:

@@ -160,9 +160,9 @@ def _refuse_index_column(path: str, stored: Stored, wanted: Sequence[Wanted]) ->
     if not path.lower().endswith(".csv") or stored.array.ndim != 2:
         return
     columns = stored.array.shape[1]
-    found = [w for w in wanted if w.tensor.size == columns - 1]
-    if found:
-        named = next((w for w in found if stored.name in (w.name, w.tensor.name)), found[0])
+    matches = [w for w in wanted if w.tensor.size == columns - 1]
+    if matches:
+        named = next((w for w in matches if stored.name in (w.name, w.tensor.name)), matches[0])
         raise InputError(
             f"{path}: {columns} values per row; tensor '{named.name}' has {columns - 1} elements. Remove the header or "
             "index column"

@@ -93,9 +93,9 @@ def integers_of(value: object) -> Integers:
         if isinstance(item, np.ndarray):
             if item.dtype != object and id(item) not in seen:
                 seen[id(item)] = item
-                found.arrays[name] = _narrow(item)
+                found.arrays[name] = _shrink_type(item)
         else:
-            found.numbers[name] = _plain(item)
+            found.numbers[name] = _to_json(item)
     return found
 
 
@@ -132,23 +132,23 @@ def _is_our_own(item: object) -> bool:
     return type(item).__module__.startswith(_OUR_OWN)
 
 
-def _narrow(array: Array) -> Array:
+def _shrink_type(array: Array) -> Array:
     if array.dtype != np.int64 or (array.size and (array.min() < -(1 << 31) or array.max() >= 1 << 31)):
         return array
     return np.asarray(array.astype(np.int32))
 
 
-def _plain(value: object) -> Json:
+def _to_json(value: object) -> Json:
     if isinstance(value, Enum):
         return str(value.value) if isinstance(value.value, str) else value.name.lower()
     if isinstance(value, np.generic):
-        return _plain(value.item())
+        return _to_json(value.item())
     if isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
         return value if np.isfinite(value) else str(value)
     if isinstance(value, tuple):
-        return [_plain(item) for item in value]
+        return [_to_json(item) for item in value]
     return str(value)
 
 
