@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -41,6 +42,17 @@ def json_text(value: object, indent: int | None = 1, *, allow_nan: bool = True) 
     """
     lines = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=allow_nan).split("\n")
     return "\n".join(line if line.isprintable() else _json_escaped(line) for line in lines)
+
+
+def plain(value: Json) -> Json:
+    """Return a value in JSON's own types; numbers that JSON lacks are the strings "nan", "inf" and "-inf"."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [plain(item) for item in value]
+    return value
 
 
 def _json_escaped(line: str) -> str:

@@ -54,3 +54,13 @@ def finite(text: str) -> float | None:
     except ValueError:
         return None
     return value if math.isfinite(value) else None
+
+
+def share(value: float) -> str:
+    """Write a share in percent; an empty text for 0 and NaN."""
+    return "" if not value or math.isnan(value) else f"{value:.2%}"
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """Write "1 layer", "2 layers"."""
+    return f"{number} {one if number == 1 else many or f'{one}s'}"

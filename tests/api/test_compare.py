@@ -35,7 +35,7 @@ def test_models_and_arrays_are_sides_and_samples() -> None:
 
 def test_a_page_and_node_data(tmp_path: Path) -> None:
     found = tflq.compare(DIGITS, samples=tflq.SampleOptions(count=2))
-    assert found.verdict in command("compare", DIGITS, "-n", 2).out
+    assert found.verdict.text in command("compare", DIGITS, "-n", 2).out
     assert str(DIGITS) in (found._repr_html_() or "")
     found.write_node_data(tmp_path / "nodes.json")
     assert "main" in json.loads((tmp_path / "nodes.json").read_text(encoding="utf-8"))

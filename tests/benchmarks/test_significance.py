@@ -9,7 +9,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from tflq.benchmarks.significance import Z_95, Paired, interval_text, paired, wilson_percent
+from tflq.benchmarks.significance import Z_95, Paired, count_paired, interval_text, wilson_percent
 
 
 def test_the_interval_holds_the_shares_that_the_count_does_not_contradict() -> None:
@@ -46,7 +46,7 @@ def test_the_test_counts_outcomes(gained: int, lost: int) -> None:
 
 def test_pairs_are_counted_by_sample() -> None:
     first, second = np.array([1, 1, 1, 0, 0, 0], bool), np.array([1, 0, 0, 1, 0, 0], bool)
-    assert paired(first, second) == Paired(2, 1)
+    assert count_paired(first, second) == Paired(2, 1)
     assert str(Paired(2, 1)) == "2 gained, 1 lost, p = 1: within the noise"
     assert str(Paired(9, 0)) == "9 gained, 0 lost, p = 0.0039: more than noise"
     assert Paired(3000, 3400).p_value == pytest.approx(6.1e-7, rel=0.02)

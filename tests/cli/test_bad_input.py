@@ -104,7 +104,7 @@ FILES = {
 COMMANDS = {
     "inspect": ("inspect", "model.tflite"),
     "run": ("run", "model.tflite", "-o", "out.npz"),
-    "verify": ("verify", "model.tflite", "-n", "1"),
+    "verify": ("verify", "model.tflite"),
     "convert": ("convert", "model.tflite", "-t", "gap9-ne16", "-o", "out"),
     "bench": ("bench", "kws01", "-m", "model.tflite", "-d", "."),
 }

@@ -37,11 +37,9 @@ def done(result: Demo) -> Outcome:
 
 def test_story(done: Outcome) -> None:
     assert (done.status, done.err) == (0, "")
-    assert re.search(r"^  0 of \d{6,} elements differ from TFLite$", done.out, re.MULTILINE)
+    assert re.search(r"^OK: 0 of \d{6,} elements differ from TFLite ", done.out, re.MULTILINE)
     for name in ("as is", *target_names()):
-        assert re.search(rf"^{name} +3\d\d +360 +9\d\.\d % ", done.out, re.MULTILINE), done.out
-    told = [line for line in done.out.splitlines() if " -m tflq " not in line]
-    assert max(map(len, told)) < 120
+        assert re.search(rf"^{name} +3\d\d +360 +9\d\.\d ", done.out, re.MULTILINE), done.out
 
 
 def test_commands_of_the_story_run(done: Outcome, quick: bool) -> None:
@@ -86,7 +84,7 @@ def test_without_an_oracle(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     monkeypatch.setattr("tflq.cli.demo.demo", lambda: result)
     assert main(["demo"]) == 0
     out = capsys.readouterr().out
-    assert "pip install 'tflq[litert]'" in out
+    assert "pip install tflq[litert]" in out
     assert "gap9-ne16" in out
     assert main(["demo", "--json"]) == 0
     assert "pip install" in json.loads(capsys.readouterr().out)["tflite"]

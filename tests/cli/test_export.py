@@ -33,7 +33,7 @@ def test_one_layer_of_a_target(tmp_path: Path) -> None:
     arguments = ("-t", "gap9-ne16", "-s", "weight_bits=4", "-l", "0:use_ne16=false", "-l", "0", "-o", "out")
     done = tflq("export", DIGITS, "--vectors", "npz", *arguments, cwd=tmp_path)
     assert (done.status, done.err) == (0, "")
-    assert "out: 3 files" in done.out
+    assert "3 files in out" in done.out
     (layer,) = json.loads((tmp_path / "out" / "index.json").read_text())["layers"]
     assert layer["arithmetic"] == "gap9"
     assert any(array["role"] == "integers" and "multiplier" in array["name"] for array in layer["arrays"])

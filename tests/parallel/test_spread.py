@@ -59,7 +59,7 @@ def test_verify_finds_the_same(oracle: object) -> None:
     samples = RandomSamples(model().main, 200)
     one, two = (tflq.verify(model(), samples, jobs=jobs) for jobs in (1, 2))
     assert one.to_dict() == two.to_dict()
-    assert two.verdict.samples == 200
+    assert two.verification.samples == 200
 
 
 def test_a_difference_keeps_its_sample(oracle: object) -> None:
@@ -69,7 +69,7 @@ def test_a_difference_keeps_its_sample(oracle: object) -> None:
     graph = b.build([b.add("logistic", [b.add("exp", [x], (64,), DType.FLOAT32)], (64,), DType.FLOAT32)])
     samples = np.random.default_rng(5).normal(0, 3, (130, 64)).astype(np.float32)
     one, two = (tflq.verify(graph_model(graph), samples, jobs=jobs, kernels="AUTO") for jobs in (1, 2))
-    assert not one.verdict.is_equal
+    assert not one.verification.is_equal
     assert one.to_dict() == two.to_dict()
 
 

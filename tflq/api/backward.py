@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,7 @@ from tflq.api.calibrate import calibrate
 from tflq.api.convert import write_template
 from tflq.api.options import Progress, SampleSource, TargetOptions
 from tflq.api.read_model import ModelSource, name_of, read_model
-from tflq.api.result import TableResult, picked
+from tflq.api.result import Result
 from tflq.api.samples import open_samples, samples_or_calibration
 from tflq.api.target import choose_target
 from tflq.api.trials import JudgeOptions, Span, labels_in
@@ -26,7 +26,8 @@ from tflq.graph import Model
 from tflq.parallel.executions import Execution, all_outputs, for_target, in_float
 from tflq.precision.backward import Backward, BackwardSearch, Rules
 from tflq.precision.strategy import follow
-from tflq.quoting import Json
+from tflq.report import Column, Table, Verdict
+from tflq.report.precision import backward_table, backward_verdict
 from tflq.sampling import Samples
 
 DEFAULT_SAMPLES = 32
@@ -118,14 +119,26 @@ class Promoted:
 
 
 @dataclass(frozen=True)
-class BackwardResult(TableResult):
-    """From which layer on more bits are needed.
+class BackwardResult(Result):
+    """The first layer from which on more bits are needed.
 
     Attributes:
         model: how reports call it.
         found: every trial, and the chosen one.
         subject: that was searched.
     """
+
+    FACTS = (
+        Column("model", "model"),
+        Column("target", "target", get="subject.target.name"),
+        Column("metric", "score", get="found.score_name"),
+        Column("reference", "score in floating point", get="found.reference"),
+        Column("largest_drop", "largest drop", get="found.largest_drop"),
+        Column("first", get="found.chosen.first"),
+        Column("stage", get="found.chosen.stage"),
+        Column("score", get=lambda r: (r.found.chosen or r.found.best).score),
+        Column("layers", get="found.rules"),
+    )
 
     model: str
     found: BackwardSearch
@@ -141,24 +154,27 @@ class BackwardResult(TableResult):
         """The setting, as `TargetOptions.layers` takes it."""
         return (*self.subject.options.layers, *self.found.rules)
 
-    def report(self) -> Mapping[str, Json]:
-        """Return the setting and every trial."""
-        found = self.found
-        return {
-            "model": self.model,
-            "target": self.subject.target.name,
-            "metric": found.score_name,
-            **picked(found, "reference", "largest_drop"),
-            "first": None if found.chosen is None else found.chosen.first,
-            "stage": None if found.chosen is None else found.chosen.stage,
-            "score": found.best.score if found.chosen is None else found.chosen.score,
-            "layers": list(found.rules),
-            "tried": self.rows(),
-        }
+    @property
+    def verdict(self) -> Verdict:
+        """Drop of the score, and the first layer that needs more bits."""
+        return backward_verdict(self.found, self.subject.samples.count)
 
-    def rows(self) -> Sequence[Mapping[str, Json]]:
-        """Return a row for each trial, in order."""
-        return [asdict(tried) for tried in self.found.tried]
+    @property
+    def title(self) -> str:
+        """Model and target."""
+        return f"{self.model} for {self.subject.target.name}: the last layers with more bits"
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """The rule, as an option."""
+        if not self.found.rules or self.found.chosen is None:
+            return ()
+        node = self.subject.original.main.nodes[self.found.chosen.first]
+        return [f"the first one is {node.operator} '{node.name}'", f"--layer {self.found.rules[0]}"]
+
+    def tables(self) -> Sequence[Table]:
+        """Return every trial."""
+        return [backward_table(self.found)]
 
     def write_template(self, path: str | Path) -> None:
         """Write what was found for --template of `tflq convert`; nothing where nothing is near enough.

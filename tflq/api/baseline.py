@@ -14,7 +14,7 @@ from typing import Any
 from tflq import __version__
 from tflq.api.options import CalibrationOptions, Inputs, Progress, SampleOptions, TargetOptions, silent
 from tflq.api.read_model import read_model
-from tflq.api.result import Result, TableResult, picked
+from tflq.api.result import Result
 from tflq.api.run import tensor_names
 from tflq.api.samples import samples as choose_samples
 from tflq.api.target import choose_execution, complete
@@ -24,7 +24,7 @@ from tflq.diagnosis.baseline import Baseline, Change, FrozenTensor
 from tflq.errors import InputError, UsageError
 from tflq.files import write_bytes
 from tflq.interpreter.execution.engine import State
-from tflq.quoting import Json
+from tflq.report import Column, Table, Verdict, identifier, word_of
 from tflq.report.junit import Case, write_junit
 
 _Check = Callable[[object], bool]
@@ -176,6 +176,12 @@ class FreezeResult(Result):
         baseline: what was written.
     """
 
+    FACTS = (
+        Column("baseline", "baseline", get=lambda r: str(r.path)),
+        Column("tensors", "tensors", get=lambda r: len(r.baseline.tensors)),
+        Column("samples", "samples"),
+    )
+
     path: Path
     model: str
     baseline: Baseline
@@ -185,13 +191,14 @@ class FreezeResult(Result):
         """Number of samples."""
         return len(self.baseline.tensors[0].samples) if self.baseline.tensors else 0
 
-    def report(self) -> Mapping[str, Json]:
-        """Return the file and how much is in it."""
-        return {"baseline": str(self.path), "tensors": len(self.baseline.tensors), "samples": self.samples}
+    @property
+    def verdict(self) -> Verdict:
+        """Number of tensors in the file."""
+        return Verdict("", len(self.baseline.tensors), f"tensors frozen in {self.path}", self.model, self.samples)
 
 
 @dataclass(frozen=True)
-class BaselineResult(TableResult):
+class BaselineResult(Result):
     """What has changed since a run was frozen.
 
     Attributes:
@@ -200,6 +207,14 @@ class BaselineResult(TableResult):
         files: what is said of files whose content changed.
         changes: of tensors.
     """
+
+    FACTS = (
+        Column("baseline", "baseline", get=lambda r: str(r.path)),
+        Column("frozen_by", "frozen by tflq", get="baseline.version"),
+        Column("tensors", "tensors", get=lambda r: len(r.baseline.tensors)),
+        Column("equal", get="is_equal"),
+        Column("files"),
+    )
 
     path: Path
     baseline: Baseline
@@ -221,20 +236,23 @@ class BaselineResult(TableResult):
         known = {t.name for t in self.baseline.tensors}
         return tuple(change for change in self.changes if change.tensor not in known)
 
-    def rows(self) -> Sequence[Mapping[str, Json]]:
-        """Return a row for each change."""
-        return [picked(change, "tensor", "what") for change in self.changes]
+    @property
+    def verdict(self) -> Verdict:
+        """Number of tensors that changed."""
+        number, total = len(self.changes), len(self.baseline.tensors)
+        reference = f"{self.path}, frozen by tflq {self.baseline.version}"
+        advice = f"the first in '{self.changes[0].tensor}'" if self.changes else ""
+        unit = f"changes in {total} tensors"
+        return Verdict(word_of(self.is_equal), number, unit, reference, advice=advice)
 
-    def report(self) -> Mapping[str, Json]:
-        """Return what was compared and the rows."""
-        return {
-            "baseline": str(self.path),
-            "frozen_by": self.baseline.version,
-            "tensors": len(self.baseline.tensors),
-            "equal": self.is_equal,
-            "files": self.files,
-            "changes": self.rows(),
-        }
+    @property
+    def notes(self) -> Sequence[str]:
+        """Files that changed."""
+        return self.files
+
+    def tables(self) -> Sequence[Table]:
+        """Return a row for each change."""
+        return [Table("changes", (identifier("tensor", "tensor"), Column("what", "change")), self.changes, "Changes")]
 
     def write_junit(self, path: str | Path) -> None:
         """Write a JUnit test for each tensor.

@@ -18,7 +18,7 @@ from tflq.api.calibrate import calibrate, refuse_calibration_without_target
 from tflq.api.options import CalibrationOptions, LabelSource, Progress, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.recover import RecoverOptions, recover_ranged
-from tflq.api.result import PageResult, TableResult, paired_report
+from tflq.api.result import Result, paired_report
 from tflq.api.run_record import recorded
 from tflq.api.samples import open_samples
 from tflq.api.target import ALL, choose_targets, complete, refuse_settings_without_target
@@ -42,12 +42,14 @@ from tflq.graph import Array, Model
 from tflq.interpreter.runtimes import RuntimeName
 from tflq.parallel.executions import taking
 from tflq.precision.recover.reference import taken
-from tflq.quoting import Json
-from tflq.report import Page
-from tflq.report.bench import bench_page, with_figures_of
+from tflq.report import Column, Table, Verdict, Word, number, word_of
+from tflq.report.bench import class_table, confusion_tables, lowest_text, metric_columns, misses, row_columns, score_of
 
 MOST_CLASSES = 100
 """Classes of which the confusion matrix is told."""
+STREAM = "sww01 is judged by false positives and negatives over a stream, which windows in files do not give"
+_SHOWN = 5
+"""Samples of a board that differ, in the text."""
 SIMULATION = "simulation on this computer: no figure is the speed of a chip"
 DEVICE = "a device over its serial port, timed by its own clock"
 
@@ -103,8 +105,8 @@ class BenchOptions:
 
 
 @dataclass(frozen=True)
-class BenchResult(PageResult, TableResult):
-    """What was measured: the model as it is and for each target, or a board.
+class BenchResult(Result):
+    """Scores of the unchanged model and each target, or of a board.
 
     Attributes:
         model: how reports call it.
@@ -119,6 +121,20 @@ class BenchResult(PageResult, TableResult):
         metrics: that were asked for.
     """
 
+    FACTS = (
+        Column("task", get=lambda r: r.task.name if r.task else None),
+        Column("model", "model"),
+        Column("mode", "mode"),
+        Column("source", "source"),
+        Column("settings", "settings", text=lambda r: " ".join(r.settings)),
+        *(
+            Column(f"mlperf_{name}", get=lambda r, metric=metric: r.goal(metric))
+            for name, metric in (("percent", "top-1"), ("auc", "auc"), ("false_of_each_kind", "wake words"))
+        ),
+        Column("confusion", get=lambda r: {name: matrix.tolist() for name, matrix in r.confusions.items()}),
+        Column("comparison", get=lambda r: r.board and {"reference": r.board[1], **r.board[0].comparison.report()}),
+    )
+
     model: str
     task: Task | None
     mode: str
@@ -132,8 +148,9 @@ class BenchResult(PageResult, TableResult):
 
     @property
     def title(self) -> str:
-        """The task's name and what it asks, or that there is none."""
-        return f"{self.task.name}, {self.task.title}" if self.task else "a folder with labels"
+        """Task and model."""
+        task = f"{self.task.name}, {self.task.title}" if self.task else "a folder with labels"
+        return f"{task}: {self.model}"
 
     @property
     def source(self) -> str:
@@ -150,6 +167,11 @@ class BenchResult(PageResult, TableResult):
             return Quality("wake words", LIMIT)
         return self.task.quality if self.task else None
 
+    def goal(self, metric: str) -> float | None:
+        """Return the benchmark's bound of a metric; None if its goal is another metric."""
+        quality = self.quality
+        return quality.at_least if quality is not None and quality.metric == metric else None
+
     @property
     def is_kept(self) -> bool:
         """Whether no row is beyond the bound of the score, and a board's results are the interpreter's."""
@@ -164,35 +186,6 @@ class BenchResult(PageResult, TableResult):
         least = -math.inf if self.at_least is None else self.at_least
         most = math.inf if self.at_most is None else self.at_most
         return all(least <= value <= most for value in values)
-
-    def report(self) -> Mapping[str, Json]:
-        """Return what was measured, and beside whom a board was compared."""
-        quality = self.quality
-        found: dict[str, Json] = {
-            "task": self.task.name if self.task else None,
-            "model": self.model,
-            "mode": self.mode,
-            "source": self.source,
-            "settings": list(self.settings),
-            "mlperf_percent": quality.at_least if quality and quality.metric == "top-1" else None,
-            "mlperf_auc": quality.at_least if quality and quality.metric == "auc" else None,
-            "mlperf_false_of_each_kind": quality.at_least if quality and quality.metric == "wake words" else None,
-            "rows": self.rows(),
-            "confusion": {name: matrix.tolist() for name, matrix in self.confusions.items()},
-        }
-        if self.board is not None:
-            found["comparison"] = {"reference": self.board[1], **self.board[0].comparison.report()}
-        return found
-
-    def rows(self) -> Sequence[Mapping[str, Json]]:
-        """Return a row for the model as it is and for each target, or for the board."""
-        pairs, first = self.pairs, self.measured[0].name
-        return [
-            row.report()
-            | ({"paired": paired_report(pairs[row.name], first)} if row.name in pairs else {})
-            | ({"metrics": self.figures[row.name]} if row.name in self.figures else {})
-            for row in self.measured
-        ]
 
     @cached_property
     def figures(self) -> Mapping[str, Mapping[str, float]]:
@@ -220,14 +213,59 @@ class BenchResult(PageResult, TableResult):
             return {}
         return pairs(self.measured, self.data.labels)
 
-    def page(self) -> Page:
-        """Return the page: every row's score."""
-        facts = [("model", self.model), ("mode", self.mode), ("samples", str(self.data.samples.count))]
-        facts += [("source", self.source)]
-        facts += [("settings", " ".join(self.settings))] if self.settings else []
+    @property
+    def verdict(self) -> Verdict:
+        """Score of the first row against the bound, and the lowest target; of a board the equal results."""
+        if self.board is not None:
+            comparison, reference = self.board[0].comparison, self.board[1]
+            unit = f"of {comparison.samples} results are equal"
+            return Verdict(word_of(not comparison.differences), comparison.equal, unit, reference)
         quality = self.quality if self.mode == "accuracy" else None
-        page = bench_page(f"{self.title}: {self.model}", facts, self.measured, quality, self.pairs)
-        return with_figures_of(page, self.metrics, self.figures, self.confusions)
+        first = next((row for row in self.measured if row.found is not None), None)
+        bounds = [("at least", self.at_least), ("at most", self.at_most)]
+        asked = " and ".join(f"{name} {value:g}" for name, value in bounds if value is not None)
+        word: Word = word_of(self.is_kept) if asked else ""
+        if first is None:
+            return Verdict(word, None, "no target takes the model", asked)
+        value, unit = score_of(first)
+        advice = lowest_text(self.measured, quality)
+        return Verdict(word, value, f"{unit} {first.name}", asked, self.data.samples.count, advice)
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Missing goals, the source of times."""
+        stream = [STREAM] if self.mode == "accuracy" and self.task is not None and self.quality is None else []
+        timing = f"median of five inputs, one inference after the other; {self.source}"
+        return [*stream, *([timing] if self.mode == "performance" else [])]
+
+    def tables(self) -> Sequence[Table]:
+        """Return the rows, the classes, and the differences of a board."""
+        pairs, first = self.pairs, self.measured[0].name
+        quality = self.quality if self.mode == "accuracy" else None
+        paired = Column(
+            "paired",
+            f"beside {first} (McNemar)",
+            get=lambda row: paired_report(pairs[row.name], first) if row.name in pairs else None,
+            text=lambda row: str(pairs.get(row.name, "")),
+            rank=3,
+        )
+        columns = (*row_columns(self.measured, quality), *metric_columns(self.metrics, self.figures))
+        columns += (paired,) if pairs else ()
+        rows = Table("rows", columns, self.measured, "Results", marked=lambda row: misses(row, quality))
+        return [rows, class_table(self.measured), *confusion_tables(self.confusions), *self._differences()]
+
+    def _differences(self) -> list[Table]:
+        if self.board is None:
+            return []
+        run, reference = self.board
+        columns = (
+            number("", "sample", "sample"),
+            Column("", f"board '{run.row.name}'", get=lambda d: " ".join(d.device)),
+            Column("", reference, get=lambda d: " ".join(d.interpreter)),
+        )
+        shown = run.comparison.differences[:_SHOWN]
+        title = "Samples that differ" + f", the first {_SHOWN}" * (len(run.comparison.differences) > _SHOWN)
+        return [Table("", columns, shown, title)]
 
     def write_results(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Write each row in the layout of mlcommons' published results; one that was refused has nothing to write.

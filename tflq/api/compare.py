@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -20,16 +20,15 @@ from tflq.api.options import (
 from tflq.api.other_runtimes import describe_dump_runtimes, describe_rules, find_dump_runtimes
 from tflq.api.read_model import ModelSource
 from tflq.api.recovered_layers import RecoveredLayer, recovered_layers
-from tflq.api.result import PageResult, TableResult, picked
+from tflq.api.result import Result, picked
 from tflq.api.run_record import recorded
 from tflq.api.samples import samples as choose_samples
 from tflq.api.sides import Quantizing, Side, parse_side, read_beside
 from tflq.api.target import complete
 from tflq.diagnosis import compare as comparison
-from tflq.diagnosis.compare import ComparedTensor, Comparison, Dump, Running, dump_as_it_is, require_known
+from tflq.diagnosis.compare import Comparison, Dump, Running, dump_as_it_is, require_known
 from tflq.diagnosis.compare.causes import Cause
 from tflq.diagnosis.compare.dumps import wanted_of
-from tflq.diagnosis.compare.tally import TensorFigures
 from tflq.diagnosis.dumps.wanted import DumpOptions
 from tflq.diagnosis.hypotheses.diagnose import diagnose
 from tflq.diagnosis.hypotheses.finding import Diagnosis
@@ -37,9 +36,10 @@ from tflq.errors import UsageError
 from tflq.files import write_bytes
 from tflq.graph import Graph, Model
 from tflq.quoting import Json
-from tflq.report import Page
-from tflq.report.comparison import comparison_page, verdict
-from tflq.report.diagnosis import diagnosis_section
+from tflq.report import Column, Table, Verdict
+from tflq.report.comparison import comparison_notes, comparison_tables, comparison_verdict
+from tflq.report.diagnosis import diagnosis_table
+from tflq.report.memory import memory_table
 from tflq.report.model_explorer import node_data
 
 
@@ -85,7 +85,6 @@ def _samples(samples: SampleSource) -> list[str]:
 
 
 DEFAULT_SAMPLES = 100
-_NESTED = ("histogram", "channels", "first", "worst")
 
 
 @dataclass(frozen=True)
@@ -102,6 +101,7 @@ class CompareOptions:
         calibration: their ranges.
         jobs: processes that share the samples of two models.
         scheduler: address of a dask scheduler whose workers are used instead.
+        top: Layers of the ranking that the text lists.
     """
 
     isolated: bool = False
@@ -113,29 +113,55 @@ class CompareOptions:
     calibration: CalibrationOptions = field(default_factory=CalibrationOptions)
     jobs: int = 1
     scheduler: str | None = None
+    top: int = 10
 
 
 @dataclass(frozen=True)
-class CompareResult(PageResult, TableResult):
-    """What differs between two sides.
+class CompareResult(Result):
+    """Differences of two sides.
 
     Attributes:
-        comparison: figures of every tensor, and the layers ranked by what they add.
-        graph: that the first side ran; None for a dump.
-        notes: what of a dump was passed over or taken otherwise; `dumps` tells more.
-        diagnosis: why the first layer of a dump that is wrong by itself is wrong; None where none is, or without one.
-        explain_line: the command that shows the first element of that layer that differs.
-        recovered: what recovered files say of their layers.
+        comparison: Figures of every tensor, and the layers ranked by added noise.
+        graph: Graph that the first side ran; None for a dump.
+        remarks: Parts of a dump that were omitted or interpreted otherwise; `dumps` lists more.
+        diagnosis: Cause of the first wrong layer of a dump; None if no layer is wrong, or without a dump.
+        explain_line: `tflq explain` for the first wrong element of that layer.
+        recovered: Remarks of recovered files on their layers.
+        top: Layers of the ranking that the text lists.
         runtimes: Other runtimes that reproduce a dump; empty if none does, or without a dump.
         remark: Sentence on these runtimes, or the two rules of the first layer in which two runtimes differ.
     """
 
+    FACTS = (
+        Column("first", "in question", get="comparison.first"),
+        Column("second", "reference", get="comparison.second"),
+        Column("samples", "samples", get="comparison.samples"),
+        Column("isolated", "layers isolated", get="comparison.isolated"),
+        Column("tolerance", get="comparison.tolerance"),
+        Column("equal", get="is_equal"),
+        Column("known", get=lambda r: [picked(known, "elements", "reason") for known in r.comparison.known]),
+        Column("explained", get="is_explained"),
+        Column("rounding", get="comparison.is_rounding"),
+        Column("first_diverging", get=lambda r: next((t.name for t in r.comparison.diverging), None)),
+        Column("first_only", get="comparison.matching.first_only"),
+        Column("second_only", get="comparison.matching.second_only"),
+        Column("unseen", get="comparison.unseen"),
+        Column("notes", get="remarks"),
+        Column("runtimes", get="runtimes"),
+        Column("remark", get="remark"),
+        Column("recovered", get=lambda r: [asdict(layer) for layer in r.recovered]),
+        Column("diagnosis", get=lambda r: _diagnosis(r.diagnosis, r.explain_line)),
+    )
+
+    MAIN = "tensors"
+
     comparison: Comparison
     graph: Graph | None
-    notes: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     diagnosis: Diagnosis | None = None
     explain_line: str = ""
     recovered: tuple[RecoveredLayer, ...] = ()
+    top: int = CompareOptions.top
     runtimes: tuple[str, ...] = ()
     remark: str = ""
 
@@ -146,47 +172,36 @@ class CompareResult(PageResult, TableResult):
 
     @property
     def is_explained(self) -> bool:
-        """Whether every such difference is one that tflq is known to have from TFLite (docs/operators.md)."""
+        """Whether every such difference is a known difference between tflq and TFLite (docs/operators.md)."""
         return self.comparison.is_explained
 
     @property
-    def verdict(self) -> str:
-        """What came out, in one sentence."""
-        return verdict(self.comparison)
+    def verdict(self) -> Verdict:
+        """Number of tensors that differ, and the layer to look at first."""
+        return comparison_verdict(self.comparison)
 
-    def report(self) -> Mapping[str, Json]:
-        """Return the verdict, the ranking and the figures of every tensor."""
-        found = self.comparison
-        return {
-            **picked(found, "first", "second", "samples", "isolated", "tolerance"),
-            "equal": found.is_equal,
-            "known": [picked(known, "elements", "reason") for known in found.known],
-            "explained": found.is_explained,
-            "rounding": found.is_rounding,
-            "verdict": self.verdict,
-            "first_diverging": found.diverging[0].name if found.diverging else None,
-            "ranking": [_ranked(t) for t in found.ranking],
-            "tensors": [_tensor(t) for t in found.tensors],
-            **picked(found.matching, "first_only", "second_only"),
-            "unseen": found.unseen,
-            "notes": self.notes,
-            "runtimes": self.runtimes,
-            "remark": self.remark,
-            "recovered": [asdict(layer) for layer in self.recovered],
-            "diagnosis": None if self.diagnosis is None else _diagnosis(self.diagnosis, self.explain_line),
-        }
+    @property
+    def status(self) -> int:
+        """Exit status of the command: 1 if a tensor differs for an unknown reason, also by rounding only."""
+        return int(not (self.is_equal or self.is_explained))
 
-    def rows(self) -> Sequence[Mapping[str, Json]]:
-        """Return the figures of every tensor that are plain numbers."""
-        tensors = [_tensor(t) for t in self.comparison.tensors]
-        return [{key: value for key, value in t.items() if key not in _NESTED} for t in tensors]
+    @property
+    def title(self) -> str:
+        """Both sides."""
+        return f"{self.comparison.first} against {self.comparison.second}"
 
-    def page(self) -> Page:
-        """Return the page: the layer to look at, the error along the network, the worst tensors, memory."""
-        found = self.diagnosis
-        cause = None if found is None else diagnosis_section(found, self.explain_line)
-        told = tuple(layer.text for layer in self.recovered)
-        return comparison_page(self.comparison, self.graph, cause, told)
+    @property
+    def notes(self) -> Sequence[str]:
+        """Known differences, tensors that were not compared, remarks."""
+        recovered = [layer.text for layer in self.recovered]
+        remark = [self.remark] if self.remark else []
+        return [*remark, *comparison_notes(self.comparison), *self.remarks, *recovered]
+
+    def tables(self) -> Sequence[Table]:
+        """Return the cause, the ranking, the figures of every tensor, and memory."""
+        cause = [] if self.diagnosis is None else [diagnosis_table(self.diagnosis, self.explain_line)]
+        memory = [] if self.graph is None else [memory_table(self.graph)]
+        return [*cause, *comparison_tables(self.comparison, self.top), *memory]
 
     def write_node_data(self, path: str | Path) -> None:
         """Write the noise of each tensor as node data of Model Explorer.
@@ -246,7 +261,7 @@ def compare(
     notes = tuple(note for understood in dumps for note in understood.notes)
     graph = left.execution.graph if isinstance(left, Running) else None
     told = () if a.is_dump and b.is_dump else recovered_layers((b if a.is_dump else a).model())
-    result = CompareResult(found, graph, notes, recovered=told)
+    result = CompareResult(found, graph, notes, recovered=told, top=options.top)
     if isinstance(left, Running) and isinstance(right, Running):
         result = replace(result, remark=describe_rules(found, left, right))
     if not options.diagnose or found.is_equal or found.is_explained:
@@ -308,7 +323,9 @@ def _with_dump(
     return (dump, side, count) if a.is_dump else (side, dump, count)
 
 
-def _diagnosis(found: Diagnosis, line: str) -> dict[str, Json]:
+def _diagnosis(found: Diagnosis | None, line: str) -> dict[str, Json] | None:
+    if found is None:
+        return None
     facts = picked(found, "tensor", "node", "operator", "status", "words", "advice", "differing", "elements")
     evidence = ("hypothesis", "words", "place", "remaining", "elements", "share", "gain", "is_certain", "layers")
     figures = (*evidence, "alike", "advice", "anchor")
@@ -332,32 +349,3 @@ def _place(found: Diagnosis) -> dict[str, Json]:
         for part in found.place.parts
     ]
     return {"words": found.place.words, "parts": parts, **picked(found.place, "whole", "scattered", "first", "last")}
-
-
-def _ranked(tensor: ComparedTensor) -> dict[str, Json]:
-    cause = tensor.cause
-    return {
-        **picked(tensor, "node", "operator"),
-        "tensor": tensor.name,
-        "channel": tensor.channel,
-        "added_noise": tensor.added,
-        "cause": None if cause is None else cause.kind,
-        "words": None if cause is None else cause.words,
-        "advice": None if cause is None else cause.advice,
-    }
-
-
-def _tensor(tensor: ComparedTensor) -> dict[str, Json]:
-    return {"name": tensor.name, "reference": tensor.match.second.name, "node": tensor.node, **_figures(tensor.figures)}
-
-
-def _figures(f: TensorFigures) -> dict[str, Json]:
-    return {
-        **picked(f, "elements", "differing", "lsb"),
-        "largest_lsb": f.largest,
-        **picked(f, "rms_lsb", "histogram", "cosine", "sqnr_db", "saturated", "clipped", "clipped_noise", "unused"),
-        "same_encoding": f.same_encoding,
-        "channels": [{"channel": c, "largest_lsb": largest, "differing": n} for c, largest, n in f.channels[:16]],
-        "first": None if f.first_place is None else asdict(f.first_place),
-        "worst": None if f.worst_place is None else asdict(f.worst_place),
-    }

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 from tflq.api.calibrate import calibrate
-from tflq.api.estimate import figure
 from tflq.api.options import CalibrationOptions, Progress, SampleOptions, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.recover import RecoverOptions, recover_ranged, require_named
 from tflq.api.recovered_layers import METADATA
-from tflq.api.result import PageResult, TableResult, picked
+from tflq.api.result import Result, picked
 from tflq.api.run_record import recorded
 from tflq.api.samples import samples_or_calibration, why_not_compared
 from tflq.api.target import calibration_of, choose_target, complete, fits_weights
@@ -35,9 +35,22 @@ from tflq.graph.rewriting import Change, select_changes, trace_passes
 from tflq.parallel.executions import as_is, for_target
 from tflq.precision.recover import RealSamples
 from tflq.quoting import Json
-from tflq.report import Page
-from tflq.report.conversion import all_targets_page, conversion_page
+from tflq.report import Column, Table, Verdict, identifier, keys, number
+from tflq.report.conversion import (
+    all_targets_table,
+    all_targets_verdict,
+    closeness,
+    conversion_verdict,
+    emitted_text,
+    engine_table,
+    targets_by_layer,
+    worst_layer,
+)
+from tflq.report.estimate import figure
+from tflq.report.memory import memory_table
 from tflq.sampling import GivenSamples, Samples
+from tflq.units import number as number_text
+from tflq.units import size
 
 DEFAULT_SAMPLES = 32
 
@@ -79,8 +92,82 @@ class LayerFacts:
 
 
 @dataclass(frozen=True)
-class ConvertResult(PageResult, TableResult):
-    """What a conversion gave.
+class _Layer:
+    """A layer of a conversion: number and node."""
+
+    result: ConvertResult
+    index: int
+    node: Node
+
+    @property
+    def similarity(self) -> Similarity | None:
+        """Similarity to floating point."""
+        return self.result.similarity(self.node)
+
+    @property
+    def facts(self) -> LayerFacts:
+        """Engine, reason, bits."""
+        return self.result.facts(self.node)
+
+    @property
+    def outputs(self) -> str:
+        """Types and shapes of the outputs."""
+        tensors = [self.result.graph.tensors[t] for t in self.node.outputs]
+        return ", ".join(f"{t.dtype.value}[{','.join(map(str, t.shape))}]" for t in tensors)
+
+    @property
+    def largest_lsb(self) -> float | None:
+        """Largest difference between the emitted .tflite in TFLite and the target."""
+        compared = self.result.compared
+        tensors = {} if compared is None or isinstance(compared, str) else compared.tensors
+        return max((tensors[t].largest_lsb for t in self.node.outputs if t in tensors), default=None)
+
+    @property
+    def requantized(self) -> str:
+        """Share of quantized values that differ, and the largest difference."""
+        figures = self.similarity
+        if figures is None or math.isnan(figures.differing):
+            return ""
+        return f"{100 * figures.differing:.2f}%, {number_text(figures.largest)}"
+
+
+_LAYERS = (
+    number("index", "#"),
+    Column("operator", "operator", get="node.operator", rank=1),
+    identifier("name", "layer", "node.name"),
+    Column("engine", "engine", get="facts.engine", rank=2),
+    Column("reason", get="facts.reason"),
+    number("weight_bits", "weights", "facts.weight_bits", lambda row: _bits(row), rank=4),
+    Column("departure", get="facts.departure"),
+    Column("", "output", get="outputs", rank=3),
+    number("similarity", "cosine", lambda r: r.similarity and r.similarity.figures, lambda r: _cosine(r)),
+    number("", "requantized", "requantized", rank=5),
+    number("", "TFLite", "largest_lsb", unit="LSB", rank=6),
+    Column("", "reason", get="facts.reason", rank=7),
+)
+
+
+def _bits(layer: _Layer) -> str:
+    bits = layer.facts.weight_bits
+    return f"{bits} bits" if bits else ""
+
+
+def _changed_lines(changes: Sequence[Change]) -> Iterator[str]:
+    """Yield name and reason of each pass, and the lines before (-) and after (+)."""
+    for change in changes:
+        source = f" ({change.source})" if change.source else ""
+        yield f"pass {change.name} of {change.owner}: {change.why}{source}"
+        yield from (f"  - {line}" for line in change.before)
+        yield from (f"  + {line}" for line in change.after)
+
+
+def _cosine(layer: _Layer) -> str:
+    return "" if layer.similarity is None else f"{layer.similarity.cosine:.6f}"
+
+
+@dataclass(frozen=True)
+class ConvertResult(Result):
+    """Files and layers of a conversion.
 
     Attributes:
         model: how reports call it.
@@ -96,6 +183,18 @@ class ConvertResult(PageResult, TableResult):
         engines: what the choice of engines by the estimate came to; None where it was not asked for.
         changes: Effects of the target's passes, in order; empty unless `trace_passes` is set.
     """
+
+    FACTS = (
+        Column("model", "model"),
+        Column("target", "target", get="target.name"),
+        Column("departures", get=lambda r: dict(r.departures)),
+        Column("engines", get=lambda r: None if r.engines is None else _engines(r.engines)),
+        Column("files"),
+        Column("emitted_tflite", get=lambda r: compared_report(r.compared)),
+        Column(
+            "similarity", get=lambda r: r.measured if isinstance(r.measured, str) else picked(r.measured, "samples")
+        ),
+    )
 
     model: str
     original: Model
@@ -114,16 +213,6 @@ class ConvertResult(PageResult, TableResult):
     def files(self) -> dict[str, int]:
         """Path of each file -> its bytes."""
         return {str((self.folder or Path()) / name): len(data) for name, data in self.artifacts.items()}
-
-    def rows(self) -> Sequence[Mapping[str, Json]]:
-        """Return a row for each layer: what runs it, and how close its result is to floating point."""
-        found = []
-        for index, node in enumerate(self.graph.nodes):
-            similarity = self.similarity(node)
-            figures = None if similarity is None else similarity.figures
-            row = {"index": index, "operator": node.operator, "name": node.name, **asdict(self.facts(node))}
-            found.append({**row, "similarity": figures})
-        return found
 
     def similarity(self, node: Node) -> Similarity | None:
         """Return how close a layer's output is to floating point; None where that was not measured."""
@@ -147,34 +236,39 @@ class ConvertResult(PageResult, TableResult):
         """Name of a layer, or of an operator of the file -> why the device's result differs, or no tool reads it."""
         return {**self.target.file_departures(self.original.main), **self.target.departures(self.graph)}
 
-    def report(self) -> Mapping[str, Json]:
-        """Return the layers, the files, and what was compared."""
-        return {
-            "model": self.model,
-            "target": self.target.name,
-            "layers": self.rows(),
-            "departures": dict(self.departures),
-            "engines": None if self.engines is None else _engines(self.engines),
-            "passes": [asdict(change) for change in self.changes],
-            "files": self.files,
-            "emitted_tflite": compared_report(self.compared),
-            "similarity": self.measured if isinstance(self.measured, str) else {"samples": self.measured.samples},
-        }
+    @property
+    def verdict(self) -> Verdict:
+        """Number of operators, and the layer farthest from floating point."""
+        return conversion_verdict(self.target.name, len(self.graph.nodes), self.measured)
 
-    def page(self) -> Page:
-        """Return the page: what runs where, how close each layer is to floating point, the files."""
-        sizes = {name: len(data) for name, data in self.artifacts.items()}
-        return conversion_page(
-            self.model,
-            self.target.name,
-            self.graph,
-            self._engines,
-            sizes,
-            self.compared,
-            self.measured,
-            self.departures,
-            self.engines,
-        )
+    @property
+    def title(self) -> str:
+        """Model and target."""
+        return f"{self.model} for {self.target.name}"
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Files, warnings, and how the layers were compared."""
+        files = [f"{path}: {size(length)}" for path, length in self.files.items()]
+        warnings = [f"warning: {layer}: {reason}" for layer, reason in self.departures.items()]
+        return [*warnings, *files, emitted_text(self.compared), closeness(self.measured)]
+
+    def tables(self) -> Sequence[Table]:
+        """Return the layers, the choice of engines, the effects of passes, and memory."""
+        worst, layers = worst_layer(self.measured), [_Layer(self, *item) for item in enumerate(self.graph.nodes)]
+        engines = [] if self.engines is None else [engine_table(self.engines)]
+        return [
+            Table("layers", _LAYERS, layers, "Layers", marked=lambda row: row.similarity is worst is not None),
+            *engines,
+            Table(
+                "passes",
+                keys("name", "owner", "why", "source", "before", "after"),
+                self.changes,
+                terminal="on request",
+                lines=list(_changed_lines(self.changes)),
+            ),
+            memory_table(self.graph),
+        ]
 
     def write_settings(self, path: str | Path) -> None:
         """Write the settings as the vendor's tool reads them, for the files of this conversion.
@@ -197,8 +291,8 @@ class ConvertResult(PageResult, TableResult):
 
 
 @dataclass(frozen=True)
-class ConvertAllResult(PageResult, TableResult):
-    """What every target makes of a model.
+class ConvertAllResult(Result):
+    """The targets that take a model, and their scores.
 
     Attributes:
         model: how reports call it.
@@ -207,6 +301,8 @@ class ConvertAllResult(PageResult, TableResult):
         samples: how many layers were compared on.
         is_accuracy: whether the score is an accuracy; else it is the agreement with the model as it is.
     """
+
+    FACTS = (Column("model", "model"), Column("folder", get=lambda r: str(r.folder)))
 
     model: str
     folder: Path | None
@@ -219,27 +315,25 @@ class ConvertAllResult(PageResult, TableResult):
         """Whether every target takes the model."""
         return not any(row.refused for row in self.targets)
 
-    def rows(self) -> Sequence[Mapping[str, Json]]:
-        """Return a row for each target."""
-        return [
-            {
-                **picked(row, "target", "refused", "score_percent", "size_bytes"),
-                "files": {name: len(data) for name, data in row.artifacts.items()},
-                "worst_layer": row.worst_layer or None,
-                "worst_sqnr_db": row.worst_sqnr_db if row.worst_layer else None,
-                "constraints": list(row.constraints),
-            }
-            for row in self.targets
-        ]
+    @property
+    def score(self) -> str:
+        """Name of the score."""
+        return "accuracy" if self.is_accuracy else "agreement"
 
-    def report(self) -> Mapping[str, Json]:
-        """Return the rows."""
-        return {"model": self.model, "folder": str(self.folder), "targets": self.rows()}
+    @property
+    def verdict(self) -> Verdict:
+        """Number of targets that take the model, and the lowest score."""
+        return all_targets_verdict(self.targets, self.score, self.samples)
 
-    def page(self) -> Page:
-        """Return the page: a row for each target."""
-        score = "accuracy" if self.is_accuracy else f"agreement with the model as it is, {self.samples} samples"
-        return all_targets_page(self.model, self.targets, score)
+    @property
+    def title(self) -> str:
+        """The model."""
+        return f"{self.model} for every target"
+
+    def tables(self) -> Sequence[Table]:
+        """Return one row per target."""
+        by_target = all_targets_table(self.targets, is_accuracy=self.is_accuracy, samples=self.samples)
+        return [by_target, targets_by_layer(self.targets)]
 
 
 @recorded

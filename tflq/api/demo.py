@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from tflq.api.convert import compared_report
+from tflq.api.inspect import inspect
 from tflq.api.options import TargetOptions
 from tflq.api.read_model import read_model
-from tflq.api.result import TableResult, picked
+from tflq.api.result import Result, picked
 from tflq.api.target import choose_target
 from tflq.api.verify import VerifyResult, verify
 from tflq.benchmarks.accuracy import Accuracy, LabeledSamples, measure
@@ -24,8 +25,10 @@ from tflq.errors import MissingExtraError
 from tflq.graph import Graph, Model
 from tflq.parallel.executions import Execution, as_is, for_target, in_float
 from tflq.quoting import Json
+from tflq.report import Column, Table, Verdict, identifier, number
 from tflq.sampling import GivenSamples
 from tflq.sampling.files import read_npz
+from tflq.units import size
 
 DIGITS = 10
 
@@ -59,7 +62,7 @@ class DemoRow:
 
 
 @dataclass(frozen=True)
-class Demo(TableResult):
+class Demo(Result):
     """A small model that reads handwritten digits, and what tflq says of it; each part runs when it is asked for.
 
     Attributes:
@@ -67,6 +70,11 @@ class Demo(TableResult):
         model: as it was read.
         data: test images, none of which the model was trained on.
     """
+
+    FACTS = (
+        Column("model", get=lambda r: str(r.path)),
+        Column("tflite", get=lambda r: _tflite_report(r.verified)),
+    )
 
     path: Path
     model: Model
@@ -90,29 +98,26 @@ class Demo(TableResult):
         ]
         return (*rows, *(self._for_target(name, reference) for name in target_names()))
 
-    def rows(self) -> Sequence[Mapping[str, Json]]:
-        """Return `measured` as rows."""
+    @property
+    def verdict(self) -> Verdict:
+        """Number of elements that differ from TFLite."""
+        verified = self.verified
+        return Verdict("", None, f"not compared: {verified}") if isinstance(verified, str) else verified.verdict
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """The model and its samples."""
+        (facts,) = inspect(self.model).graphs
         return [
-            {
-                "name": row.accuracy.name,
-                "right": row.accuracy.right,
-                "samples": row.accuracy.total,
-                "accuracy_percent": row.accuracy.percent,
-                "largest_change": row.change,
-                "emitted_tflite": compared_report(row.emitted),
-            }
-            for row in self.measured
+            "The model: a small convolutional network that reads handwritten digits.",
+            f"  {self.path.name}: {size(self.path.stat().st_size)}, {len(facts.operators)} operators, "
+            f"{facts.macs:,} MACs",
+            f"  {self.data.samples.count} test images of 8 x 8 pixels, none of them used in training",
         ]
 
-    def report(self) -> Mapping[str, Json]:
-        """Return the comparison with TFLite and the rows."""
-        found = self.verified
-        compared: Json = found if isinstance(found, str) else None
-        if not isinstance(found, str):
-            total = found.verdict.total
-            head: dict[str, Json] = {"oracle": str(found.verdict.identity), "samples": found.verdict.samples}
-            compared = {**head, **picked(total, "elements", "differing")}
-        return {"model": str(self.path), "tflite": compared, "rows": self.rows()}
+    def tables(self) -> Sequence[Table]:
+        """Return the accuracy of the unchanged model, in floating point, and for each target."""
+        return [Table("rows", _ROWS, self.measured, "The same model for each target", _NOTES)]
 
     def _for_target(self, name: str, reference: Execution) -> DemoRow:
         target, settings = choose_target(name, TargetOptions(name))
@@ -124,6 +129,33 @@ class Demo(TableResult):
         except MissingExtraError as error:
             emitted = str(error)
         return DemoRow(measure(execution, self.data), change, emitted)
+
+
+def _tflite_report(found: VerifyResult | str) -> Json:
+    if isinstance(found, str):
+        return found
+    total, head = found.verification.total, picked(found.verification, "samples")
+    return {"oracle": str(found.verification.identity), **head, **picked(total, "elements", "differing")}
+
+
+def _emitted_text(row: DemoRow) -> str:
+    if row.emitted is None:
+        return ""
+    return "not compared" if isinstance(row.emitted, str) else f"at most {row.emitted.output.largest_lsb:.1f} LSB"
+
+
+_NOTES = (
+    "largest change: of any probability, against the model as it is.",
+    "LSB: one step of the output's scale, between the target's own integers and TFLite.",
+)
+_ROWS = (
+    identifier("name", "as", "accuracy.name"),
+    number("right", "right", "accuracy.right"),
+    number("samples", "of", "accuracy.total"),
+    number("accuracy_percent", "accuracy", "accuracy.percent", ".1f", "%", bar=True),
+    number("largest_change", "largest change", "change", ".4f"),
+    Column("emitted_tflite", "its .tflite in TFLite", get=lambda row: compared_report(row.emitted), text=_emitted_text),
+)
 
 
 def demo() -> Demo:

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tflq.api.read_model import ModelSource, name_of, read_model
-from tflq.api.result import TableResult, picked
+from tflq.api.result import Result
 from tflq.diagnosis.model_difference import Finding, model_differences
-from tflq.quoting import Json
+from tflq.report import Column, Table, Verdict, word_of
 
 
 @dataclass(frozen=True)
-class DiffResult(TableResult):
-    """What differs between two models.
+class DiffResult(Result):
+    """Differences of two models.
 
     Attributes:
         first: the one model's name.
         second: the other's.
         findings: what differs, in the order of the graphs.
     """
+
+    FACTS = (Column("first", "first"), Column("second", "second"), Column("equal", get="is_equal"))
 
     first: str
     second: str
@@ -30,13 +32,25 @@ class DiffResult(TableResult):
         """Whether nothing differs."""
         return not self.findings
 
-    def rows(self) -> Sequence[Mapping[str, Json]]:
-        """Return a row for each finding."""
-        return [_row(finding) for finding in self.findings]
+    @property
+    def verdict(self) -> Verdict:
+        """Number of differences."""
+        number = len(self.findings)
+        unit = f"difference{'s' * (number != 1)} of {self.first}"
+        return Verdict(word_of(self.is_equal), number, unit, self.second, link=" from")
 
-    def report(self) -> Mapping[str, Json]:
-        """Return both names and the findings."""
-        return {"first": self.first, "second": self.second, "equal": self.is_equal, "findings": self.rows()}
+    def tables(self) -> Sequence[Table]:
+        """Return a row for each difference."""
+        return [Table("findings", _FINDINGS, self.findings, "Differences")]
+
+
+_FINDINGS = (
+    Column("kind", "kind"),
+    Column("where", "where", "identifier"),
+    Column("words", "first against second"),
+    Column("channel", get="constant.channel"),
+    Column("differing", get="constant.differing"),
+)
 
 
 def diff(first: ModelSource, second: ModelSource) -> DiffResult:
@@ -49,10 +63,3 @@ def diff(first: ModelSource, second: ModelSource) -> DiffResult:
     """
     found = model_differences(read_model(first), read_model(second))
     return DiffResult(name_of(first), name_of(second), tuple(found))
-
-
-def _row(finding: Finding) -> Mapping[str, Json]:
-    constant = finding.constant
-    facts: dict[str, Json] = {"channel": None, "differing": None}
-    facts |= {} if constant is None else picked(constant, *facts)
-    return {**picked(finding, "kind", "where", "words"), **facts}

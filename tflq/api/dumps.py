@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tflq.api.options import CalibrationOptions, Progress, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource
-from tflq.api.result import TableResult, picked
+from tflq.api.result import Result
 from tflq.api.sides import Quantizing, parse_side, read_beside
 from tflq.api.target import complete
-from tflq.diagnosis.dumps.understanding import Reading, Understood
+from tflq.diagnosis.dumps.understanding import Understood
 from tflq.diagnosis.dumps.wanted import DumpOptions
 from tflq.errors import UsageError
-from tflq.quoting import Json
+from tflq.report import Column, Table, Verdict, identifier
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class DumpsOptions:
 
 
 @dataclass(frozen=True)
-class DumpsResult(TableResult):
+class DumpsResult(Result):
     """How a dump was understood.
 
     Attributes:
@@ -41,18 +41,44 @@ class DumpsResult(TableResult):
         understood: each tensor's array, layout and encoding, and why.
     """
 
+    FACTS = (
+        Column("dump", "dump", get="understood.path"),
+        Column("model", "model"),
+        Column("samples", "samples", get="understood.samples"),
+        Column("notes", get="understood.notes"),
+        Column("missing", get="understood.missing"),
+    )
+
     model: str
     understood: Understood
 
-    def rows(self) -> Sequence[Mapping[str, Json]]:
-        """Return a row for each tensor that was found."""
-        return [_row(r) for r in self.understood.readings]
-
-    def report(self) -> Mapping[str, Json]:
-        """Return the rows, what was passed over, and what the dump lacks."""
+    @property
+    def verdict(self) -> Verdict:
+        """Number of tensors that were recognized."""
         found = self.understood
-        facts = picked(found, "samples", "notes", "missing")
-        return {"dump": found.path, "model": self.model, **facts, "tensors": self.rows()}
+        return Verdict("", len(found.readings), f"tensors recognized in {found.path}", self.model, found.samples)
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Omitted arrays and missing tensors."""
+        missing = self.understood.missing
+        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+        return [*self.understood.notes, *([f"not in it: {', '.join(missing[:5])}{more}"] if missing else [])]
+
+    def tables(self) -> Sequence[Table]:
+        """Return a row for each tensor."""
+        return [Table("tensors", _TENSORS, self.understood.readings, "Tensors")]
+
+
+_TENSORS = (
+    identifier("tensor", "tensor", "wanted.name"),
+    Column("samples", get=lambda reading: len(reading.array)),
+    identifier("source", "array"),
+    Column("stored", "stored"),
+    Column("layout", "layout"),
+    Column("encoding", "numbers"),
+    Column("why", "evidence", rank=1),
+)
 
 
 def dumps(
@@ -89,8 +115,3 @@ def dumps(
     _, found = read_beside(given, named, named.model(), samples, options.dump, quantizing, needs_samples=False)
     assert found.understood is not None
     return DumpsResult(named.text, found.understood)
-
-
-def _row(reading: Reading) -> Mapping[str, Json]:
-    facts = picked(reading, "source", "stored", "layout", "encoding", "why")
-    return {"tensor": reading.wanted.name, "samples": len(reading.array), **facts}

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tflq.api.calibrate import calibrate
 from tflq.api.options import CalibrationOptions, Progress, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
-from tflq.api.result import PageResult, TableResult, picked
+from tflq.api.result import Result
 from tflq.api.run_record import recorded
 from tflq.api.target import choose_target, complete
-from tflq.converters.estimate import Estimate, Figure, LayerEstimate, without_model
+from tflq.converters.estimate import Estimate, without_model
 from tflq.parallel.executions import quantized
-from tflq.quoting import Json
-from tflq.report import Page
-from tflq.report.estimate import estimate_page
+from tflq.report import Column, Table, Verdict
+from tflq.report.estimate import estimate_verdict, figure, layers_table, network_table
 
 
 @dataclass(frozen=True)
@@ -30,8 +29,8 @@ class EstimateOptions:
 
 
 @dataclass(frozen=True)
-class EstimateResult(PageResult, TableResult):
-    """What a network costs on a target.
+class EstimateResult(Result):
+    """Cost of a network on a target.
 
     Attributes:
         model: how reports call it.
@@ -39,30 +38,32 @@ class EstimateResult(PageResult, TableResult):
         estimate: its figures, each with its grade, its error and its basis.
     """
 
+    FACTS = (
+        Column("model", "model"),
+        Column("target", "target"),
+        Column("cycles", get=lambda r: figure(r.estimate.cycles)),
+        Column("totals", get=lambda r: {name: figure(f) for name, f in r.estimate.totals.items()}),
+        Column("memory", get=lambda r: {name: figure(f) for name, f in r.estimate.memory.items()}),
+        Column("remarks", get="estimate.remarks"),
+    )
+
     model: str
     target: str
     estimate: Estimate
 
-    def rows(self) -> Sequence[Mapping[str, Json]]:
-        """Return a row for each layer."""
-        return [_layer(layer) for layer in self.estimate.layers]
+    @property
+    def verdict(self) -> Verdict:
+        """Cycles of the network."""
+        return estimate_verdict(self.estimate)
 
-    def report(self) -> Mapping[str, Json]:
-        """Return the network's figures and those of its layers."""
-        found = self.estimate
-        return {
-            "model": self.model,
-            "target": self.target,
-            "cycles": figure(found.cycles),
-            "totals": {name: figure(f) for name, f in found.totals.items()},
-            "memory": {name: figure(f) for name, f in found.memory.items()},
-            "remarks": found.remarks,
-            "layers": self.rows(),
-        }
+    @property
+    def title(self) -> str:
+        """Model and target."""
+        return f"{self.model} for {self.target}"
 
-    def page(self) -> Page:
-        """Return the page: the cycles of each layer, and a table."""
-        return estimate_page(self.model, self.target, self.estimate)
+    def tables(self) -> Sequence[Table]:
+        """Return the figures of the network and of each layer."""
+        return [layers_table(self.estimate), network_table(self.estimate)]
 
 
 @recorded
@@ -98,30 +99,3 @@ def estimate(
         return EstimateResult(name_of(model), found.name, without_model(found.estimate))
     ranged = calibrate(original, options.calibration, progress=progress)
     return EstimateResult(name_of(model), found.name, found.estimate(quantized(ranged.main, found, settings)))
-
-
-def figure(found: Figure) -> dict[str, Json]:
-    """Return a figure as JSON; numbers to a tenth."""
-    numbers = {key: _tenths(value) for key, value in picked(found, "value", "low", "high").items()}
-    return {
-        "value": numbers.pop("value"),
-        "unit": found.unit,
-        "grade": found.grade.value,
-        **numbers,
-        "basis": found.basis,
-    }
-
-
-def _layer(layer: LayerEstimate) -> dict[str, Json]:
-    figures = ("macs", "cycles", "engine_cycles", "utilization", "weights", "working_set")
-    found: dict[str, Json] = picked(layer, "index", "name", "operator", "engine")
-    for name in figures:
-        value: Figure | None = getattr(layer, name)
-        found[name] = None if value is None else figure(value)
-    return {**found, **picked(layer, "bound", "remark")}
-
-
-def _tenths(value: Json) -> Json:
-    if isinstance(value, float):
-        return int(value) if value.is_integer() else round(value, 1)
-    return value

@@ -12,7 +12,7 @@ import numpy as np
 from tflq.api.options import CalibrationOptions, Progress, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.recovered_layers import recovered_layers
-from tflq.api.result import TableResult, picked
+from tflq.api.result import Result, picked
 from tflq.api.samples import samples as choose_samples
 from tflq.api.sides import Quantizing, Side, parse_side
 from tflq.api.target import complete
@@ -25,7 +25,9 @@ from tflq.errors import InputError, OptionError, TflqError, UnsupportedError, Us
 from tflq.graph import Model, find_tensor
 from tflq.graph.cut import needed_nodes, with_nodes
 from tflq.interpreter.runtimes import REFERENCE, RuntimeName
-from tflq.quoting import Json
+from tflq.quoting import Json, plain
+from tflq.report import Table, Verdict, Word, keys, word_of
+from tflq.report.explanation import side_by_side_table, steps_tables
 from tflq.sampling import Samples
 
 
@@ -75,7 +77,7 @@ class DeviceNumber:
 
 
 @dataclass(frozen=True)
-class ExplainResult(TableResult):
+class ExplainResult(Result):
     """How an element came about.
 
     Attributes:
@@ -99,27 +101,48 @@ class ExplainResult(TableResult):
             return self.device.value == self.explanation.stored
         return self.against is None or self.against.first.stored == self.against.second.stored
 
-    def rows(self) -> Sequence[Mapping[str, Json]]:
-        """Return a row for each step."""
-        return [{"tensor": part.tensor, **_step(step)} for part in self.explanation.parts for step in part.steps]
+    @property
+    def verdict(self) -> Verdict:
+        """The stored value; for a comparison also the first step that differs."""
+        found, is_compared = self.explanation, self.against is not None or self.device is not None
+        word: Word = word_of(self.is_equal) if is_compared else ""
+        real = "" if found.real is None else f", as a real number {found.real:.6g}"
+        stored = found.stored if isinstance(found.stored, (int, float)) else None
+        text = "" if stored is not None else f"{found.stored} "
+        unit = f"{text}is '{found.tensor}' {list(found.index)} of sample {found.sample}{real}"
+        advice = self.against.words() if self.against is not None else ""
+        if self.device is not None:
+            same = "the same" if self.is_equal else f"{self.device.value:g}; {self.device.words}"
+            advice = f"{self.device.dump} has {same}"
+        return Verdict(word, stored, unit, self.names[1] if is_compared else "", advice=advice)
 
-    def report(self) -> Mapping[str, Json]:
-        """Return the element, and all parts with their steps; of both computations where there are two."""
-        told = {"recovered": self.recovered} if self.recovered else {}
-        found, device = self.against, self.device
-        if found is None:
-            beside: dict[str, Json] = {}
-            if device is not None:
-                beside = {"equal": self.is_equal, "device": picked(device, "dump", "value", "words")}
-            return {**_explanation(self.explanation), **beside, **told}
-        parting = found.parting
+    @property
+    def notes(self) -> Sequence[str]:
+        """Remark of a recovered file."""
+        return [self.recovered] if self.recovered else []
+
+    def tables(self) -> Sequence[Table]:
+        """Return the steps, or both computations side by side."""
+        parts = self.explanation.parts
+        rows = [{"tensor": part.tensor, **_step(step)} for part in parts for step in part.steps]
+        steps = Table("steps", keys("tensor", "step", "formula", "value"), rows, in_json=False)
+        if self.against is not None:
+            return [steps, side_by_side_table(self.against, *self.names)]
+        return [steps, *steps_tables(self.explanation)]
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the element and all parts with their steps; of both computations if there are two."""
+        report = {**super().to_dict(), **({"recovered": self.recovered} if self.recovered else {})}
+        if self.against is not None:
+            both = {"first": _explanation(self.against.first), "second": _explanation(self.against.second)}
+            parting = self.against.parting
+            place: Json = None if parting is None else {"step": parting.label, "place": list(parting.place)}
+            return {**report, "equal": self.is_equal, "parting": place, **both}
+        device = {} if self.device is None else picked(self.device, "dump", "value", "words")
         return {
-            "equal": self.is_equal,
-            "verdict": found.words(),
-            "parting": None if parting is None else {"step": parting.label, "place": parting.place},
-            "first": _explanation(found.first),
-            "second": _explanation(found.second),
-            **told,
+            **report,
+            **_explanation(self.explanation),
+            **({"equal": self.is_equal, "device": device} if device else {}),
         }
 
 
@@ -301,7 +324,7 @@ def _checked(found: Explanation) -> Explanation:
     return found
 
 
-def _explanation(found: Explanation) -> Mapping[str, Json]:
+def _explanation(found: Explanation) -> dict[str, Json]:
     parts: list[Json] = [
         {
             **picked(part, "tensor", "index", "node", "operator", "arithmetic", "source"),
@@ -309,7 +332,8 @@ def _explanation(found: Explanation) -> Mapping[str, Json]:
         }
         for part in found.parts
     ]
-    return {**picked(found, "tensor", "index", "sample", "stored", "real"), "parts": parts}
+    head = picked(found, "tensor", "index", "sample", "stored", "real")
+    return {key: plain(value) for key, value in {**head, "parts": parts}.items()}
 
 
 def _step(step: Step) -> Mapping[str, Json]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
 from tflq.api.options import CalibrationOptions, SampleSource, TargetOptions, changed
 from tflq.api.read_model import ModelSource, name_of, read_model
-from tflq.api.result import TableResult
+from tflq.api.result import Result
 from tflq.api.samples import samples as choose_samples
 from tflq.api.target import choose_execution, complete
 from tflq.emit.c99.program import Program, program_of
@@ -23,11 +23,13 @@ from tflq.interpreter.execution.values import concatenate
 from tflq.interpreter.runtimes import REFERENCE, RuntimeName, find_runtime
 from tflq.parallel.executions import Execution
 from tflq.quoting import Json, json_text
+from tflq.report import Column, Table, Verdict, identifier, number
 from tflq.sampling import Samples
+from tflq.units import size
 
 
 @dataclass(frozen=True)
-class ProgramResult(TableResult):
+class ProgramResult(Result):
     """A program that was written.
 
     Attributes:
@@ -39,6 +41,17 @@ class ProgramResult(TableResult):
         sizes: bytes of each file.
     """
 
+    FACTS = (
+        Column("model", "model"),
+        Column("program", get=lambda _: "c99"),
+        Column("arithmetic", "arithmetic"),
+        Column("samples", "samples"),
+        Column("arena_bytes", get="program.arena_bytes"),
+        Column("state_bytes", get="program.state_bytes"),
+        Column("left_to_the_caller", get=lambda r: dict(r.program.left_out)),
+        Column("files", get=lambda r: {str(r.folder / name): length for name, length in r.sizes.items()}),
+    )
+
     model: str
     arithmetic: str
     folder: Path
@@ -46,33 +59,40 @@ class ProgramResult(TableResult):
     samples: int
     sizes: Mapping[str, int]
 
-    def rows(self) -> Sequence[Mapping[str, Json]]:
-        """Return the tensors in the order in which the program writes them."""
-        graph = self.program.graph
-        return [
-            {
-                "tensor": t,
-                "name": graph.tensors[t].name,
-                "type": graph.tensors[t].dtype.value,
-                "shape": list(graph.tensors[t].shape),
-                "bytes": graph.tensors[t].size * graph.tensors[t].dtype.storage.itemsize,
-            }
-            for t in self.program.tensors
-        ]
+    @property
+    def verdict(self) -> Verdict:
+        """Number of tensors that the program computes."""
+        unit = f"tensors in a program of {self.model}, an arena of {size(self.program.arena_bytes)}"
+        return Verdict("", len(self.program.tensors), unit, self.arithmetic, self.samples)
 
-    def report(self) -> Mapping[str, Json]:
-        """Return the files with their sizes, the arena, what is left to the caller, and the rows."""
-        return {
-            "model": self.model,
-            "program": "c99",
-            "arithmetic": self.arithmetic,
-            "samples": self.samples,
-            "arena_bytes": self.program.arena_bytes,
-            "state_bytes": self.program.state_bytes,
-            "left_to_the_caller": dict(self.program.left_out),
-            "files": {str(self.folder / name): size for name, size in self.sizes.items()},
-            "tensors": self.rows(),
-        }
+    @property
+    def notes(self) -> Sequence[str]:
+        """Work of the caller, and the command that builds and checks the program."""
+        left = [f"left to the caller: {name}: {why}" for name, why in self.program.left_out.items()]
+        return [*left, f"{self.folder}: build and check it there:", _BUILD]
+
+    def tables(self) -> Sequence[Table]:
+        """Return the tensors in the order in which the program writes them, and the files."""
+        tensors = self.program.graph.tensors
+        columns = (
+            Column("tensor", get=lambda t: t),
+            Column("name", get=lambda t: tensors[t].name),
+            Column("type", get=lambda t: tensors[t].dtype.value),
+            Column("shape", get=lambda t: tensors[t].shape),
+            Column("bytes", get=lambda t: tensors[t].size * tensors[t].dtype.storage.itemsize),
+        )
+        return [Table("tensors", columns, self.program.tensors), _file_table(self.sizes)]
+
+
+_BUILD = "cc -std=c99 -O2 -o network network.c main.c && ./network < samples.bin | cmp - expected.bin"
+
+
+def _file_table(sizes: Mapping[str, int]) -> Table:
+    columns = (
+        identifier("", "file", lambda row: row[0]),
+        number("", "size", lambda row: row[1], lambda row: size(row[1])),
+    )
+    return Table("", columns, list(sizes.items()), "Files")
 
 
 def write_program(execution: Execution, samples: Samples, model: str, arithmetic: str, folder: Path) -> ProgramResult:
@@ -100,7 +120,8 @@ def write_program(execution: Execution, samples: Samples, model: str, arithmetic
     files |= {"samples.bin": written(graph.inputs), "expected.bin": written(program.tensors)}
     sizes = {name: len(data) for name, data in files.items()}
     result = ProgramResult(model, arithmetic, folder, program, samples.count, sizes)
-    index = {key: value for key, value in result.report().items() if key != "files"}
+    index = {fact.key: fact.value(result) for fact in result.FACTS if fact.key != "files"}
+    index["tensors"] = result.table("tensors").records()
     files["index.json"] = (json_text(index) + "\n").encode()
     with output_folder(folder) as scratch:
         for name, data in files.items():
@@ -135,32 +156,47 @@ class ExportOptions:
 
 
 @dataclass(frozen=True)
-class ExportResult(TableResult):
+class ExportResult(Result):
     """What was exported.
 
     Attributes:
-        facts: what index.json says of the whole, and the kind of vectors.
+        facts: Head of index.json: model, target, samples; and the kind of vectors.
         folder: where the files are.
         layers: their vectors.
         files: content by name.
     """
+
+    FACTS = (
+        *(Column(name, name, get=f"facts.{name}") for name in ("model", "target", "samples", "vectors")),
+        Column("files", get=lambda r: {str(r.folder / name): len(data) for name, data in r.files.items()}),
+    )
 
     facts: Mapping[str, Json]
     folder: Path
     layers: tuple[LayerVectors, ...]
     files: Mapping[str, bytes]
 
-    def rows(self) -> Sequence[Mapping[str, Json]]:
-        """Return the names of each layer's arrays."""
-        return [
-            {"index": layer.index, "name": layer.name, "arrays": [v.name for v in layer.vectors]}
-            for layer in self.layers
-        ]
+    @property
+    def verdict(self) -> Verdict:
+        """Number of files."""
+        total = size(sum(map(len, self.files.values())))
+        samples = cast(int, self.facts["samples"])
+        return Verdict("", len(self.files), f"files in {self.folder}, {total}", samples=samples)
 
-    def report(self) -> Mapping[str, Json]:
-        """Return the facts, the files with their sizes, and the rows."""
-        sizes = {str(self.folder / name): len(data) for name, data in self.files.items()}
-        return {**self.facts, "files": sizes, "layers": self.rows()}
+    def tables(self) -> Sequence[Table]:
+        """Return the names of each layer's arrays."""
+        return [Table("layers", _LAYERS, self.layers, "Layers")]
+
+
+_LAYERS = (
+    number("index", "#"),
+    Column("", "operator", get="operator", rank=1),
+    identifier("name", "layer"),
+    Column("", "arithmetic", get="arithmetic", rank=2),
+    Column("arrays", get=lambda layer: [vector.name for vector in layer.vectors]),
+    number("", "arrays", lambda layer: len(layer.vectors)),
+    number("", "size", lambda layer: size(sum(vector.values.nbytes for vector in layer.vectors))),
+)
 
 
 def export(

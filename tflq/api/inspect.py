@@ -6,19 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from tflq.api.read_model import ModelSource, name_of, read_with_content
-from tflq.api.result import TableResult, picked
+from tflq.api.result import Result, picked
 from tflq.converters.tflite.extras import ModelExtra
 from tflq.diagnosis.inspection import GraphFacts, Refusals, refusals
 from tflq.diagnosis.inspection import inspect as facts_of
 from tflq.diagnosis.wide_multipliers import WideMultiplier, wide_multipliers
-from tflq.graph import Affine, Model, Tensor
-from tflq.graph.arena import tensor_bytes as tensor_bytes
+from tflq.graph import Model
 from tflq.quoting import Json
+from tflq.report import Column, Table, Verdict
+from tflq.report.inspection import graph_tables, refusal_table, rest_table
 from tflq.schemas.tflite.codec import describe_trailing
+from tflq.units import size
 
 
 @dataclass(frozen=True)
-class InspectResult(TableResult):
+class InspectResult(Result):
     """What a model holds.
 
     Attributes:
@@ -29,6 +31,24 @@ class InspectResult(TableResult):
         refused: what each target would refuse of the main graph.
         wide_multipliers: layers whose results in TFLite depend on the processor.
     """
+
+    FACTS = (
+        Column("model", "model", get="name"),
+        Column("size_bytes", "size", text=lambda r: size(r.size_bytes or 0)),
+        Column("schema_version", "schema version", get="model.version"),
+        Column("description", "description", get="model.description"),
+        Column("trailing", "trailing"),
+        Column("graphs", get=lambda r: [_graph(graph) for graph in r.graphs]),
+        Column(
+            "signatures",
+            get=lambda r: [picked(s, "key", "graph", "inputs", "outputs") for s in r.model.signatures],
+        ),
+        Column("metadata", get=lambda r: {name: len(data) for name, data in r.model.metadata.items()}),
+        Column("refused", get=lambda r: {one.target: one.reasons for one in r.refused}),
+        Column("wide_multipliers", get=lambda r: [asdict(w) for w in r.wide_multipliers]),
+    )
+
+    MAIN = "operators"
 
     name: str
     size_bytes: int | None
@@ -44,24 +64,24 @@ class InspectResult(TableResult):
         content = extra.trailing_bytes if isinstance(extra, ModelExtra) else None
         return None if content is None else describe_trailing(content)
 
-    def rows(self) -> Sequence[Mapping[str, Json]]:
-        """Return the operators of the main graph."""
-        return [asdict(operator) for operator in self.graphs[0].operators]
+    @property
+    def verdict(self) -> Verdict:
+        """Number of operators, and number of operators without a kernel."""
+        operators = [operator for graph in self.graphs for operator in graph.operators]
+        lacking = sum(not operator.has_kernel for operator in operators)
+        macs = sum(graph.macs for graph in self.graphs)
+        kernels = f"{lacking} without a kernel" if lacking else "every operator has a kernel"
+        return Verdict("", len(operators), f"operators, {macs:,} MACs", advice=kernels)
 
-    def report(self) -> Mapping[str, Json]:
-        """Return all facts."""
-        return {
-            "model": self.name,
-            "size_bytes": self.size_bytes,
-            "schema_version": self.model.version,
-            "description": self.model.description,
-            "trailing": self.trailing,
-            "graphs": [_graph(graph) for graph in self.graphs],
-            "signatures": [picked(s, "key", "graph", "inputs", "outputs") for s in self.model.signatures],
-            "metadata": {name: len(data) for name, data in self.model.metadata.items()},
-            "refused": {r.target: r.reasons for r in self.refused},
-            "wide_multipliers": [asdict(w) for w in self.wide_multipliers],
-        }
+    @property
+    def notes(self) -> Sequence[str]:
+        """Name, size, version, description."""
+        return [f"{fact.heading}: {fact.cell(self)}" for fact in self.FACTS if fact.head and fact.cell(self)]
+
+    def tables(self) -> Sequence[Table]:
+        """Return the ends, operators and tensors of each graph, and the refusals of each target."""
+        graphs = [table for number, graph in enumerate(self.graphs) for table in graph_tables(number, graph)]
+        return [*graphs, rest_table(self.model, self.wide_multipliers), refusal_table(self.refused)]
 
 
 def inspect(model: ModelSource) -> InspectResult:
@@ -89,27 +109,11 @@ def _graph(graph: GraphFacts) -> Mapping[str, Json]:
         **picked(graph, "name", "inputs", "outputs", "constant_bytes"),
         "arena": {**arena, "buffers": buffers},
         **picked(graph, "macs", "macs_by_precision"),
-        "operators": [asdict(operator) for operator in graph.operators],
-        "tensors": [_tensor(tensor) for tensor in graph.tensors],
+        "operators": graph_tables(0, graph)[1].records(),
+        "tensors": graph_tables(0, graph)[2].records(),
         "without_kernel": {**graph.missing},
         "false_shapes": [
             {"tensor": name, "stored": stored, "computed": computed}
             for name, (stored, computed) in graph.false_shapes.items()
         ],
-    }
-
-
-def _tensor(tensor: Tensor) -> Mapping[str, Json]:
-    affine, limits = tensor.quantization, tensor.range
-    quantization: Json = None if affine is None else type(affine).__name__.lower()
-    if isinstance(affine, Affine):
-        scale, zero_point = affine.scale.tolist(), affine.zero_point.tolist()
-        quantization = {"scale": scale, "zero_point": zero_point, "axis": affine.axis}
-    return {
-        "name": tensor.name,
-        "dtype": tensor.dtype.value,
-        **picked(tensor, "shape", "shape_signature", "is_constant", "is_variable"),
-        "size_bytes": tensor_bytes(tensor),
-        "quantization": quantization,
-        "range": None if limits is None else {"minimum": limits.minimum.tolist(), "maximum": limits.maximum.tolist()},
     }

@@ -3,40 +3,44 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tflq.api.options import Progress, silent
-from tflq.api.result import TableResult, picked
+from tflq.api.result import Result
 from tflq.benchmarks.datasets.build import build
 from tflq.benchmarks.datasets.published import SETS, PublishedSet, fetch_clips, fetch_file, find_set
 from tflq.benchmarks.fetch import Outcome, Published, fetch
 from tflq.benchmarks.reference_models import BASE_URL, COMMIT, REFERENCE_MODELS, reference_models
-from tflq.quoting import Json
+from tflq.report import Column, Table, Verdict, identifier, number
+from tflq.units import size
 
 
 @dataclass(frozen=True)
-class ModelsResult(TableResult):
+class ModelsResult(Result):
     """The reference models.
 
     Attributes:
         models: with task, size and checksum.
     """
 
+    FACTS = (Column("commit", "commit", get=lambda _: COMMIT),)
+
     models: tuple[Published, ...]
 
-    def rows(self) -> Sequence[Mapping[str, Json]]:
-        """Return a row for each model."""
-        return [{**picked(model, "name", "task", "size_bytes"), "sha256": model.checksum} for model in self.models]
+    @property
+    def verdict(self) -> Verdict:
+        """Number of models."""
+        return Verdict("", len(self.models), "models of mlcommons/tiny", COMMIT)
 
-    def report(self) -> Mapping[str, Json]:
-        """Return the commit that they are of, and the rows."""
-        return {"commit": COMMIT, "models": self.rows()}
+    def tables(self) -> Sequence[Table]:
+        """Return a row for each model."""
+        return [Table("models", _MODELS, self.models, "Models")]
 
 
 @dataclass(frozen=True)
-class FetchedModels(TableResult):
+class FetchedModels(Result):
     """Models that are in a folder now.
 
     Attributes:
@@ -47,21 +51,39 @@ class FetchedModels(TableResult):
     folder: Path
     outcomes: tuple[tuple[Published, Outcome], ...]
 
-    def rows(self) -> Sequence[Mapping[str, Json]]:
-        """Return path, outcome, size and checksum of each."""
-        return [
-            {
-                "path": str(self.folder / model.name),
-                "outcome": outcome,
-                "size_bytes": model.size_bytes,
-                "sha256": model.checksum,
-            }
-            for model, outcome in self.outcomes
-        ]
+    @property
+    def verdict(self) -> Verdict:
+        """Number of models with the pinned checksum."""
+        return Verdict("OK", len(self.outcomes), f"models in {self.folder}", "the pinned checksums")
 
-    def report(self) -> Mapping[str, Json]:
-        """Return the rows."""
-        return {"models": self.rows()}
+    def tables(self) -> Sequence[Table]:
+        """Return path, outcome, size and checksum of each."""
+        path = identifier("path", "file", lambda row: str(self.folder / row[0].name))
+        return [Table("models", (path, *_FETCHED), self.outcomes, "Files")]
+
+
+_MODELS = (
+    identifier("name", "name"),
+    Column("task", "task", text=lambda model: model.task.replace("_", " ")),
+    number("size_bytes", "size", form=lambda model: size(model.size_bytes or 0)),
+    Column("sha256", get="checksum"),
+)
+_FETCHED = (
+    Column("outcome", "outcome", get=lambda row: row[1]),
+    number("size_bytes", "size", lambda row: row[0].size_bytes, lambda row: size(row[0].size_bytes or 0)),
+    Column("sha256", get=lambda row: row[0].checksum),
+)
+_SETS = (
+    identifier("task", "task"),
+    Column("published", "fetch", get=lambda s: [f.name for f in s.files] + ["samples"] * bool(s.clips_sha256)),
+    Column("made_of", "build, of", get="originals"),
+    Column("from", "which is", get="home"),
+)
+_FILES = (
+    identifier("path", "file", lambda row: str(row[0])),
+    Column("outcome", "outcome", get=lambda row: row[1]),
+    Column("checksum", get=lambda row: row[2]),
+)
 
 
 def models() -> ModelsResult:
@@ -98,7 +120,7 @@ FOLDER = "datasets"
 
 
 @dataclass(frozen=True)
-class DataSetsResult(TableResult):
+class DataSetsResult(Result):
     """MLPerf Tiny's data sets.
 
     Attributes:
@@ -107,25 +129,18 @@ class DataSetsResult(TableResult):
 
     sets: tuple[PublishedSet, ...]
 
-    def rows(self) -> Sequence[Mapping[str, Json]]:
-        """Return a row for each task."""
-        return [
-            {
-                "task": one.task,
-                "published": [file.name for file in one.files] + (["samples"] if one.clips_sha256 else []),
-                "made_of": one.originals,
-                "from": one.home,
-            }
-            for one in self.sets
-        ]
+    @property
+    def verdict(self) -> Verdict:
+        """Number of data sets."""
+        return Verdict("", len(self.sets), "data sets of MLPerf Tiny")
 
-    def report(self) -> Mapping[str, Json]:
-        """Return the rows."""
-        return {"data_sets": self.rows()}
+    def tables(self) -> Sequence[Table]:
+        """Return a row for each task."""
+        return [Table("data_sets", _SETS, self.sets, "Data sets")]
 
 
 @dataclass(frozen=True)
-class FetchedData(TableResult):
+class FetchedData(Result):
     """Published files that are in their folders now.
 
     Attributes:
@@ -134,17 +149,18 @@ class FetchedData(TableResult):
 
     outcomes: tuple[tuple[Path, Outcome, str], ...]
 
-    def rows(self) -> Sequence[Mapping[str, Json]]:
-        """Return a row for each file; the samples of kws01 are one."""
-        return [{"path": str(path), "outcome": how, "checksum": checksum} for path, how, checksum in self.outcomes]
+    @property
+    def verdict(self) -> Verdict:
+        """Number of files with the pinned checksum."""
+        return Verdict("OK", len(self.outcomes), "files or folders fetched", "the pinned checksums")
 
-    def report(self) -> Mapping[str, Json]:
-        """Return the rows."""
-        return {"files": self.rows()}
+    def tables(self) -> Sequence[Table]:
+        """Return a row for each file; the samples of kws01 are one."""
+        return [Table("files", _FILES, self.outcomes, "Files")]
 
 
 @dataclass(frozen=True)
-class BuiltData(TableResult):
+class BuiltData(Result):
     """A data set that was made.
 
     Attributes:
@@ -154,18 +170,22 @@ class BuiltData(TableResult):
         size_bytes: of all of them.
     """
 
+    FACTS = (
+        Column("task", "task"),
+        Column("folder", "folder", get=lambda r: str(r.folder)),
+        Column("size_bytes"),
+        Column("files"),
+    )
+
     task: str
     folder: Path
     files: tuple[str, ...]
     size_bytes: int
 
-    def rows(self) -> Sequence[Mapping[str, Json]]:
-        """Return a row for each file."""
-        return [{"file": name} for name in self.files]
-
-    def report(self) -> Mapping[str, Json]:
-        """Return the folder and its files."""
-        return {"task": self.task, "folder": str(self.folder), "size_bytes": self.size_bytes, "files": list(self.files)}
+    @property
+    def verdict(self) -> Verdict:
+        """Number of files."""
+        return Verdict("", len(self.files), f"files in {self.folder}, {size(self.size_bytes)}")
 
 
 def data_sets() -> DataSetsResult:

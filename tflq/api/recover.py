@@ -17,7 +17,7 @@ from tflq.api.calibrate import calibrate
 from tflq.api.options import Progress, SampleSource, TargetOptions, changed, is_random, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.recovered_layers import METADATA
-from tflq.api.result import TableResult, picked
+from tflq.api.result import Result
 from tflq.api.samples import open_samples
 from tflq.api.target import choose_target, complete
 from tflq.api.trials import JudgeOptions, Span, with_labels
@@ -36,7 +36,9 @@ from tflq.precision.recover.records import Cost, objective_of
 from tflq.precision.recover.reference import split, split_numbers, taken
 from tflq.precision.results_file import digest_of
 from tflq.quoting import Json
+from tflq.report import Column, Table, Verdict, identifier, keys, number
 from tflq.sampling import GivenSamples, Samples
+from tflq.units import size as size_text
 
 _RANDOM_SAMPLES = 200
 
@@ -76,7 +78,7 @@ class RecoverOptions(JudgeOptions):
 
 
 @dataclass(frozen=True)
-class RecoverResult(TableResult):
+class RecoverResult(Result):
     """A recovered model.
 
     Attributes:
@@ -89,6 +91,15 @@ class RecoverResult(TableResult):
         content: the float .tflite.
         output: where it was written, or None.
     """
+
+    FACTS = (
+        Column("model", "model", get="source"),
+        Column("target", "target", get="target.name"),
+        Column("output", "written", get=lambda r: None if r.output is None else str(r.output)),
+        Column("size_bytes", get=lambda r: len(r.content)),
+        Column("cost", get=lambda r: asdict(r.cost)),
+        Column("left", "nothing kept", get=lambda r: r.recovery.reason or None),
+    )
 
     source: str
     target: TargetOptions
@@ -103,25 +114,49 @@ class RecoverResult(TableResult):
         """The float network with the new weights and biases, and its ranges."""
         return model_from_bytes(self.content, str(self.output or self.source))
 
-    def rows(self) -> Sequence[Mapping[str, Json]]:
-        """Return a row for each layer with weights."""
-        return [_layer_report(layer) for layer in self.recovery.layers]
+    @property
+    def verdict(self) -> Verdict:
+        """Signal-to-noise ratio after the recovery, on the last samples that were measured."""
+        last = self.outcomes[-1] if self.outcomes else None
+        reason = f"nothing is kept: {self.recovery.reason}" if self.recovery.reason else ""
+        if last is None:
+            return Verdict("", len(self.recovery.layers), "layers with weights", advice=reason)
+        before = f"{last.sqnr_db[0]:.1f} dB before"
+        return Verdict("", last.sqnr_db[1], f"dB SQNR on samples {last.samples}", before, last.count, reason)
 
-    def report(self) -> Mapping[str, Json]:
-        """Return what was done to each layer, and the results before and after."""
-        return {
-            "model": self.source,
-            "target": self.target.name,
-            "output": None if self.output is None else str(self.output),
-            "size_bytes": len(self.content),
-            "cost": asdict(self.cost),
-            "left": self.recovery.reason or None,
-            "layers": self.rows(),
-            "results": [
-                {**picked(o, "samples", "count"), "sqnr_db": o.sqnr_db, "accuracy_percent": o.accuracy_percent}
-                for o in self.outcomes
-            ],
-        }
+    @property
+    def notes(self) -> Sequence[str]:
+        """The file."""
+        size = size_text(len(self.content))
+        return [f"{self.output}: {size}, only for {self.target.name} with these settings"] if self.output else []
+
+    def tables(self) -> Sequence[Table]:
+        """Return the layers, and the results before and after."""
+        layers = Table("layers", _LAYERS, self.recovery.layers, "Layers")
+        return [layers, Table("results", _RESULTS, self.outcomes, "Results before and after")]
+
+
+def _arrow(values: Sequence[float] | None) -> str:
+    return "" if values is None or math.isnan(values[0]) else f"{values[0]:.1f} -> {values[1]:.1f}"
+
+
+_LAYERS = (
+    number("index", "#"),
+    identifier("name", "layer"),
+    *keys("operator"),
+    number("bits", "bits"),
+    Column("kept", "new"),
+    Column("", "reason", get="reason", rank=1),
+    *keys("reason", "fit_db", "bias_db"),
+    number("held_out_db", "kept aside", form=lambda layer: _arrow(layer.held_out_db), unit="dB"),
+    *keys("changed", "bias_steps"),
+)
+_RESULTS = (
+    Column("samples", "samples"),
+    number("count", "count"),
+    number("sqnr_db", "SQNR", form=lambda o: _arrow(o.sqnr_db), unit="dB"),
+    number("accuracy_percent", "accuracy", form=lambda o: _arrow(o.accuracy_percent), unit="%"),
+)
 
 
 def recover(
@@ -273,7 +308,7 @@ def _outcomes(
 
 
 def _settings(options: RecoverOptions) -> Mapping[str, Json]:
-    return picked(options, "rows", "seed", "bias_only")
+    return {name: getattr(options, name) for name in ("rows", "seed", "bias_only")}
 
 
 def _read_samples(
@@ -305,7 +340,7 @@ def _described(recovery: Recovery, target: TargetOptions, options: RecoverOption
         "samples_sha256": digest_of(tuple(samples.arrays)),
         **_settings(options),
         "labels_used": False,
-        "recovered": [{k: _known(v) for k, v in _layer_report(layer).items()} for layer in recovery.layers],
+        "recovered": [{k: _known(v) for k, v in asdict(layer).items()} for layer in recovery.layers],
     }
     metadata = {**recovery.network.metadata, METADATA: json.dumps(about, ensure_ascii=False).encode()}
     return replace(recovery.network, metadata=metadata)
@@ -313,7 +348,7 @@ def _described(recovery: Recovery, target: TargetOptions, options: RecoverOption
 
 def _known(value: Json) -> Json:
     """Return a value with None for numbers that are not known."""
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return [_known(v) for v in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
@@ -341,7 +376,3 @@ def _require_same(written: Graph, found: Graph) -> None:
     pairs = zip(written.tensors, found.tensors, strict=False)
     if len(written.tensors) != len(found.tensors) or not all(same(a.data, b.data) for a, b in pairs):
         raise UnsupportedError("the target makes other integers of the file than were found; nothing is written")
-
-
-def _layer_report(layer: LayerRecovery) -> Mapping[str, Json]:
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(layer).items()}

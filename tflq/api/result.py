@@ -1,91 +1,105 @@
-"""What every result of a use case can do: JSON, and where they make sense a page and a table."""
+"""The base of all results: one verdict and a list of tables, rendered as text, page, JSON, CSV and pandas."""
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from tflq.errors import MissingExtraError
-from tflq.quoting import Json, json_text
+from tflq.errors import MissingExtraError, UsageError
+from tflq.files import write_bytes
+from tflq.quoting import Json, json_text, plain
+from tflq.report import Column, Page, Table, Verdict, render
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from tflq.api.run_record import RunRecord
     from tflq.benchmarks.significance import Paired
-    from tflq.report import Page
 
-
-class Result(ABC):
-    """What a use case found."""
-
-    @abstractmethod
-    def report(self) -> Mapping[str, Json]:
-        """Return the facts of `to_dict`, as they come: with tuples, and numbers that JSON lacks."""
-
-    def to_dict(self) -> dict[str, Json]:
-        """Return what --json prints: JSON's own types; numbers that it lacks are "nan", "inf" and "-inf"."""
-        return {key: plain(value) for key, value in self.report().items()}
+SCHEMA = 1
+"""Version of the keys in JSON; docs/python.md lists them."""
 
 
 @dataclass(frozen=True)
-class PageResult(Result):
-    """A result that is a page as well: what --report writes, and what a notebook shows.
+class Result(ABC):
+    """The outcome of a use case.
 
     Attributes:
-        run: what it is the result of, for the page; None where nothing was recorded.
+        run: The call with its files and settings; None if it was not recorded.
     """
+
+    FACTS: ClassVar[Sequence[Column]] = ()
+    """Single values: keys of JSON, and with a heading lines at the top of the page."""
+
+    MAIN: ClassVar[str | None] = None
+    """Name of the table that `rows`, CSV and pandas return by default; None for the first one."""
 
     run: RunRecord | None = field(default=None, kw_only=True, repr=False, compare=False)
 
-    def to_dict(self) -> dict[str, Json]:
-        """Return what --json prints: the facts, and under "run" what was run, on which files, with which settings."""
-        found = super().to_dict()
-        return found if self.run is None else {**found, "run": self.run.facts().report()}
-
+    @property
     @abstractmethod
-    def page(self) -> Page:
-        """Return what stands on the page."""
+    def verdict(self) -> Verdict:
+        """The outcome in one sentence with its figure."""
 
-    def write_report(self, path: str | Path) -> None:
-        """Write the page as HTML.
+    @property
+    def title(self) -> str:
+        """Title of the page."""
+        return type(self).__name__.removesuffix("Result").lower()
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Sentences below the verdict."""
+        return ()
+
+    def tables(self) -> Sequence[Table]:
+        """Return the tables; the first one with a name is that of CSV and pandas."""
+        return ()
+
+    @property
+    def status(self) -> int:
+        """Exit status of the command: 1 if the verdict is FAIL."""
+        return int(self.verdict.word == "FAIL")
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the content of --json: schema, verdict, facts, and the rows of each table under its name."""
+        facts = {fact.key: plain(fact.value(self)) for fact in self.FACTS if fact.key}
+        tables = {table.name: table.records() for table in self.tables() if table.is_keyed and table.in_json}
+        run = {} if self.run is None else {"run": self.run.facts().report()}
+        return {"schema": SCHEMA, "verdict": self.verdict.to_dict(), **facts, **tables, **run}
+
+    def table(self, name: str | None = None) -> Table:
+        """Return the table of a name (default: the first one).
 
         Raises:
-            MissingExtraError: jinja2 is not installed.
-            OutputError: the file cannot be written.
+            UsageError: There is no such table.
         """
-        from tflq.files import write_bytes
+        name = name or self.MAIN
+        tables = {table.name: table for table in self.tables() if table.is_keyed}
+        if not tables or (name is not None and name not in tables):
+            raise UsageError(f"table {name!r}: this result has {', '.join(tables) or 'no tables'}")
+        return tables[name] if name is not None else next(iter(tables.values()))
 
-        write_bytes(Path(path), self._html())
+    def rows(self, table: str | None = None) -> list[dict[str, Json]]:
+        """Return the rows of a table by key, as in JSON (default: the first one)."""
+        return self.table(table).records()
 
-    def _repr_html_(self) -> str | None:
-        """Return the page for a notebook; None without jinja2, where it shows the plain text."""
-        try:
-            return self._html().decode("utf-8")
-        except MissingExtraError:
-            return None
+    def to_csv(self, table: str | None = None) -> str:
+        """Return a table as CSV (default: the first one)."""
+        return self.table(table).to_csv()
 
-    def _html(self) -> bytes:
-        from tflq.report import render
-        from tflq.report.what_was_run import with_figures, with_run
+    def write_csv(self, path: str | Path, table: str | None = None) -> None:
+        """Write a table as CSV (default: the first one).
 
-        page = with_figures(self.page(), json_text(self.to_dict(), indent=2))
-        return render(page if self.run is None else with_run(page, self.run.facts()))
+        Raises:
+            OutputError: The file cannot be written.
+        """
+        write_bytes(Path(path), self.to_csv(table).encode())
 
-
-class TableResult(Result):
-    """A result whose point is a table."""
-
-    @abstractmethod
-    def rows(self) -> Sequence[Mapping[str, object]]:
-        """Return the rows by column."""
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return the table.
+    def to_pandas(self, table: str | None = None) -> pd.DataFrame:
+        """Return a table as a data frame (default: the first one).
 
         Raises:
             MissingExtraError: pandas is not installed.
@@ -94,7 +108,33 @@ class TableResult(Result):
             import pandas as pd
         except ImportError:
             raise MissingExtraError("to_pandas needs pandas: pip install 'tflq[pandas]'") from None
-        return pd.DataFrame([dict(row) for row in self.rows()])
+        return pd.DataFrame(self.table(table).flat_records())
+
+    def page(self) -> Page:
+        """Return the content for people."""
+        facts = [(fact.heading, fact.cell(self)) for fact in self.FACTS if fact.head]
+        shown = [(name, text) for name, text in facts if text]
+        return Page(self.title, self.verdict, shown, self.notes, self.tables())
+
+    def write_report(self, path: str | Path) -> None:
+        """Write the page as HTML.
+
+        Raises:
+            MissingExtraError: jinja2 is not installed.
+            OutputError: The file cannot be written.
+        """
+        write_bytes(Path(path), self._html())
+
+    def _repr_html_(self) -> str | None:
+        """Return the page for a notebook; None without jinja2, which shows the plain text."""
+        try:
+            return self._html().decode("utf-8")
+        except MissingExtraError:
+            return None
+
+    def _html(self) -> bytes:
+        run = None if self.run is None else self.run.facts()
+        return render(replace(self.page(), run=run, figures=json_text(self.to_dict(), indent=2)))
 
 
 def paired_report(found: Paired, against: str) -> dict[str, Json]:
@@ -105,14 +145,3 @@ def paired_report(found: Paired, against: str) -> dict[str, Json]:
 def picked(source: object, *names: str) -> dict[str, Json]:
     """Return the attributes of these names: a row, or a part of a report."""
     return {name: getattr(source, name) for name in names}
-
-
-def plain(value: Json) -> Json:
-    """Return a value in JSON's own types, see `Result.to_dict`."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, Mapping):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [plain(item) for item in value]
-    return value

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 from tflq.api.options import CalibrationOptions, Progress, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, read_model
-from tflq.api.result import TableResult
+from tflq.api.result import Result
 from tflq.api.samples import samples as choose_samples
 from tflq.api.target import Arithmetic, choose_execution, complete
 from tflq.emit.archives import write_npz
@@ -19,6 +20,8 @@ from tflq.interpreter.execution.values import concatenate
 from tflq.interpreter.runtimes import REFERENCE, RuntimeName
 from tflq.parallel.executions import Execution, spread
 from tflq.quoting import Json
+from tflq.report import Column, Table, Verdict, identifier, number
+from tflq.report.table import words
 from tflq.sampling import Samples
 
 
@@ -53,7 +56,7 @@ class RunOptions:
 
 
 @dataclass(frozen=True)
-class RunResult(TableResult):
+class RunResult(Result):
     """What came out of a run.
 
     Attributes:
@@ -64,19 +67,22 @@ class RunResult(TableResult):
         output: the file that was written, or None.
     """
 
+    FACTS = (Column("arithmetic", "arithmetic"), Column("samples", "samples"), Column("output", "written"))
+
     arithmetic: str
     samples: int
     tensors: Mapping[str, Array]
     output: str | None
 
-    def rows(self) -> Sequence[Mapping[str, Json]]:
-        """Return type, shape and extremes of each tensor."""
-        return [{"name": name, **_facts(array)} for name, array in self.tensors.items()]
+    @property
+    def verdict(self) -> Verdict:
+        """Number of tensors."""
+        written = "" if self.output is None else f"written: {self.output}"
+        return Verdict("", len(self.tensors), f"tensors computed {self.arithmetic}", "", self.samples, written)
 
-    def report(self) -> Mapping[str, Json]:
-        """Return what ran and the rows."""
-        head: dict[str, Json] = {"arithmetic": self.arithmetic, "samples": self.samples}
-        return {**head, "tensors": self.rows(), "output": self.output}
+    def tables(self) -> Sequence[Table]:
+        """Return type, shape and extremes of each tensor."""
+        return [Table("tensors", _TENSORS, list(self.tensors.items()), "Tensors")]
 
 
 def run(
@@ -145,11 +151,29 @@ def _run(execution: Execution, samples: Samples, all_tensors: bool, progress: Pr
     return {name: concatenate([chunk[t] for chunk in chunks]) for t, name in names.items()}
 
 
-def _facts(array: Array) -> dict[str, Json]:
-    countable = array.dtype.kind in "fiub" and array.size
-    return {
-        "dtype": str(array.dtype),
-        "shape": array.shape,
-        "smallest": array.min().item() if countable else None,
-        "largest": array.max().item() if countable else None,
-    }
+_Named: TypeAlias = "tuple[str, Array]"
+_VALUES = 12
+"""Values of the first sample in the text."""
+
+
+def _extreme(row: _Named, name: Literal["min", "max"]) -> Json:
+    array = row[1]
+    return getattr(array, name)().item() if array.dtype.kind in "fiub" and array.size else None
+
+
+def _values(row: _Named) -> str:
+    array = row[1]
+    flat = array[0].ravel() if array.size else array.ravel()
+    shown = " ".join(words(v.item()) if array.dtype.kind in "fiu" else str(v) for v in flat[:_VALUES])
+    return shown + (" ..." if flat.size > _VALUES else "")
+
+
+_TENSORS = (
+    identifier("name", "tensor", lambda row: row[0]),
+    Column("", "type", get=lambda row: f"{row[1].dtype}{list(row[1].shape)}"),
+    Column("dtype", get=lambda row: str(row[1].dtype)),
+    Column("shape", get=lambda row: row[1].shape),
+    number("smallest", "smallest", lambda row: _extreme(row, "min")),
+    number("largest", "largest", lambda row: _extreme(row, "max")),
+    Column("", "first sample", get=_values, rank=1),
+)

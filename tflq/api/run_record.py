@@ -14,7 +14,7 @@ from typing import ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
-from tflq.api.result import PageResult
+from tflq.api.result import Result
 from tflq.converters.settings_file import read_settings
 from tflq.converters.template import read_template
 from tflq.errors import TflqError, command_line
@@ -112,7 +112,7 @@ _SETTINGS_FILE, _TEMPLATE = "target file", "calibration template"
 
 
 def recorded(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Let the result of a use case know what it was called with (`PageResult.run`)."""
+    """Record the call of a use case in its result (`Result.run`)."""
     signature = inspect.signature(function)
 
     @wraps(function)
@@ -120,7 +120,7 @@ def recorded(function: Callable[_P, _R]) -> Callable[_P, _R]:
         bound = signature.bind(*arguments, **given)
         record = _record(function.__name__, signature, bound.arguments)
         found = function(*arguments, **given)
-        return replace(found, run=record) if isinstance(found, PageResult) else found
+        return replace(found, run=record) if isinstance(found, Result) else found
 
     return use_case
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tflq.api.result import TableResult, picked
+from tflq.api.result import Result
 from tflq.interpreter.runtimes import REFERENCE as REFERENCE
 from tflq.interpreter.runtimes import RUNTIME_NAMES as RUNTIME_NAMES
 from tflq.interpreter.runtimes import Runtime, find_runtime
-from tflq.quoting import Json
+from tflq.report import Column, Table, Verdict, identifier, keys
 
 
 @dataclass(frozen=True)
-class RuntimesResult(TableResult):
+class RuntimesResult(Result):
     """Runtimes.
 
     Attributes:
@@ -22,18 +22,29 @@ class RuntimesResult(TableResult):
 
     runtimes: tuple[Runtime, ...]
 
-    def rows(self) -> Sequence[Mapping[str, Json]]:
-        """Return a row for each operator that differs from `ref`."""
-        return [
-            {"runtime": runtime.name, "operator": operator, "rule": rule}
-            for runtime in self.runtimes
-            for operator, rule in runtime.rules.items()
-        ]
+    @property
+    def verdict(self) -> Verdict:
+        """Number of runtimes."""
+        return Verdict("", len(self.runtimes), "runtime" + "s" * (len(self.runtimes) != 1))
 
-    def report(self) -> Mapping[str, Json]:
-        """Return the runtimes with their rules."""
-        words = [picked(r, "name", "runs_in", "arithmetic", "rules", "not_modelled", "oracle") for r in self.runtimes]
-        return {"runtimes": words}
+    def tables(self) -> Sequence[Table]:
+        """Return the runtimes, and for each the operators that differ from `ref`."""
+        rules = (
+            Table("", _RULES, tuple(r.rules.items()), f"{r.name}: {r.runs_in}; compared with {r.oracle}", _notes(r))
+            for r in self.runtimes
+        )
+        return [Table("runtimes", _RUNTIMES, self.runtimes, terminal="never"), *rules]
+
+
+def _notes(runtime: Runtime) -> tuple[str, ...]:
+    return tuple(f"not modelled: {part}" for part in runtime.not_modelled)
+
+
+_RULES = (
+    identifier("", "operator", get=lambda row: row[0]),
+    Column("", "rule", get=lambda row: row[1]),
+)
+_RUNTIMES = (identifier("name", "runtime"), *keys("runs_in", "arithmetic", "rules", "not_modelled", "oracle"))
 
 
 def runtimes(*names: str) -> RuntimesResult:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import overload
 
 from tflq.api.backward import BackwardOptions, BackwardResult, backward
-from tflq.api.estimate import figure
 from tflq.api.options import Progress, SampleSource, TargetOptions, changed, is_random, silent
 from tflq.api.read_model import ModelSource, name_of
-from tflq.api.result import PageResult, TableResult, paired_report, picked
+from tflq.api.result import Result, paired_report
 from tflq.api.run_record import recorded
-from tflq.api.sensitivity import layer_report, result_report
 from tflq.api.target import complete
 from tflq.api.trials import Span, TrialOptions, open_evaluator, read_subject, with_labels
 from tflq.converters.settings import SettingsFile
@@ -30,10 +26,22 @@ from tflq.precision.objective import objective_of
 from tflq.precision.problem import Problem
 from tflq.precision.recover import RecoverySettings
 from tflq.precision.search import Beside, Point, PrecisionSearch, beside_others, is_required_accuracy_within
-from tflq.precision.trial import Requirement, Result
+from tflq.precision.trial import Requirement
+from tflq.precision.trial import Result as TrialResult
 from tflq.quoting import Json
-from tflq.report import Page
-from tflq.report.precision import describe_verification, result_text, search_page
+from tflq.report import Column, Table, Verdict
+from tflq.report.precision import (
+    describe_outcome,
+    describe_verification,
+    noise_texts,
+    points_table,
+    requirement_text,
+    result_report,
+    result_text,
+    search_verdict,
+    setting_table,
+    settings_text,
+)
 
 
 @dataclass(frozen=True)
@@ -97,7 +105,7 @@ class SearchOptions(TrialOptions):
 
 
 @dataclass(frozen=True)
-class SearchResult(PageResult, TableResult):
+class SearchResult(Result):
     """The cheapest setting that was found.
 
     Attributes:
@@ -111,14 +119,39 @@ class SearchResult(PageResult, TableResult):
         floating: Result of the float model on the samples of `verified`, or else of the search; None without labels.
     """
 
+    FACTS = (
+        Column("model", "model"),
+        Column("target", "target", get="found.target"),
+        Column("samples", "samples", get="found.samples"),
+        Column("required", get=lambda r: _required(r.found.requirement)),
+        Column("", "required", get=lambda r: requirement_text(r.found.requirement)),
+        Column("objective", "made small", get="found.objective.name"),
+        Column("slack_db", get="found.slack_db"),
+        Column("least_sqnr_db", get="found.least_sqnr_db"),
+        Column("counted", "counted", get="found.plan.counted"),
+        Column("fixed_bytes", get="found.plan.fixed_bytes"),
+        Column("chosen", get=lambda r: _point(r.found, r.found.chosen)),
+        Column("best", get=lambda r: _point(r.found, r.found.best)),
+        Column("verified", get=lambda r: r.verified and result_report(r.verified)),
+        Column("float", get=lambda r: r.floating and result_report(r.floating)),
+        Column("required_within_interval", get="is_within_interval"),
+        Column("paired", get=lambda r: [paired_report(b.pair, b.what) | {"bits": b.point.bits} for b in r.beside]),
+        Column("recovered", "each setting recovered", get=lambda r: r.plain is not None),
+        Column("without_recovery", get=lambda r: r.plain and _point(r.plain, r.plain.chosen)),
+        Column("evaluated", get="found.evaluated"),
+        Column("known", get="found.known"),
+    )
+
+    MAIN = "points"
+
     model: str
     found: PrecisionSearch
     problem: Problem
     span: Span | None
-    verified: Result | None
+    verified: TrialResult | None
     beside: tuple[Beside, ...] = ()
     plain: PrecisionSearch | None = None
-    floating: Result | None = None
+    floating: TrialResult | None = None
 
     @property
     def is_kept(self) -> bool:
@@ -127,42 +160,39 @@ class SearchResult(PageResult, TableResult):
         return self.found.chosen is not None and kept
 
     @property
+    def is_within_interval(self) -> bool | None:
+        """Whether the required accuracy is in the 95 % interval of the setting; None without a setting."""
+        chosen = self.found.chosen
+        return None if chosen is None else is_required_accuracy_within(self.found.requirement, chosen.result)
+
+    @property
     def layers(self) -> tuple[str, ...]:
         """The setting, as `TargetOptions.layers` takes it; the user's alone where none was found."""
         chosen = self.found.chosen
         return (*self.problem.rules, *(() if chosen is None else self.problem.layer_texts(chosen.bits)))
 
-    def report(self) -> Mapping[str, Json]:
-        """Return the setting and all points of a plot of cost against quality."""
-        found, best = self.found, self.found.best
-        chosen, asked = found.chosen, found.requirement
-        return {
-            "model": self.model,
-            **picked(found, "target", "samples"),
-            "required": _required(asked),
-            "objective": found.objective.name,
-            **picked(found, "slack_db", "least_sqnr_db"),
-            **picked(found.plan, "counted", "fixed_bytes"),
-            "layers": [layer_report(layer) for layer in found.plan.layers],
-            "chosen": None if chosen is None else _point(chosen),
-            "best": None if best is None else _point(best),
-            "verified": None if self.verified is None else result_report(self.verified),
-            "float": None if self.floating is None else result_report(self.floating),
-            "required_within_interval": None if chosen is None else is_required_accuracy_within(asked, chosen.result),
-            "paired": [paired_report(b.pair, b.what) | {"bits": list(b.point.bits)} for b in self.beside],
-            "points": self.rows(),
-            "recovered": self.plain is not None,
-            "without_recovery": None if self.plain is None else _without(self.plain),
-            **picked(found, "evaluated", "known"),
-        }
+    @property
+    def verdict(self) -> Verdict:
+        """Figure of the setting against the requirement."""
+        return search_verdict(self.found, self.verified)
 
-    def rows(self) -> Sequence[Mapping[str, Json]]:
-        """Return a row for each setting that was tried and not refused, the cheapest first."""
-        return [_point(point) for point in self.found.points]
+    @property
+    def title(self) -> str:
+        """Model and target."""
+        return f"Precision of {self.model} for {self.found.target}"
 
-    def page(self) -> Page:
-        """Return the page: the Pareto front and the setting."""
-        return search_page(self.model, self.found, self.verified, self.beside, self.plain, self.floating)
+    @property
+    def notes(self) -> Sequence[str]:
+        """Sentences on the setting, its verification, the float model, and noise."""
+        point, made_small = self.found.chosen or self.found.best, self.found.objective.name
+        basis = [f"{made_small}: {point.cost.basis}"] if point is not None and made_small != "bytes" else []
+        outcome = describe_outcome(self.found, self.verified, self.floating)
+        return [*outcome, *noise_texts(self.found, self.beside), *basis, settings_text(self.found)]
+
+    def tables(self) -> Sequence[Table]:
+        """Return the setting and the points of a plot of cost against quality."""
+        plain = [] if self.plain is None else [points_table(self.plain, "plain_points", "Without recovery")]
+        return [setting_table(self.found), points_table(self.found), *plain]
 
     def write_settings(self, path: str | Path) -> None:
         """Write the setting for `TargetOptions.file` and --settings; nothing where none was found.
@@ -184,23 +214,6 @@ class SearchResult(PageResult, TableResult):
             "verified": describe_verification(found, self.verified),
         }
         write_bytes(path, settings_bytes(SettingsFile(found.target, self.problem.assignments, self.layers), about))
-
-    def write_points(self, path: str | Path) -> None:
-        """Write all points as CSV for plotting programs: a line of names, then one for each point.
-
-        Raises:
-            OutputError: the file cannot be written.
-        """
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        counts = ("size_bytes", "cost", "unit", "grade", "low", "high", "right", "samples", "score", "sqnr_db")
-        writer.writerow((*counts, "pareto", "equal_bits", "chosen", "bits"))
-        for p in self.found.points:
-            cost = (p.cost.value, p.cost.unit, p.cost.grade.value, p.cost.low, p.cost.high)
-            facts = (p.size_bytes, *cost, p.result.right, p.result.samples, p.result.score, p.result.sqnr_db)
-            flags = (int(p.is_pareto), int(p.is_uniform), int(p == self.found.chosen))
-            writer.writerow((*facts, *flags, " ".join(map(str, p.bits))))
-        write_bytes(path, text.getvalue().encode())
 
 
 @overload
@@ -285,14 +298,6 @@ def _found(problem: Problem, options: SearchOptions, progress: Progress) -> Prec
         return precision.search(evaluator, asked, options.slack, objective_of(problem, options.objective))
 
 
-def _without(found: PrecisionSearch) -> dict[str, Json]:
-    return {
-        "chosen": None if found.chosen is None else _point(found.chosen),
-        "points": [_point(point) for point in found.points],
-        **picked(found, "evaluated", "known"),
-    }
-
-
 def _required(requirement: Requirement) -> dict[str, Json]:
     """Return what is required; accuracy_percent is the score of a metric that is a share of right answers."""
     metric, score = requirement.metric, requirement.score
@@ -306,13 +311,5 @@ def _required(requirement: Requirement) -> dict[str, Json]:
     return found
 
 
-def _point(point: Point) -> dict[str, Json]:
-    return {
-        "size_bytes": point.size_bytes,
-        "cost": figure(point.cost),
-        "bits": list(point.bits),
-        **picked(point.result, "right", "accuracy_percent", "interval_percent", "sqnr_db"),
-        **({} if point.result.score is None else {"score": point.result.score}),
-        "pareto": point.is_pareto,
-        "equal_bits": point.is_uniform,
-    }
+def _point(found: PrecisionSearch, point: Point | None) -> Json:
+    return None if point is None else Table("", points_table(found).columns, [point]).records()[0]

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tflq.api.options import Progress, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of
-from tflq.api.result import PageResult, TableResult, picked
+from tflq.api.result import Result
 from tflq.api.run_record import recorded
 from tflq.api.target import complete
 from tflq.api.trials import TrialOptions, open_evaluator, read_subject, with_labels
-from tflq.converters.precision import LayerWidths
 from tflq.precision import sensitivity as precision
-from tflq.precision.trial import Result
-from tflq.quoting import Json
-from tflq.report import Page
-from tflq.report.precision import sensitivity_page
+from tflq.report import Column, Table, Verdict
+from tflq.report.precision import result_report, sensitivity_notes, sensitivity_table, sensitivity_verdict
 
 
 @dataclass(frozen=True)
@@ -31,45 +28,47 @@ class SensitivityOptions(TrialOptions):
 
 
 @dataclass(frozen=True)
-class SensitivityResult(PageResult, TableResult):
-    """What each layer alone does.
+class SensitivityResult(Result):
+    """Effect of each layer in isolation.
 
     Attributes:
         model: how reports call it.
         sensitivity: the results.
     """
 
+    FACTS = (
+        Column("model", "model"),
+        Column("target", "target", get="sensitivity.target"),
+        Column("samples", "samples", get="sensitivity.samples"),
+        Column("spared", get="sensitivity.is_spared"),
+        Column("float", get="sensitivity.in_float"),
+        Column("metric", get="sensitivity.metric.name"),
+        Column("without", get=lambda r: {str(b): result_report(x) for b, x in r.sensitivity.bases.items()}),
+        Column("evaluated", get="sensitivity.evaluated"),
+        Column("known", get="sensitivity.known"),
+    )
+
     model: str
     sensitivity: precision.Sensitivity
 
-    def report(self) -> Mapping[str, Json]:
-        """Return the results of every layer at every width."""
-        found = self.sensitivity
-        return {
-            "model": self.model,
-            **picked(found, "target", "samples"),
-            "spared": found.is_spared,
-            "float": found.in_float,
-            "metric": found.metric.name,
-            "without": {str(bits): result_report(found.bases[bits]) for bits in found.widths},
-            "layers": [
-                {**layer_report(row.layer), "results": {str(bits): result_report(r) for bits, r in row.results.items()}}
-                for row in found.rows
-            ],
-            **picked(found, "evaluated", "known"),
-        }
+    @property
+    def verdict(self) -> Verdict:
+        """The layer that matters most."""
+        return sensitivity_verdict(self.sensitivity)
 
-    def rows(self) -> Sequence[Mapping[str, Json]]:
-        """Return a row for each layer and width."""
-        return [
-            {**layer_report(row.layer), "bits": bits, **result_report(result)}
-            for row in self.sensitivity.rows
-            for bits, result in row.results.items()
-        ]
+    @property
+    def title(self) -> str:
+        """Model and target."""
+        return f"Sensitivity of {self.model} for {self.sensitivity.target}"
 
-    def page(self) -> Page:
-        """Return the page: a drawing for each width, and a table."""
-        return sensitivity_page(self.model, self.sensitivity)
+    @property
+    def notes(self) -> Sequence[str]:
+        """How layers were measured, refusals, the number of settings."""
+        return list(sensitivity_notes(self.sensitivity))
+
+    def tables(self) -> Sequence[Table]:
+        """Return a row for each layer."""
+        return [sensitivity_table(self.sensitivity)]
 
 
 @recorded
@@ -104,15 +103,3 @@ def sensitivity(
     with open_evaluator(subject.problem(options.span), options, progress) as evaluator:
         found = precision.sensitivity(evaluator, is_spared=options.spared)
     return SensitivityResult(name_of(model), found)
-
-
-def result_report(result: Result) -> dict[str, Json]:
-    """Return a result as JSON; with its score where the metric is no share of right answers."""
-    figures = picked(result, "right", "samples", "accuracy_percent", "sqnr_db")
-    figures |= {} if result.score is None else {"score": result.score}
-    return {**figures, "refused": result.refused or None}
-
-
-def layer_report(layer: LayerWidths) -> dict[str, Json]:
-    """Return a layer as JSON, without its widths."""
-    return picked(layer, "index", "name", "operator")

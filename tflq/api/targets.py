@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tflq.api.result import TableResult, picked
+from tflq.api.result import Result
 from tflq.converters.settings import Setting
 from tflq.converters.targets import Target, find_target, target_names
-from tflq.quoting import Json
+from tflq.report import Column, Table, Verdict, identifier, keys
 
 
 @dataclass(frozen=True)
-class TargetsResult(TableResult):
+class TargetsResult(Result):
     """Targets.
 
     Attributes:
@@ -21,13 +21,35 @@ class TargetsResult(TableResult):
 
     targets: tuple[Target, ...]
 
-    def rows(self) -> Sequence[Mapping[str, Json]]:
-        """Return a row for each setting of each target."""
-        return [{"target": target.name, **_setting(setting)} for target in self.targets for setting in target.settings]
+    @property
+    def verdict(self) -> Verdict:
+        """Number of targets."""
+        return Verdict("", len(self.targets), "target" + "s" * (len(self.targets) != 1))
 
-    def report(self) -> Mapping[str, Json]:
-        """Return the targets with their settings."""
-        return {"targets": [_target(target) for target in self.targets]}
+    def tables(self) -> Sequence[Table]:
+        """Return the targets, and the settings of each."""
+        settings = (Table("", _SETTINGS, t.settings, f"{t.name}: {t.summary}") for t in self.targets)
+        return [Table("targets", _TARGETS, self.targets, terminal="never"), *settings]
+
+
+def _default(setting: Setting) -> str:
+    return str(setting.default).lower() if isinstance(setting.default, bool) else str(setting.default)
+
+
+_SETTINGS = (
+    identifier("key", "key"),
+    Column("default", "default", text=_default),
+    Column("help", "effect"),
+    Column("", "allowed", get="allowed", rank=1),
+    Column("", "holds for", get=lambda s: "" if s.per_layer else "whole graph", rank=2),
+    *keys("choices", "minimum", "maximum", "per_layer"),
+)
+_TARGETS = (
+    identifier("name", "target"),
+    Column("summary", "summary"),
+    *keys("arithmetic"),
+    Column("settings", get=lambda target: Table("", _SETTINGS, target.settings).records()),
+)
 
 
 def targets(*names: str) -> TargetsResult:
@@ -40,12 +62,3 @@ def targets(*names: str) -> TargetsResult:
         OptionError: an unknown target.
     """
     return TargetsResult(tuple(find_target(name) for name in names or target_names()))
-
-
-def _target(target: Target) -> Mapping[str, Json]:
-    settings = [_setting(setting) for setting in target.settings]
-    return {**picked(target, "name", "summary", "arithmetic"), "settings": settings}
-
-
-def _setting(setting: Setting) -> Mapping[str, Json]:
-    return picked(setting, "key", "default", "help", "choices", "minimum", "maximum", "per_layer")

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tflq.api.options import Progress, SampleOptions, SampleSource, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_with_content
-from tflq.api.result import TableResult, picked
+from tflq.api.result import Result, picked
 from tflq.api.samples import samples as choose_samples
 from tflq.converters.tflite import model_to_bytes
 from tflq.diagnosis import verify as verification
 from tflq.diagnosis.known_differences import KnownElements
-from tflq.diagnosis.verify import Judged, Verdict, find_refusal, refused_node, truncated, verify_parts, with_unreached
+from tflq.diagnosis.verify import (
+    Judged,
+    TensorVerdict,
+    Verification,
+    find_refusal,
+    refused_node,
+    truncated,
+    verify_parts,
+    with_unreached,
+)
 from tflq.diagnosis.wide_multipliers import WideMultiplier, wide_multipliers
 from tflq.errors import UnsupportedError, UsageError
 from tflq.graph import Model
@@ -23,7 +32,9 @@ from tflq.oracle import Oracle
 from tflq.oracle.package import RUNTIME_ORACLES, Kernels, Package
 from tflq.oracle.results import OracleAborted
 from tflq.quoting import Json
+from tflq.report import Column, Table, Verdict, identifier, keys, number, word_of
 from tflq.report.junit import Case, write_junit
+from tflq.units import number as number_text
 
 DEFAULT_SAMPLES = 100
 
@@ -53,19 +64,34 @@ class VerifyOptions:
 
 
 @dataclass(frozen=True)
-class VerifyResult(TableResult):
-    """What came out against TFLite.
+class VerifyResult(Result):
+    """Differences from TFLite.
 
     Attributes:
         name: of the model.
-        verdict: every tensor, and who TFLite was.
+        verification: Differences of every tensor, and the identity of TFLite.
         seed: of random samples; None where samples were named.
         strict: as in the options.
         wide_multipliers: layers whose results in TFLite depend on the processor.
     """
 
+    FACTS = (
+        Column("model", "model", get="name"),
+        Column("oracle", get=lambda r: picked(r.verification.identity, "package", "version", "kernels")),
+        Column("", "TFLite", get=lambda r: str(r.verification.identity)),
+        Column("samples", "samples", get="verification.samples"),
+        Column("seed", "seed"),
+        Column("elements", get="verification.total.elements"),
+        Column("differing", get="verification.total.differing"),
+        Column("known", get=lambda r: _known(r.verification.known)),
+        Column("unknown", get=lambda r: sum(t.unknown for t in r.verification.compared)),
+        Column("equal", get="verification.is_equal"),
+        Column("not_compared", get="verification.not_compared"),
+        Column("wide_multipliers", get=lambda r: [asdict(w) for w in r.wide_multipliers]),
+    )
+
     name: str
-    verdict: verification.Verdict
+    verification: Verification
     seed: int | None
     strict: bool
     wide_multipliers: tuple[WideMultiplier, ...]
@@ -73,29 +99,36 @@ class VerifyResult(TableResult):
     @property
     def is_right(self) -> bool:
         """Whether nothing differs that counts."""
-        return self.verdict.is_equal or (self.verdict.is_explained and not self.strict)
+        return self.verification.is_equal or (self.verification.is_explained and not self.strict)
 
-    def rows(self) -> Sequence[Mapping[str, Json]]:
-        """Return a row for each tensor."""
-        return [_row(tensor) for tensor in self.verdict.tensors]
+    @property
+    def verdict(self) -> Verdict:
+        """Number of elements that differ."""
+        found, total = self.verification, self.verification.total
+        unit = f"of {total.elements} elements differ"
+        tensors = f"{len(found.compared)} tensors of {self.name}"
+        advice = tensors if found.compared else "nothing was compared: TFLite returned no tensor"
+        reference = f"TFLite ({found.identity})"
+        return Verdict(word_of(self.is_right), total.differing, unit, reference, found.samples, advice, " from")
 
-    def report(self) -> Mapping[str, Json]:
-        """Return the totals and the rows."""
-        verdict, identity = self.verdict, self.verdict.identity
-        return {
-            "model": self.name,
-            "oracle": picked(identity, "package", "version", "kernels"),
-            "samples": verdict.samples,
-            "seed": self.seed,
-            "elements": verdict.total.elements,
-            "differing": verdict.total.differing,
-            "known": _known(verdict.known),
-            "unknown": sum(t.unknown for t in verdict.compared),
-            "equal": verdict.is_equal,
-            "not_compared": verdict.not_compared,
-            "wide_multipliers": [asdict(w) for w in self.wide_multipliers],
-            "tensors": self.rows(),
-        }
+    @property
+    def title(self) -> str:
+        """The model."""
+        return f"{self.name} against TFLite"
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Known differences, tensors that were not compared, wide multipliers."""
+        known = [f"known: {k.elements} elements, because {k.reason}" for k in self.verification.known]
+        lacking = [
+            f"not compared: {count} tensors ({reason})" for reason, count in self.verification.not_compared.items()
+        ]
+        return [*known, *lacking, *map(str, self.wide_multipliers)]
+
+    def tables(self) -> Sequence[Table]:
+        """Return a row for each tensor; a terminal lists unequal tensors."""
+        tensors = self.verification.tensors
+        return [Table("tensors", _TENSORS, tensors, "Tensors", brief=lambda t: not t.difference.is_equal)]
 
     def write_junit(self, path: str | Path) -> None:
         """Write a JUnit test for each tensor.
@@ -103,10 +136,10 @@ class VerifyResult(TableResult):
         Raises:
             OutputError: the file cannot be written.
         """
-        cases = [Case(t.name, self._failure(t), t.unavailable) for t in self.verdict.tensors]
+        cases = [Case(t.name, self._failure(t), t.unavailable) for t in self.verification.tensors]
         write_junit(Path(path), self.name, cases)
 
-    def _failure(self, tensor: verification.TensorVerdict) -> str | None:
+    def _failure(self, tensor: TensorVerdict) -> str | None:
         difference = tensor.difference
         if tensor.unavailable is not None or difference.is_equal or (tensor.is_explained and not self.strict):
             return None
@@ -146,7 +179,7 @@ def verify(
     state = options.state or "independent"
     with opened as oracle, progress("verify", chosen.count) as advance:
 
-        def run(part: Model, file: bytes) -> Verdict:
+        def run(part: Model, file: bytes) -> Verification:
             if state == "stream" or (options.jobs == 1 and options.scheduler is None):
                 return verification.verify(part, file, chosen, oracle, advance, state, runtime=options.runtime)
             judged = Judged(part, file, package, kernels, options.runtime)
@@ -159,11 +192,11 @@ def verify(
 
 
 def _until_refusal(
-    run: Callable[[Model, bytes], Verdict],
+    run: Callable[[Model, bytes], Verification],
     find: Callable[[Model], UnsupportedError | None],
     model: Model,
     content: bytes,
-) -> Verdict:
+) -> Verification:
     """Return the verdict of a model, or of the operators before one that aborts TFLite."""
     part, end, reason = model, len(model.main.nodes), ""
     while True:
@@ -200,14 +233,26 @@ def _known(known: Sequence[KnownElements]) -> Json:
     return [picked(k, "elements", "reason") for k in known]
 
 
-def _row(tensor: verification.TensorVerdict) -> Mapping[str, Json]:
-    difference = tensor.difference
-    first = difference.first
-    return {
-        **picked(tensor, "index", "name", "dtype", "shape", "operator"),
-        **picked(difference, "elements", "differing"),
-        "known": _known(tensor.known),
-        **picked(difference, "largest", "mismatch"),
-        "first": None if first is None else picked(first, "sample", "index", "found", "expected"),
-        "unavailable": tensor.unavailable,
-    }
+def _largest(tensor: TensorVerdict) -> str:
+    return number_text(tensor.difference.largest) if tensor.difference.differing else ""
+
+
+def _first(tensor: TensorVerdict) -> Json:
+    first = tensor.difference.first
+    return None if first is None else picked(first, "sample", "index", "found", "expected")
+
+
+_TENSORS = (
+    *keys("index"),
+    number("operator", "operator"),
+    identifier("name", "tensor"),
+    Column("", "type", get=lambda t: f"{t.dtype}[{','.join(map(str, t.shape))}]", rank=2),
+    *keys("dtype", "shape"),
+    number("differing", "differing", "difference.differing"),
+    number("elements", "of", "difference.elements", rank=1),
+    Column("known", get=lambda t: _known(t.known)),
+    number("largest", "largest", "difference.largest", _largest),
+    Column("mismatch", get="difference.mismatch"),
+    Column("first", "first difference", get=_first, text=lambda t: t.unavailable or t.words),
+    *keys("unavailable"),
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,9 +11,10 @@ from tflq.api.result import Result
 from tflq.api.samples import input_names
 from tflq.converters.settled import dequantized, settled_model
 from tflq.converters.tflite import write_model
-from tflq.graph import Graph, Model, find_tensor
+from tflq.graph import Model, find_tensor
 from tflq.graph import cut as cut_graph
-from tflq.quoting import Json
+from tflq.report import Column, Table, Verdict, identifier, number
+from tflq.units import size
 
 
 @dataclass(frozen=True)
@@ -35,24 +36,48 @@ class WrittenModel(Result):
         """Size of the file."""
         return None if self.output is None else self.output.stat().st_size
 
-    def report(self) -> Mapping[str, Json]:
-        """Return the file and its size."""
-        return {"output": None if self.output is None else str(self.output), "size_bytes": self.size_bytes}
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Number of operators in the new model and in the original."""
+        return sum(len(g.nodes) for g in self.model.graphs), sum(len(g.nodes) for g in self.whole.graphs)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Number of operators, and the file."""
+        file = "" if self.size_bytes is None else f"{self.output}: {size(self.size_bytes)}"
+        return Verdict("", self.counts[0], f"of {self.counts[1]} operators", advice=file)
+
+
+_FILE = (
+    Column("output", "written", get=lambda r: None if r.output is None else str(r.output)),
+    Column("size_bytes", "size", text=lambda r: "" if r.size_bytes is None else size(r.size_bytes)),
+)
 
 
 class CutResult(WrittenModel):
-    """The part."""
+    """A part of a model."""
 
-    def report(self) -> Mapping[str, Json]:
-        """Return what is in the part and at its ends."""
+    FACTS = (
+        *_FILE,
+        Column("operators", get=lambda r: [node.name for node in r.model.main.nodes]),
+        Column("operators_of_the_whole", get=lambda r: r.counts[1]),
+    )
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Number of operators in the part and in the original's main graph."""
+        return len(self.model.main.nodes), len(self.whole.main.nodes)
+
+    def tables(self) -> Sequence[Table]:
+        """Return the inputs and outputs."""
         part = self.model.main
-        return {
-            **super().report(),
-            "operators": [node.name for node in part.nodes],
-            "operators_of_the_whole": len(self.whole.main.nodes),
-            "inputs": _tensors(part, part.inputs),
-            "outputs": _tensors(part, part.outputs),
-        }
+        columns = (
+            number("index", "#", lambda t: t),
+            identifier("name", "tensor", lambda t: part.tensors[t].name),
+            Column("dtype", "type", get=lambda t: part.tensors[t].dtype.value),
+            Column("shape", "shape", get=lambda t: part.tensors[t].shape),
+        )
+        return [Table("inputs", columns, part.inputs, "Inputs"), Table("outputs", columns, part.outputs, "Outputs")]
 
 
 def cut(
@@ -92,28 +117,22 @@ def _named(model: Model, texts: Sequence[str]) -> list[int]:
     return [known[text] if text in known and text not in names else find_tensor(model.main, text) for text in texts]
 
 
-def _tensors(graph: Graph, indices: Sequence[int]) -> Json:
-    found = [(t, graph.tensors[t]) for t in indices]
-    return [{"index": t, "name": x.name, "dtype": x.dtype.value, "shape": x.shape} for t, x in found]
-
-
 class DequantizeResult(WrittenModel):
     """The float network."""
 
-    def report(self) -> Mapping[str, Json]:
-        """Return its size against that of the whole."""
-        old, new = self.whole.graphs, self.model.graphs
-        inputs = [
-            (before.tensors[a], after.tensors[b])
-            for before, after in zip(old, new, strict=True)
-            for a, b in zip(before.inputs, after.inputs, strict=True)
-        ]
-        return {
-            **super().report(),
-            "operators": sum(len(graph.nodes) for graph in new),
-            "operators_before": sum(len(graph.nodes) for graph in old),
-            "inputs_now_float": sum(before.dtype is not after.dtype for before, after in inputs),
-        }
+    FACTS = (
+        *_FILE,
+        Column("operators", get=lambda r: r.counts[0]),
+        Column("operators_before", get=lambda r: r.counts[1]),
+        Column("inputs_now_float", "inputs that are float now"),
+    )
+
+    @property
+    def inputs_now_float(self) -> int:
+        """Number of inputs with another type."""
+        graphs = zip(self.whole.graphs, self.model.graphs, strict=True)
+        inputs = [(a.tensors[t], b.tensors[u]) for a, b in graphs for t, u in zip(a.inputs, b.inputs, strict=True)]
+        return sum(before.dtype is not after.dtype for before, after in inputs)
 
 
 def dequantize(model: ModelSource, output: str | Path | None = None) -> DequantizeResult:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq.benchmarks.accuracy import LabeledSamples, answers, measure, predictions
+from tflq.converters.estimate import Figure
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import Target
 from tflq.diagnosis.compare.comparison import compare_sides
@@ -43,6 +44,8 @@ class TargetRow:
         constraints: what was hit, in words: the reason of the refusal, or of layers that run elsewhere; and where the
             score is an artifact of random samples.
         refused: Whether the target refuses the model.
+        layers: Name of a tensor of the model: its signal-to-noise ratio in dB; inf without a difference.
+        cycles: Estimated cycles of the network; None if the target has no estimate.
     """
 
     target: str
@@ -52,6 +55,8 @@ class TargetRow:
     worst_sqnr_db: float
     constraints: tuple[str, ...]
     refused: bool = False
+    layers: Mapping[str, float] = field(default_factory=dict)
+    cycles: Figure | None = None
 
     @property
     def size_bytes(self) -> int:
@@ -76,7 +81,7 @@ def summarize(
         artifacts = target.emit(execution.graph, ranged)
     except TflqError as error:
         return TargetRow(target.name, None, {}, "", float("inf"), (str(error),), refused=True)
-    layer, ratio = _worst_layer(execution, reference, samples)
+    layer, ratio, layers = _compare_layers(execution, reference, samples)
     constraints = _constraints(execution.graph)
     score: float | None
     if labeled:
@@ -88,20 +93,25 @@ def summarize(
             single = describe_single_class(theirs)
             score = None if single else score
             constraints += single or artifacts_of_chance(ours, theirs)
-    return TargetRow(target.name, score, artifacts, layer, ratio, constraints)
+    cycles = None if isinstance(target.estimate, str) else target.estimate(execution.graph).cycles
+    return TargetRow(target.name, score, artifacts, layer, ratio, constraints, layers=layers, cycles=cycles)
 
 
-def _worst_layer(execution: Execution, reference: Execution, samples: Samples) -> tuple[str | None, float]:
+def _compare_layers(
+    execution: Execution, reference: Execution, samples: Samples
+) -> tuple[str | None, float, dict[str, float]]:
+    """Return the worst layer, its ratio, and the ratio of each tensor of the reference."""
     count = min(samples.count, COMPARED_SAMPLES)
     try:
         found = compare_sides(Running(execution, samples), Running(reference, samples), count)
     except InputError:
-        return None, float("inf")
+        return None, float("inf"), {}
+    ratios = {t.match.second.name: t.figures.sqnr_db for t in found.tensors if t.node}
     layers = [t for t in found.diverging if t.node]
     if not layers:
-        return "", float("inf")
+        return "", float("inf"), ratios
     worst = min(layers, key=lambda t: t.figures.sqnr_db)
-    return worst.node, worst.figures.sqnr_db
+    return worst.node, worst.figures.sqnr_db, ratios
 
 
 def describe_single_class(theirs: NDArray[np.float64]) -> tuple[str, ...]:

@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.benchmarks.accuracy import Accuracy, predictions
-from tflq.benchmarks.anomaly import Detection
+from tflq.benchmarks.accuracy import predictions
 from tflq.benchmarks.performance import SECONDS, Performance, time_inputs
 from tflq.benchmarks.scoring import DataSet, Score, run_data, score
-from tflq.benchmarks.significance import Paired, paired
-from tflq.benchmarks.truth import Judged
-from tflq.benchmarks.wake_words import WakeWords
+from tflq.benchmarks.significance import Paired, count_paired
 from tflq.converters.settings import Settings
 from tflq.converters.targets import Target
 from tflq.errors import TflqError
 from tflq.graph import Array, Model
 from tflq.interpreter.runtimes import RuntimeName
 from tflq.parallel.executions import Execution, as_is, for_target, spread
-from tflq.quoting import Json
-
-_FIGURES: dict[type[Score], tuple[str, ...]] = {
-    Detection: ("normal", "anomalies", "windows", "auc", "errors"),
-    WakeWords: (
-        *("words", "true_positives", "false_negatives", "false_positives", "seconds"),
-        *("false_accepts_per_hour", "false_rejects_per_hour"),
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -62,34 +50,6 @@ class Row:
     found: Score | Performance | None
     refusal: str = ""
     values: Array | None = None
-
-    def report(self) -> dict[str, Json]:
-        """Return what was measured, or why it was refused, for --json."""
-        return {"name": self.name, **self._facts()}
-
-    def _facts(self) -> dict[str, Json]:
-        found = self.found
-        if found is None:
-            return {"refused": self.refusal}
-        if isinstance(found, Accuracy):
-            classes = [{"class": n, "right": c.right, "samples": c.total} for n, c in enumerate(found.classes)]
-            scores: dict[str, Json] = {
-                "right": found.right,
-                "samples": found.total,
-                "accuracy_percent": found.percent,
-                "auc": found.auc,
-            }
-            return {**scores, "interval_percent": list(found.interval_percent), "classes": classes}
-        if isinstance(found, Judged):
-            return {"samples": found.samples, "metric": found.metric.name, "score": found.value}
-        if isinstance(found, (Detection, WakeWords)):
-            return {name: getattr(found, name) for name in _FIGURES[type(found)]}
-        return {
-            "inferences_per_second": found.throughput,
-            "inputs": [asdict(window) for window in found.windows],
-            "conforms": not found.shortfall,
-            "shortfall": found.shortfall or None,
-        }
 
 
 def candidates(
@@ -133,7 +93,7 @@ def pairs(rows: Sequence[Row], labels: NDArray[np.int64]) -> dict[str, Paired]:
     right = {row.name: predictions(row.values) == labels for row in rows if row.values is not None}
     if rows[0].name not in right:
         return {}
-    return {row.name: paired(right[row.name], right[rows[0].name]) for row in rows[1:] if row.name in right}
+    return {row.name: count_paired(right[row.name], right[rows[0].name]) for row in rows[1:] if row.name in right}
 
 
 def measure_accuracy(

@@ -64,7 +64,7 @@ class Paired:
         return f"{self.gained} gained, {self.lost} lost, p = {self.p_value:.2g}: {meaning}"
 
 
-def paired(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> Paired:
+def count_paired(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> Paired:
     """Count the samples that one of two settings alone has right: bool[S] each."""
     return Paired(int(np.count_nonzero(first & ~second)), int(np.count_nonzero(second & ~first)))
 

@@ -6,20 +6,13 @@ from pathlib import Path
 
 import click
 
-from tflq.api.bench import BenchOptions, BenchResult, bench
+from tflq.api.bench import BenchOptions, bench
 from tflq.api.options import changed
 from tflq.api.runtimes import RUNTIME_NAMES
-from tflq.benchmarks.accuracy import Accuracy
-from tflq.benchmarks.anomaly import Detection
-from tflq.benchmarks.board import Board, BoardRun
-from tflq.benchmarks.performance import Performance
-from tflq.benchmarks.scoring import Score
-from tflq.benchmarks.significance import interval_text
-from tflq.benchmarks.truth import Judged
-from tflq.benchmarks.wake_words import WakeWords
+from tflq.benchmarks.board import Board
 from tflq.cli import completion, output
 from tflq.cli.help import SectionedCommand
-from tflq.cli.in_force import BACKEND_OPTION
+from tflq.cli.in_force import BACKEND_OPTION, option_value
 from tflq.cli.options import (
     DATA_HELP,
     JOBS_OPTION,
@@ -33,17 +26,6 @@ from tflq.cli.options import (
     with_page,
 )
 from tflq.cli.precision_options import LABELS_OPTION
-from tflq.report.bench import class_table, confusion_tables
-
-STREAM = "sww01 is judged by false positives and negatives over a stream, which windows in files do not give"
-_COLUMNS: dict[type[Score], tuple[str, ...]] = {
-    Accuracy: ("right", "of", "accuracy", "95 % interval", "AUC"),
-    Detection: ("normal", "anomalies", "windows", "AUC"),
-    Judged: ("samples", "score"),
-    WakeWords: ("found", "of", "missed", "an hour", "false alarms", "an hour"),
-}
-_SHOWN = 5
-"""Samples of a board that differ, in the text."""
 
 
 def _board(port: str | None, baud: int | None, timeout: float | None) -> Board | None:
@@ -157,8 +139,6 @@ def command(
     per_class: bool,
     confusion: bool,
     results_folder: Path | None,
-    report: Path | None,
-    as_json: bool,
     **options: object,
 ) -> int:
     """Measure a model on TASK (kws01, vww01, ic01, ad01 or sww01): as it is and for each target.
@@ -169,102 +149,10 @@ def command(
     """
     if task is None and results_folder is not None:
         raise click.UsageError("--results has a folder for each task of MLPerf Tiny; name TASK")
-    if board is not None and report is not None:
+    if board is not None and option_value("report") is not None:
         raise click.UsageError("--report is for models; a board's results are printed, or written with --results")
     found = bench(model, data, task, changed(BenchOptions(board=board), options), progress=output.progress)
-    output.show(found, as_json, lambda: _print(found, per_class, confusion))
-    if report is not None:
-        found.write_report(report)
     if results_folder is not None:
         for folder in found.write_results(results_folder):
             output.warn(f"written: {folder}")
-    return 0 if found.is_kept else 1
-
-
-def _print(found: BenchResult, per_class: bool, confusion: bool) -> None:
-    output.line(f"{found.title}: {found.model}")
-    if found.settings:
-        output.line(f"settings: {' '.join(found.settings)}")
-    if found.mode == "performance":
-        _print_performance(found)
-    else:
-        _print_scores(found, per_class)
-        for matrix in confusion_tables(found.confusions) if confusion else ():
-            output.table(matrix.columns, matrix.rows, right=matrix.columns)
-    for row in found.measured:
-        if row.found is None:
-            output.line(f"{row.name} refuses the model: {row.refusal}")
-    if found.board is not None:
-        _print_comparison(*found.board)
-
-
-def _print_performance(found: BenchResult) -> None:
-    measured = [row.found for row in found.measured if isinstance(row.found, Performance)]
-    output.table(
-        ("as", "inferences/s", "ms", "slowest", "fastest", "inferences", "MLPerf Tiny's 10 s each"),
-        [_performance(row) for row in measured],
-        right=("inferences/s", "ms", "slowest", "fastest", "inferences"),
-    )
-    output.line(f"median of five inputs, one inference after the other; {found.source}")
-
-
-def _performance(row: Performance) -> tuple[str, ...]:
-    rates = [window.throughput for window in row.windows]
-    return (
-        row.name,
-        f"{row.throughput:.3f}",
-        f"{1000 / row.throughput:.3f}",
-        f"{min(rates):.3f}",
-        f"{max(rates):.3f}",
-        str(sum(window.inferences for window in row.windows)),
-        f"not conforming: {row.shortfall}" if row.shortfall else "met",
-    )
-
-
-def _print_scores(found: BenchResult, per_class: bool) -> None:
-    quality = found.quality
-    last = (f"MLPerf Tiny's {quality}",) if quality else ()
-    scores = [row.found for row in found.measured if isinstance(row.found, (Accuracy, Detection, WakeWords, Judged))]
-    verdicts = [
-        (("met" if s.meets(quality) else "missed"),) if quality and not isinstance(s, Judged) else () for s in scores
-    ]
-    counts, pairs = _COLUMNS[type(scores[0])], found.pairs
-    beside = (f"beside {scores[0].name} (McNemar)",) if pairs else ()
-    paired = [(str(pairs.get(s.name, "")),) if pairs else () for s in scores]
-    own = [metric.name for metric in found.metrics]
-    figures = [[m.text_of(found.figures[s.name][m.name]) for m in found.metrics] for s in scores]
-    parts = zip(scores, figures, paired, verdicts, strict=True)
-    cells = [(*_score(s), *values, *more, *verdict) for s, values, more, verdict in parts]
-    least = (*beside, "AUC", "95 % interval")
-    output.table(("as", *counts, *own, *beside, *last), cells, right=(*counts, *own), least=least)
-    if found.task is not None and quality is None:
-        output.line(STREAM)
-    classes = class_table(found.measured) if per_class else None
-    if classes is not None:
-        output.table(classes.columns, classes.rows, right=classes.numbers)
-
-
-def _score(found: Score) -> tuple[str, ...]:
-    if isinstance(found, WakeWords):
-        errors = (found.false_negatives, found.false_positives)
-        rates = (found.false_rejects_per_hour, found.false_accepts_per_hour)
-        counted = [text for n, rate in zip(errors, rates, strict=True) for text in (str(n), f"{rate:.1f}")]
-        return found.name, str(found.true_positives), str(found.words), *counted
-    if isinstance(found, Judged):
-        return found.name, str(found.samples), f"{found.metric.name} {found.metric.text_of(found.value)}"
-    auc = "" if found.auc is None else f"{found.auc:.3f}"
-    if isinstance(found, Accuracy):
-        counts = (str(found.right), str(found.total), f"{found.percent:.1f} %")
-        return found.name, *counts, interval_text(found.right, found.total), auc
-    return found.name, str(found.normal), str(found.anomalies), str(found.windows), auc
-
-
-def _print_comparison(run: BoardRun, reference: str) -> None:
-    found = run.comparison
-    output.line(f"beside {reference}: the results of {found.equal} of {found.samples} samples are equal")
-    if found.differences:
-        columns = ("sample", f"board '{run.row.name}'", reference)
-        shown = found.differences[:_SHOWN]
-        output.table(columns, [(d.sample, " ".join(d.device), " ".join(d.interpreter)) for d in shown])
-        if len(found.differences) > _SHOWN:
-            output.line(f"and {len(found.differences) - _SHOWN} more; --json lists all")
+    return output.show(found, *(("per_class",) if per_class else ()), *(("confusion",) if confusion else ()))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import click
 
@@ -23,13 +21,6 @@ from tflq.cli.options import (
     target_options,
     with_page,
 )
-from tflq.quoting import shown
-from tflq.report.conversion import closeness, engine_table, gained, sentence
-
-if TYPE_CHECKING:
-    from tflq.benchmarks.all_targets import TargetRow
-    from tflq.graph import Node
-    from tflq.graph.rewriting import Change
 
 
 @click.command("convert", cls=SectionedCommand)
@@ -81,8 +72,6 @@ def command(
     recover: bool,
     trace_passes: bool,
     passes: tuple[str, ...],
-    report: Path | None,
-    as_json: bool,
 ) -> int:
     """Quantize MODEL for a target and write its files into a folder: all of them, or none after an error.
 
@@ -110,25 +99,7 @@ def command(
             found.write_template(template_path)
         if settings_path is not None:
             found.write_settings(settings_path)
-    output.show(
-        found,
-        as_json,
-        lambda: _print(found, trace_passes) if isinstance(found, ConvertResult) else _print_all(found),
-        report,
-    )
-    return 1 if isinstance(found, ConvertAllResult) and not found.is_complete else 0
-
-
-def _print_changes(changes: Sequence[Change]) -> None:
-    """Print name and reason of each pass, and the lines before (-) and after (+)."""
-    if not changes:
-        output.line("no pass changed the graph")
-    for change in changes:
-        source = f" ({change.source})" if change.source else ""
-        output.line(f"pass {change.name} of {change.owner}: {change.why}{source}")
-        for sign, lines in (("-", change.before), ("+", change.after)):
-            for line in lines:
-                output.line(f"  {sign} {shown(line)}")
+    return output.show(found, *(("passes",) if trace_passes else ()))
 
 
 def _refuse_for_all(target: TargetOptions, calibration: CalibrationOptions, template_path: Path | None) -> None:
@@ -137,66 +108,3 @@ def _refuse_for_all(target: TargetOptions, calibration: CalibrationOptions, temp
         raise click.UsageError("--set and --layer are settings of one target; --target all takes each one's defaults")
     if template_path is not None:
         raise click.UsageError("--write-template and --write-settings are for one target")
-
-
-def _print(found: ConvertResult, has_trace: bool) -> None:
-    """Print the table of layers, the files, and how close they are to TFLite and to floating point."""
-    if has_trace:
-        _print_changes(found.changes)
-    nodes = found.graph.nodes
-    output.line(f"{found.target.name}: {len(nodes)} operators")
-    rows = [_layer(found, str(number), node) for number, node in enumerate(nodes)]
-    columns = ("#", "operator", "layer", "engine", "weights", "output", "cosine", "requantized")
-    numbers = ("#", "cosine", "requantized", "TFLite, LSB")
-    least = ("reason", "TFLite, LSB", "requantized", "weights", "output", "engine", "operator")
-    output.table((*columns, "TFLite, LSB", "reason"), rows, right=numbers, least=least)
-    output.line()
-    if found.engines is not None:
-        table = engine_table([layer for layer in found.engines.layers if layer.saved.is_offered])
-        if table.rows:
-            output.table(table.columns, table.rows, right=table.numbers, title="engines by the estimate of cycles")
-        output.line(gained(found.engines))
-    for name, departure in found.departures.items():
-        output.line(f"warning: {name}: {departure}")
-    for path, size in found.files.items():
-        output.line(f"{path}: {output.size(size)}")
-    output.line(sentence(found.compared))
-    output.line(closeness(found.measured))
-
-
-def _layer(found: ConvertResult, number: str, node: Node) -> tuple[str, ...]:
-    tensors = {t: found.graph.tensors[t] for t in node.outputs}
-    outputs = ", ".join(f"{t.dtype.value}[{','.join(map(str, t.shape))}]" for t in tensors.values())
-    facts, bits = found.facts(node), found.facts(node).weight_bits
-    similarity = found.similarity(node)
-    cosine = requantized = lsb = ""
-    if similarity is not None:
-        cosine = f"{similarity.cosine:.6f}"
-        if not math.isnan(similarity.differing):
-            requantized = f"{100 * similarity.differing:.2f}%, {output.number(similarity.largest)}"
-    if found.compared is not None and not isinstance(found.compared, str):
-        steps = [found.compared.tensors[t].largest_lsb for t in tensors if t in found.compared.tensors]
-        lsb = output.number(max(steps)) if steps else ""
-    weights = f"{bits} bits" if bits else ""
-    name = output.short(node.name)
-    return number, node.operator, name, facts.engine, weights, outputs, cosine, requantized, lsb, facts.reason
-
-
-def _print_all(found: ConvertAllResult) -> None:
-    score = "accuracy" if found.is_accuracy else "agrees"
-    output.line(f"{found.model}: {len(found.targets)} targets, files in {found.folder}")
-    columns = ("target", score, "files", "worst layer", "its SQNR", "constraints")
-    output.table(columns, [_target(row) for row in found.targets], right=(score, "files", "its SQNR"))
-    if not found.is_accuracy:
-        output.line(f"agrees: share of {found.samples} samples whose highest output is that of the model as it is;")
-        output.line("  --data TASK=DIR measures accuracy on labeled data instead.")
-
-
-def _target(row: TargetRow) -> tuple[str, ...]:
-    if row.refused:
-        return (row.target, "refused", "", "", "", "; ".join(row.constraints))
-    ratio = f"{row.worst_sqnr_db:.1f} dB" if row.worst_layer else ""
-    layer = "not compared: other tensors" if row.worst_layer is None else row.worst_layer or "none differs"
-    size = output.size(row.size_bytes)
-    score = "none" if row.score_percent is None else f"{row.score_percent:.1f} %"
-    return (row.target, score, size, layer, ratio, "; ".join(row.constraints))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tflq.api.written_model import CutResult, cut
+from tflq.api.written_model import cut
 from tflq.cli import output
 from tflq.cli.options import MODEL_ARGUMENT, reporting, tflite_output
 from tflq.cli.outputs import writing
@@ -37,21 +37,9 @@ from tflq.cli.outputs import writing
 @tflite_output
 @reporting
 @writing
-def command(
-    model: str, sources: tuple[str, ...], targets: tuple[str, ...], settled: bool, path: Path, as_json: bool
-) -> None:
+def command(model: str, sources: tuple[str, ...], targets: tuple[str, ...], settled: bool, path: Path) -> int:
     """Write the operators of MODEL between some tensors and others as a .tflite of their own.
 
     `tflq inspect --tensors` lists names and indices.
     """
-    found = cut(model, sources, targets, path, settled=settled)
-    output.show(found, as_json, lambda: _print(found, path))
-
-
-def _print(found: CutResult, path: Path) -> None:
-    part, whole = found.model.main, found.whole.main
-    output.line(f"{path}: {output.size(path.stat().st_size)}, {len(part.nodes)} of {len(whole.nodes)} operators")
-    for role, tensors in (("input", part.inputs), ("output", part.outputs)):
-        for t in tensors:
-            tensor = part.tensors[t]
-            output.line(f"  {role:<6} {t} '{tensor.name}' {tensor.dtype.value}{list(tensor.shape)}")
+    return output.show(cut(model, sources, targets, path, settled=settled))

@@ -28,14 +28,9 @@ def command() -> None:
 
 @command.command("list")
 @reporting
-def list_command(as_json: bool) -> None:
+def list_command() -> int:
     """List the data sets: what `fetch` gets, and of what `build` makes the rest."""
-    found = data_sets()
-    rows = [
-        (str(row["task"]), ", ".join(map(str, row["published"])), str(row["made_of"]), str(row["from"]))  # type: ignore[arg-type]
-        for row in found.rows()
-    ]
-    output.show(found, as_json, lambda: output.table(("task", "fetch", "build, of", "which is"), rows))
+    return output.show(data_sets())
 
 
 @command.command("fetch")
@@ -44,18 +39,16 @@ def list_command(as_json: bool) -> None:
 @_BASE_URL
 @click.option("--clips-url", metavar="URL", help="A mirror of EEMBC's folder datasets, for the samples of kws01.")
 @reporting
-def fetch_command(
-    tasks: tuple[str, ...], folder: Path, base_url: str | None, clips_url: str | None, as_json: bool
-) -> None:
+def fetch_command(tasks: tuple[str, ...], folder: Path, base_url: str | None, clips_url: str | None) -> int:
     """Put what is published of each TASK (all, where none is named) into a folder; checksums are pinned.
 
     Labels of all tasks but sww01, the samples of kws01, the stream of sww01 with its truth. A file that is there
     already is kept if its checksum is right, and refused if it is wrong. Where the environment variable TFLQ_DATA names
     a folder with right copies (in its "datasets"), they are used, not the network.
     """
-    found = fetch_data(*tasks, folder=folder, base_url=base_url, clips_url=clips_url, progress=output.progress)
-    lines = [f"{path}: {how}, checksum right" for path, how, _ in found.outcomes]
-    output.show(found, as_json, lambda: output.lines(lines))
+    return output.show(
+        fetch_data(*tasks, folder=folder, base_url=base_url, clips_url=clips_url, progress=output.progress)
+    )
 
 
 @command.command("build")
@@ -71,11 +64,9 @@ def fetch_command(
 @_FOLDER
 @_BASE_URL
 @reporting
-def build_command(task: str, sources: tuple[Path, ...], folder: Path, base_url: str | None, as_json: bool) -> None:
+def build_command(task: str, sources: tuple[Path, ...], folder: Path, base_url: str | None) -> int:
     """Make the samples of TASK of the archives that you have, as mlcommons' own scripts do (docs/mlperf_tiny.md).
 
     The labels in the task's folder say which samples; where there are none, the published ones are fetched.
     """
-    found = build_data(task, *sources, folder=folder, base_url=base_url)
-    text = f"{found.folder}: {len(found.files)} files, {output.size(found.size_bytes)}"
-    output.show(found, as_json, lambda: output.line(text))
+    return output.show(build_data(task, *sources, folder=folder, base_url=base_url))

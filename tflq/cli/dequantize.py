@@ -17,12 +17,9 @@ from tflq.cli.outputs import writing
 @tflite_output
 @reporting
 @writing
-def command(model: str, path: Path, as_json: bool) -> None:
+def command(model: str, path: Path) -> int:
     """Write the float view of MODEL: float32 in place of every quantized tensor, constants dequantized.
 
     QUANTIZE, DEQUANTIZE and FAKE_QUANT go; ranges of activations stay in the file as minimum and maximum.
     """
-    found = dequantize(model, path)
-    report, size = found.report(), output.size(path.stat().st_size)
-    counts = f"{report['operators']} operators of {report['operators_before']}"
-    output.show(found, as_json, lambda: output.line(f"{path}: {size}, {counts}, all real numbers float32"))
+    return output.show(dequantize(model, path))

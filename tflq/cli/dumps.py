@@ -9,7 +9,6 @@ from tflq.api.options import SampleOptions, changed
 from tflq.cli import output
 from tflq.cli.help import SectionedCommand
 from tflq.cli.options import calibration_options, dump_options, reporting, sample_options, target_options
-from tflq.diagnosis.dumps.understanding import Understood
 
 
 @click.command("dumps", cls=SectionedCommand)
@@ -20,23 +19,9 @@ from tflq.diagnosis.dumps.understanding import Understood
 @target_options()
 @calibration_options
 @reporting
-def command(path: str, model: str, samples: SampleOptions, as_json: bool, **options: object) -> None:
+def command(path: str, model: str, samples: SampleOptions, **options: object) -> int:
     """Show how DUMP is understood: which array is which tensor, its layout and encoding, and what told it.
 
     DUMP is a file or folder as boards and tools write them (docs/dumps.md), [TENSOR=]FILE for one array.
     """
-    found = dumps(path, model, samples, changed(DumpsOptions(), options), progress=output.progress)
-    output.show(found, as_json, lambda: _print(found.understood, model))
-
-
-def _print(understood: Understood, model: str) -> None:
-    readings = understood.readings
-    plural = "s" * (understood.samples != 1)
-    output.line(f"{understood.path}: {len(readings)} tensors of {model}, {understood.samples} sample{plural}")
-    output.lines(understood.notes)
-    if understood.missing:
-        output.line(f"not in it: {output.some(understood.missing)}")
-    output.line()
-    short = output.short
-    rows = [(short(r.wanted.name), short(r.source), r.stored, r.layout, r.encoding, r.why) for r in readings]
-    output.table(("tensor", "array", "stored", "layout", "numbers", "told by"), rows)
+    return output.show(dumps(path, model, samples, changed(DumpsOptions(), options), progress=output.progress))

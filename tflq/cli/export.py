@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from tflq.api.export import ExportOptions, ExportResult, ProgramResult, export
+from tflq.api.export import ExportOptions, export
 from tflq.api.options import SampleOptions, TargetOptions, changed
 from tflq.cli import output
 from tflq.cli.help import SectionedCommand
@@ -23,9 +22,6 @@ from tflq.cli.options import (
     target_options,
 )
 from tflq.cli.outputs import writing
-
-if TYPE_CHECKING:
-    from tflq.emit.vectors import LayerVectors
 
 
 @click.command("export", cls=SectionedCommand)
@@ -53,9 +49,7 @@ if TYPE_CHECKING:
 @sample_options(1)
 @reporting
 @writing
-def command(
-    model: str, folder: Path, samples: SampleOptions, target: TargetOptions, as_json: bool, **options: object
-) -> None:
+def command(model: str, folder: Path, samples: SampleOptions, target: TargetOptions, **options: object) -> int:
     """Write what each layer of MODEL reads, holds and must write, or MODEL as a program in C.
 
     --vectors, for firmware and RTL test benches: inputs and expected outputs of the samples, weights and other
@@ -75,34 +69,4 @@ def command(
         "target": replace(target, layers=settings),
         "layers": tuple(text for text in target.layers if "=" not in text),
     }
-    found = export(model, folder, samples, changed(ExportOptions(), options))
-    output.show(found, as_json, lambda: _print(found))
-
-
-def _print(found: ExportResult | ProgramResult) -> None:
-    if isinstance(found, ProgramResult):
-        _print_program(found)
-        return
-    rows = [
-        (str(v.index), v.operator, output.short(v.name), v.arithmetic, str(len(v.vectors)), output.size(_bytes_of(v)))
-        for v in found.layers
-    ]
-    output.table(("#", "operator", "layer", "arithmetic", "arrays", "size"), rows, right=("#", "arrays", "size"))
-    total = output.size(sum(map(len, found.files.values())))
-    output.line(f"{found.folder}: {len(found.files)} files, {total}, {found.facts['samples']} samples")
-
-
-def _print_program(found: ProgramResult) -> None:
-    rows = [(name, output.size(size)) for name, size in found.sizes.items()]
-    output.table(("file", "size"), rows, right=("size",))
-    for name, why in found.program.left_out.items():
-        output.line(f"left to the caller: {name}: {why}")
-    output.line(
-        f"{found.folder}: {len(found.program.tensors)} tensors, an arena of "
-        f"{output.size(found.program.arena_bytes)}, {found.samples} samples. Build and check it there:"
-    )
-    output.line("    cc -std=c99 -O2 -o network network.c main.c && ./network < samples.bin | cmp - expected.bin")
-
-
-def _bytes_of(layer: LayerVectors) -> int:
-    return sum(vector.values.nbytes for vector in layer.vectors)
+    return output.show(export(model, folder, samples, changed(ExportOptions(), options)))

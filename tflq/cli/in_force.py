@@ -63,18 +63,33 @@ KERNELS_OPTION = click.option(
 )
 
 
-def _keep_wide(ctx: click.Context, _option: click.Parameter, is_wide: bool) -> None:
-    """Keep --wide for what prints (`output.is_wide`)."""
-    ctx.meta[WIDE] = is_wide
+def keep(ctx: click.Context, option: click.Parameter, value: object) -> None:
+    """Keep the value of an option until the command ends (`option_value`), as a callback."""
+    ctx.meta[f"tflq.{option.name}"] = value
 
 
-WIDE = "tflq.wide"
-"""Key of click's context for --wide."""
+def option_value(name: str) -> object:
+    """Return the value of an option that `keep` kept; None without one."""
+    context = click.get_current_context(silent=True)
+    return None if context is None else context.meta.get(f"tflq.{name}")
+
+
 WIDE_OPTION = click.option(
     "--wide",
     is_flag=True,
     is_eager=True,
     expose_value=False,
-    callback=_keep_wide,
+    callback=keep,
     help="Show every column and whole names, whatever the width of the terminal.",
+)
+JSON_OPTION = click.option(
+    "--json", "as_json", is_flag=True, expose_value=False, callback=keep, help="Print the result as JSON."
+)
+CSV_OPTION = click.option(
+    "--csv",
+    "as_csv",
+    metavar="TABLE",
+    expose_value=False,
+    callback=keep,
+    help="Print this table of the result as CSV; tables are the keys of --json whose values are rows.",
 )

@@ -28,24 +28,17 @@ def command() -> None:
 )
 @click.option("--base-url", metavar="URL", help="Another place with the same folders: a mirror.")
 @reporting
-def fetch_command(names: tuple[str, ...], folder: Path, base_url: str | None, as_json: bool) -> None:
+def fetch_command(names: tuple[str, ...], folder: Path, base_url: str | None) -> int:
     """Put the models named into a folder; all of them where none is named.
 
     A file that is there already is kept if its checksum is right, and refused if it is wrong. Where the environment
     variable TFLQ_DATA names a folder with right copies (in it, or in its "models"), they are used, not the network.
     """
-    found = fetch_models(*names, folder=folder, base_url=base_url, progress=output.progress)
-    lines = [
-        f"{folder / model.name}: {outcome}, {output.size(model.size_bytes or 0)}, checksum right"
-        for model, outcome in found.outcomes
-    ]
-    output.show(found, as_json, lambda: output.lines(lines))
+    return output.show(fetch_models(*names, folder=folder, base_url=base_url, progress=output.progress))
 
 
 @command.command("list")
 @reporting
-def list_command(as_json: bool) -> None:
+def list_command() -> int:
     """List the models by name."""
-    found = models()
-    rows = [(m.name, m.task.replace("_", " "), output.size(m.size_bytes or 0)) for m in found.models]
-    output.show(found, as_json, lambda: output.table(("name", "task", "size"), rows, right=("size",)))
+    return output.show(models())

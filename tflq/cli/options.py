@@ -16,7 +16,7 @@ import click
 from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions, changed
 from tflq.api.runtimes import REFERENCE, RUNTIME_NAMES
 from tflq.cli import completion
-from tflq.cli.in_force import DEBUG_OPTION, KERNELS_OPTION, LIMIT_OPTION, WIDE_OPTION
+from tflq.cli.in_force import CSV_OPTION, DEBUG_OPTION, JSON_OPTION, KERNELS_OPTION, LIMIT_OPTION, WIDE_OPTION, keep
 from tflq.cli.outputs import OutputFolder, OutputPath, writing
 from tflq.diagnosis.dumps.wanted import LAYOUTS, NUMBERINGS, TYPES, DumpOptions
 from tflq.sampling.samples import Span
@@ -329,20 +329,19 @@ calibration_options = record(
 
 
 def reporting(function: _Function) -> _Function:
-    """Add the options that every command has: --limit, --kernels, --json, --wide and --debug."""
+    """Add the options that every command has: --limit, --kernels, --json, --csv, --wide and --debug."""
     return judging(KERNELS_OPTION(function))
 
 
 def judging(function: _Function) -> _Function:
     """Add the options of `reporting` but --kernels: where TFLite judges, it names TFLite's own kernels."""
-    function = WIDE_OPTION(DEBUG_OPTION(LIMIT_OPTION(function)))
-    return click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")(function)
+    return JSON_OPTION(CSV_OPTION(WIDE_OPTION(DEBUG_OPTION(LIMIT_OPTION(function)))))
 
 
-def _checked(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
+def _keep_page(ctx: click.Context, param: click.Parameter, value: Path | None) -> None:
     """Refuse before the work what could not be written after it."""
     if value is None:
-        return None
+        return
     if value.suffix.lower() not in (".html", ".htm"):
         raise click.BadParameter(f"{value}: the name must end in .html", ctx, param)
     if not value.parent.is_dir():
@@ -351,16 +350,17 @@ def _checked(ctx: click.Context, param: click.Parameter, value: Path | None) -> 
         import jinja2  # noqa: F401
     except ImportError:
         raise click.UsageError("--report needs jinja2: pip install 'tflq[report]'") from None
-    return value
+    keep(ctx, param, value)
 
 
 def report_option(function: _Function) -> _Function:
-    """Add --report; the function gets the path, or None, as `report`."""
+    """Add --report; `output.show` writes the page."""
     return click.option(
         "--report",
         type=OutputPath(path_type=Path, dir_okay=False),
         metavar="FILE.html",
-        callback=_checked,
+        expose_value=False,
+        callback=_keep_page,
         help="Write the result as one HTML page that needs no network, too (extra: report).",
     )(function)
 

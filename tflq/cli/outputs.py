@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 import click
 
+from tflq.cli.in_force import keep, option_value
 from tflq.files import named_paths
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])  # click's own type for decorated functions
-_FORCE = "tflq.force"
 
 
 class OutputPath(click.Path):
@@ -21,10 +21,6 @@ class OutputPath(click.Path):
 
 class OutputFolder(OutputPath):
     """The type of an option that names a folder for several files."""
-
-
-def _keep_force(ctx: click.Context, _option: click.Parameter, is_forced: bool) -> None:
-    ctx.meta[_FORCE] = is_forced
 
 
 def writing(function: _Function) -> Callable[..., Any]:
@@ -42,7 +38,7 @@ def writing(function: _Function) -> Callable[..., Any]:
         "--force",
         is_flag=True,
         expose_value=False,
-        callback=_keep_force,
+        callback=keep,
         help="Write over outputs that exist, and into folders that are not empty.",
     )(command)
 
@@ -54,7 +50,8 @@ def require_free(ctx: click.Context) -> None:
         click.UsageError: one exists and --force is not given, or it is an input.
     """
     kinds = {p.name: p for p in ctx.command.params}
-    outputs = {name: p for name, p in kinds.items() if isinstance(p.type, OutputPath) and ctx.params.get(str(name))}
+    values = {**ctx.params, "report": option_value("report")}
+    outputs = {name: p for name, p in kinds.items() if isinstance(p.type, OutputPath) and values.get(str(name))}
     inputs = [
         path
         for name, value in ctx.params.items()
@@ -63,11 +60,11 @@ def require_free(ctx: click.Context) -> None:
         if path.is_file()
     ]
     for name, option in outputs.items():
-        path, called = Path(ctx.params[str(name)]), option.opts[-1]
+        path, called = Path(str(values[str(name)])), option.opts[-1]
         read = next((p for p in inputs if _is_written(p, path)), None)
         if read is not None:
             raise click.UsageError(f"{called} {path}: the input {read} would be written over; name another output", ctx)
-        if ctx.meta.get(_FORCE) or not path.exists():
+        if option_value("force") or not path.exists():
             continue
         if not isinstance(option.type, OutputFolder):
             raise click.UsageError(f"{called} {path}: exists; name another file, or write over it with --force", ctx)

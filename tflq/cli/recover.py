@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import click
 
 from tflq.api.options import SampleOptions, TargetOptions, changed
-from tflq.api.recover import RecoverOptions, RecoverResult, recover
+from tflq.api.recover import RecoverOptions, recover
 from tflq.cli import output
 from tflq.cli.help import SectionedCommand
 from tflq.cli.in_force import BACKEND_OPTION
@@ -54,34 +53,15 @@ from tflq.cli.precision_options import DATA_OPTION, GIVEN_SAMPLES, LABELS_OPTION
 @tflite_output
 @reporting
 @writing
-def command(
-    model: str, target: TargetOptions, samples: SampleOptions, path: Path, as_json: bool, **options: object
-) -> None:
+def command(model: str, target: TargetOptions, samples: SampleOptions, path: Path, **options: object) -> int:
     """Find weights and biases of MODEL that the target's integers reconstruct best, without training or labels.
 
     Writes a float model with its ranges, for the same target and settings of every other command. One sample of ten is
     kept aside; a layer keeps its old weights where new ones are worse there.
     """
     options["seed"] = samples.seed
-    found = recover(
-        model, target, samples, changed(RecoverOptions(), options), path, progress=output.progress, tell=output.note
+    return output.show(
+        recover(
+            model, target, samples, changed(RecoverOptions(), options), path, progress=output.progress, tell=output.note
+        )
     )
-    output.show(found, as_json, lambda: _print(found))
-
-
-def _print(found: RecoverResult) -> None:
-    rows = []
-    for layer in found.recovery.layers:
-        ratio = "" if math.isnan(layer.held_out_db[0]) else "{:.1f} -> {:.1f}".format(*layer.held_out_db)
-        bits = "" if layer.bits is None else str(layer.bits)
-        rows.append([str(layer.index), output.short(layer.name), bits, layer.kept, ratio, layer.reason])
-    output.table(("#", "layer", "bits", "new", "kept aside, dB", ""), rows, right=("#", "bits", "kept aside, dB"))
-    output.line()
-    for outcome in found.outcomes:
-        text = "SQNR {:.1f} -> {:.1f} dB".format(*outcome.sqnr_db)
-        if outcome.accuracy_percent is not None:
-            text += ", accuracy {:.1f} -> {:.1f} %".format(*outcome.accuracy_percent)
-        output.line(f"{outcome.count} samples {outcome.samples}: {text}")
-    if found.recovery.reason:
-        output.line(f"nothing is kept: {found.recovery.reason}")
-    output.line(f"{found.output}: {output.size(len(found.content))}, for {found.target.name} with these settings alone")

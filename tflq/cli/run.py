@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from tflq.api.options import SampleOptions, changed
-from tflq.api.run import RunOptions, RunResult, run
+from tflq.api.run import RunOptions, run
 from tflq.cli import output
 from tflq.cli.help import SectionedCommand
 from tflq.cli.in_force import BACKEND_OPTION
@@ -26,13 +24,6 @@ from tflq.cli.options import (
     target_options,
 )
 from tflq.cli.outputs import writing
-from tflq.quoting import Json
-
-if TYPE_CHECKING:
-    from tflq.graph import Array
-
-_VALUES = 12
-"""Values of the first sample that are shown."""
 
 
 @click.command("run", cls=SectionedCommand)
@@ -53,41 +44,9 @@ _VALUES = 12
 )
 @reporting
 @writing
-def command(model: str, samples: SampleOptions, as_json: bool, **options: object) -> None:
+def command(model: str, samples: SampleOptions, **options: object) -> int:
     """Run MODEL over samples, and show or write what comes out.
 
     Samples are in the model's own type and encoding (or real numbers, with --real); a target converts them itself.
     """
-    found = run(model, samples, changed(RunOptions(), options), progress=output.progress)
-    output.show(found, as_json, lambda: _print(found))
-
-
-def _print(found: RunResult) -> None:
-    columns = ("tensor", "type", "smallest", "largest", "first sample")
-    output.line(f"{found.arithmetic}: {found.samples} samples")
-    output.table(
-        columns,
-        [
-            (
-                output.short(name),
-                f"{array.dtype}{list(array.shape)}",
-                _number(row["smallest"]),
-                _number(row["largest"]),
-                _values(array),
-            )
-            for (name, array), row in zip(found.tensors.items(), found.rows(), strict=True)
-        ],
-        right=("smallest", "largest"),
-    )
-    if found.output is not None:
-        output.line(f"written: {found.output}")
-
-
-def _number(value: Json) -> str:
-    return output.number(float(value)) if isinstance(value, (int, float)) else ""
-
-
-def _values(array: Array) -> str:
-    flat = array[0].ravel() if array.size else array.ravel()
-    shown = " ".join(_number(v.item()) if array.dtype.kind in "fiub" else str(v) for v in flat[:_VALUES])
-    return shown + (" ..." if flat.size > _VALUES else "")
+    return output.show(run(model, samples, changed(RunOptions(), options), progress=output.progress))

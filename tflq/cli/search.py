@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
 
-from tflq.api.backward import BackwardOptions, BackwardResult
+from tflq.api.backward import BackwardOptions
 from tflq.api.options import SampleOptions, TargetOptions, changed
-from tflq.api.search import OBJECTIVES, SearchOptions, SearchResult, search
+from tflq.api.search import OBJECTIVES, SearchOptions, search
 from tflq.cli import output
 from tflq.cli.help import SectionedCommand
 from tflq.cli.in_force import BACKEND_OPTION
@@ -25,23 +24,7 @@ from tflq.cli.options import (
 )
 from tflq.cli.precision_options import trials
 from tflq.errors import OutputError
-from tflq.report.precision import (
-    cost_columns,
-    costs,
-    describe_outcome,
-    layer_table,
-    noise_texts,
-    quality_head,
-    requirement_text,
-    value_text,
-)
 
-if TYPE_CHECKING:
-    from tflq.precision.search import Point, PrecisionSearch
-
-
-_SHOWN_BELOW = 10.0
-"""Points so far below what is required, in percent or dB, stay out of the printed table."""
 _NOT_BACKWARD = (
     *("at_least", "at_most", "min_sqnr", "in_float", "slack", "objective", "verify", "path", "points", "report"),
     *("widths", "jobs", "scheduler", "results"),
@@ -118,8 +101,6 @@ def command(
     template_path: Path | None,
     path: Path | None,
     points: Path | None,
-    report: Path | None,
-    as_json: bool,
     **options: object,
 ) -> int:
     """Find the cheapest setting of MODEL's layers that keeps an accuracy, or a signal-to-noise ratio.
@@ -136,19 +117,21 @@ def command(
             key: value for key, value in options.items() if key in ("data", "labels", "span", "calibration", "metric")
         }
         chosen = changed(BackwardOptions(drop=drop), fields)
-        return search_backward(model, target, samples, chosen, template_path, as_json)
+        return search_backward(model, target, samples, chosen, template_path)
     cheapest = changed(SearchOptions(), options)
     cheapest.check()
-    _require_folders(path, points, report)
+    _require_folders(path, points)
     if path is not None and cheapest.results is None:
         cheapest = changed(cheapest, {"results": path.with_name(f"{path.name}.results")})
     found = search(model, target, samples, cheapest, progress=output.progress)
     if points is not None:
-        found.write_points(points)
+        found.write_csv(points, "points")
     if path is not None:
         found.write_settings(path)
-    output.show(found, as_json, lambda: _print(found, path), report)
-    return 0 if found.is_kept else 1
+    status = output.show(found)
+    if path is not None:
+        output.remark(f"written: {path}" if found.found.chosen else f"{path} was not written")
+    return status
 
 
 def search_backward(
@@ -157,14 +140,12 @@ def search_backward(
     samples: SampleOptions,
     options: BackwardOptions,
     template_path: Path | None,
-    as_json: bool,
 ) -> int:
     """Search backward, write the template and print; return the status: 1 where nothing is near enough."""
     found = search(model, target, samples, options=options)
     if template_path is not None:
         found.write_template(template_path)
-    output.show(found, as_json, lambda: _print_backward(found))
-    return 0 if found.is_kept else 1
+    return output.show(found)
 
 
 def _refuse_of_other_strategy(backward: bool) -> None:
@@ -182,90 +163,3 @@ def _require_folders(*paths: Path | None) -> None:
     for path in paths:
         if path is not None and (path.is_dir() or not os.access(path.parent, os.W_OK)):
             raise OutputError(f"{path}: cannot be written: name a file in a folder that exists and can be written")
-
-
-def _print(result: SearchResult, path: Path | None) -> None:
-    """Print the table, the layers of the setting, what it gives, and where it was written."""
-    found = result.found
-    point = found.chosen or found.best
-    which = f"samples {result.span}" if result.span else f"{found.samples} samples"
-    output.line(f"{result.model} for {found.target}: {len(found.plan.layers)} layers with a choice, {which}")
-    output.line(f"required: {requirement_text(found.requirement)}; made small: {found.objective.name}")
-    if point is not None and found.objective.name != "bytes":
-        output.line(f"{found.objective.name}: {point.cost.basis}")
-    if result.plain is not None:
-        _print_points(result.plain, "without recovery: ")
-    _print_points(found, "recovered: " if result.plain is not None else "")
-    if point is not None:
-        layers = layer_table(found, point)
-        rows = [[output.short(cell) for cell in row] for row in layers.rows]
-        output.table(layers.columns, rows, right=layers.numbers)
-        output.line()
-    output.lines(describe_outcome(found, result.verified, result.floating))
-    output.lines(noise_texts(found, result.beside))
-    output.line(f"{found.evaluated + found.known} settings, {found.known} of them known from before")
-    if path is not None:
-        output.line(f"written: {path}" if found.chosen else f"{path} was not written")
-
-
-def _print_points(found: PrecisionSearch, which: str = "") -> None:
-    output.line()
-    counted = cost_columns(found)
-    metric = found.requirement.metric
-    columns = (*counted, quality_head(metric), "SQNR, dB", "bits of the layers", "")
-    rows = [
-        (
-            *costs(found, p),
-            value_text(p.result, metric),
-            f"{p.result.sqnr_db:.1f}",
-            " ".join(map(str, p.bits)),
-            _remark(found, p),
-        )
-        for p in found.points
-        if _is_shown(found, p)
-    ]
-    shown = "the Pareto front, equal bits, and the setting"
-    title = f"{which}{found.objective.name} against quality: {shown} ({len(found.points)} points in all)"
-    output.table(columns, rows, right=columns[: len(counted) + 2], title=title)
-    output.line()
-
-
-def _is_shown(found: PrecisionSearch, point: Point) -> bool:
-    if point in (found.chosen, found.best):
-        return True
-    accuracy, asked = point.result.accuracy_percent, found.requirement
-    near = asked.score is None or accuracy is None or accuracy >= asked.score - _SHOWN_BELOW
-    loud = asked.sqnr_db is not None and point.result.sqnr_db < asked.sqnr_db - _SHOWN_BELOW
-    return (point.is_pareto or point.is_uniform) and near and not loud
-
-
-def _remark(found: PrecisionSearch, point: Point) -> str:
-    texts = ["Pareto"] if point.is_pareto else []
-    texts += ["equal bits"] if point.is_uniform else []
-    if point == found.chosen:
-        texts.append("chosen")
-    elif found.requirement.holds(point.result):
-        least = found.least_sqnr_db
-        texts.append("kept, too noisy" if least is not None and point.result.sqnr_db < least else "kept")
-    return ", ".join(texts)
-
-
-def _print_backward(result: BackwardResult) -> None:
-    found = result.found
-    rows = [(str(t.first), t.stage, f"{t.score:.6f}", f"{found.drop(t):.6f}") for t in found.tried]
-    output.table(
-        ("from layer", "promoted to", found.score_name, "drop"), rows, right=("from layer", found.score_name, "drop")
-    )
-    output.line()
-    if found.chosen is None:
-        best = found.best
-        output.line(
-            f"nothing is within {found.largest_drop:g} of {found.reference:.6f}; nearest is {best.score:.6f}, layers "
-            f"from {best.first} on promoted to {best.stage}"
-        )
-    elif not found.rules:
-        output.line(f"no layer needs more: the drop is {found.drop(found.chosen):.6f}")
-    else:
-        node = result.subject.original.main.nodes[found.chosen.first]
-        output.line(f"from layer {found.chosen.first} ({node.operator} '{node.name}') on: {found.chosen.stage}")
-        output.line(f"--layer {found.rules[0]}")

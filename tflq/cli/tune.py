@@ -32,7 +32,6 @@ def command(
     calibration: CalibrationOptions,
     drop: float | None,
     template_path: Path | None,
-    as_json: bool,
 ) -> int:
     """Find the last layer of MODEL from which on all need more bits: an alias of `tflq search --backward`.
 
@@ -41,6 +40,6 @@ def command(
     """
     target = replace(target, name=target.name or "aipu")
     options = BackwardOptions(samples.data, samples.take, calibration=calibration, drop=drop)
-    status = search_backward(model, target, replace(samples, data=None, take=None), options, template_path, as_json)
+    status = search_backward(model, target, replace(samples, data=None, take=None), options, template_path)
     output.warn("tune is an alias of `tflq search --backward`")
     return status

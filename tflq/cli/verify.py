@@ -28,7 +28,6 @@ from tflq.cli.options import (
     target_options,
 )
 from tflq.cli.outputs import writing
-from tflq.diagnosis.verify import TensorVerdict
 from tflq.oracle.package import Kernels, Package
 
 if TYPE_CHECKING:
@@ -93,7 +92,6 @@ def command(
     state: State | None,
     jobs: int,
     scheduler: str | None,
-    as_json: bool,
 ) -> int:
     """Run MODEL in tflq and in TFLite and compare every tensor bit for bit (NaN equals NaN).
 
@@ -106,91 +104,30 @@ def command(
     if baseline is not None:
         if frozen is not None or samples.inputs or samples.count or has_target:
             raise click.UsageError("--baseline repeats a frozen run: model aside, what it runs stands in the file")
-        return _check_baseline(baseline, model, junit, as_json)
+        return _judge(verify_baseline(baseline, model, progress=output.progress), junit, show_all)
     if model is None:
         raise click.UsageError("name a MODEL, or a run to repeat with --baseline FILE.json")
     if frozen is not None:
         if junit is not None:
             raise click.UsageError("--freeze checks nothing; leave --junit away")
-        return _freeze(model, frozen, samples, target, calibration, state, as_json)
+        return output.show(
+            freeze(
+                model,
+                frozen,
+                samples,
+                target=target,
+                calibration=calibration,
+                state=state,
+                progress=output.progress,
+            )
+        )
     if has_target:
         raise click.UsageError("TFLite runs the model as it is; a target's run is checked with --freeze and --baseline")
     options = VerifyOptions(package, kernels, runtime, state, strict, jobs, scheduler)
-    found = verify(model, samples, options, progress=output.progress)
+    return _judge(verify(model, samples, options, progress=output.progress), junit, show_all)
+
+
+def _judge(found: VerifyResult | BaselineResult, junit: Path | None, show_all: bool) -> int:
     if junit is not None:
         found.write_junit(junit)
-    output.show(found, as_json, lambda: _print(model, found, show_all))
-    return 0 if found.is_right else 1
-
-
-def _print(model: str, result: VerifyResult, show_all: bool) -> None:
-    """Print the table of tensors and the sentence that sums it up."""
-    verdict = result.verdict
-    shown = [t for t in verdict.tensors if show_all or not t.difference.is_equal]
-    if shown:
-        columns = ("operator", "tensor", "type", "differing", "of", "largest", "first difference")
-        output.table(
-            columns, [_row(t) for t in shown], right=("operator", "differing", "of", "largest"), least=("type", "of")
-        )
-        output.line()
-    total = verdict.total
-    output.line(
-        f"{model}: {total.differing} of {total.elements} elements differ from TFLite: {len(verdict.compared)} tensors, "
-        f"{verdict.samples} samples, {verdict.identity}"
-    )
-    for known in verdict.known:
-        output.line(f"known: {known.elements} elements, because {known.reason}")
-    for reason, count in verdict.not_compared.items():
-        output.line(f"not compared: {count} tensors ({reason})")
-    output.lines(map(str, result.wide_multipliers))
-    if not verdict.compared:
-        output.line("nothing was compared: TFLite returned no tensor")
-
-
-def _row(tensor: TensorVerdict) -> tuple[str, ...]:
-    difference = tensor.difference
-    return (
-        "-" if tensor.operator is None else str(tensor.operator),
-        output.short(tensor.name),
-        f"{tensor.dtype}[{','.join(map(str, tensor.shape))}]",
-        str(difference.differing) if tensor.unavailable is None else "-",
-        str(difference.elements) if tensor.unavailable is None else "-",
-        output.number(difference.largest) if difference.differing else "",
-        tensor.unavailable or tensor.words,
-    )
-
-
-def _freeze(
-    model: str,
-    path: Path,
-    samples: SampleOptions,
-    target: TargetOptions,
-    calibration: CalibrationOptions,
-    state: State | None,
-    as_json: bool,
-) -> int:
-    found = freeze(model, path, samples, target=target, calibration=calibration, state=state, progress=output.progress)
-    text = f"frozen: {path}: {len(found.baseline.tensors)} tensors, {found.samples} samples of {model}"
-    output.show(found, as_json, lambda: output.line(text))
-    return 0
-
-
-def _check_baseline(path: Path, model: str | None, junit: Path | None, as_json: bool) -> int:
-    found = verify_baseline(path, model, progress=output.progress)
-    if junit is not None:
-        found.write_junit(junit)
-    output.show(found, as_json, lambda: _print_changes(found))
-    return 0 if found.is_equal else 1
-
-
-def _print_changes(found: BaselineResult) -> None:
-    output.lines(found.files)
-    if found.changes:
-        output.table(("tensor", "change"), [(output.short(c.tensor), c.what) for c in found.changes])
-        output.line()
-    changed, total = len(found.changes), len(found.baseline.tensors)
-    made = f"{found.path}: frozen by tflq {found.baseline.version}"
-    if changed:
-        output.line(f"{made}: {changed} changes in {total} tensors, the first in '{found.changes[0].tensor}'")
-    else:
-        output.line(f"{made}: all {total} tensors are as they were")
+    return output.show(found, *(("tensors",) if show_all else ()))

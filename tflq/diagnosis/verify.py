@@ -74,7 +74,7 @@ class TensorVerdict:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verification:
     """What came out for a model.
 
     Attributes:
@@ -148,7 +148,7 @@ def truncated(model: Model, count: int) -> Model:
     return replace(model, graphs=[graph, *model.graphs[1:]], signatures=[])
 
 
-def with_unreached(verdict: Verdict, model: Model, reason: str) -> Verdict:
+def with_unreached(verdict: Verification, model: Model, reason: str) -> Verification:
     """Return the verdict of a truncated model with the other tensors of the whole model as not available."""
     graph, seen = model.main, {tensor.index for tensor in verdict.tensors}
     writers = graph.producers()
@@ -166,7 +166,7 @@ def verify(
     state: State = "independent",
     first_sample: int = 0,
     runtime: RuntimeName = REFERENCE,
-) -> Verdict:
+) -> Verification:
     """Run the samples in both, chunk by chunk, and compare every tensor that an operator writes, and every output.
 
     Args:
@@ -206,7 +206,7 @@ def verify(
                 blame.add(given, ours, part.tensors)
             progress(part.samples)
     verdicts = (_verdict(graph, t, writers, found[t], unavailable.get(t), blame.known(t)) for t in found)
-    return Verdict(oracle.identity, samples.count, tuple(verdicts))
+    return Verification(oracle.identity, samples.count, tuple(verdicts))
 
 
 def _compare(part: OracleRun, ours: Mapping[int, Array], first: int, found: dict[int, Difference]) -> None:
@@ -267,7 +267,7 @@ class Judged:
     kernels: Kernels
     runtime: RuntimeName = REFERENCE
 
-    def __call__(self, part: Part) -> Verdict:
+    def __call__(self, part: Part) -> Verification:
         """Verify some samples, each with a fresh state."""
         first, portion = part
         oracle = _oracle(self.package, self.kernels)
@@ -281,7 +281,7 @@ def verify_parts(
     jobs: int = 1,
     scheduler: str | None = None,
     progress: Callable[[int], object] = lambda _: None,
-) -> Verdict:
+) -> Verification:
     """Return what `verify` returns for samples that do not follow each other, to the last count.
 
     Args:
@@ -295,7 +295,7 @@ def verify_parts(
         UnsupportedError, OracleError: as `verify`.
         MissingExtraError, OptionError: as `open_workers`; a worker without TFLite.
     """
-    verdicts: list[Verdict] = []
+    verdicts: list[Verification] = []
     with open_workers(judged, jobs, scheduler) as run:
         for verdict in in_order(run, _parts(samples)):
             verdicts.append(verdict)
@@ -317,9 +317,9 @@ def _oracle(package: Package, kernels: Kernels) -> Oracle:
         raise MissingExtraError(f"in a worker: {error}") from None
 
 
-def _joined(one: Verdict, later: Verdict) -> Verdict:
+def _joined(one: Verification, later: Verification) -> Verification:
     tensors = tuple(_both(a, b) for a, b in zip(one.tensors, later.tensors, strict=True))
-    return Verdict(one.identity, one.samples + later.samples, tensors)
+    return Verification(one.identity, one.samples + later.samples, tensors)
 
 
 def _both(one: TensorVerdict, later: TensorVerdict) -> TensorVerdict:

@@ -60,6 +60,9 @@ class Signature:
     outputs: dict[str, int]
 
 
+_REPR_LINES = 20
+
+
 @dataclass
 class Model:
     """Graphs (the first is the main one) with signatures, metadata and the words that name the source in messages.
@@ -81,6 +84,17 @@ class Model:
     version: int = 3
     source: str = field(default="", compare=False)
     extra: object | None = None
+
+    def __repr__(self) -> str:
+        """Return at most 20 lines: each graph with its first operators, outputs with type and shape."""
+        lines = [f"Model {self.source!r}: {len(self.graphs)} graphs, {len(self.signatures)} signatures"]
+        for number, graph in enumerate(self.graphs):
+            lines.append(f"  graph {number} {graph.name!r}: {len(graph.nodes)} operators, {len(graph.tensors)} tensors")
+            for index, node in enumerate(graph.nodes):
+                outputs = [graph.tensors[t] for t in node.outputs]
+                types = ", ".join(f"{tensor.dtype.value}{list(tensor.shape)}" for tensor in outputs)
+                lines.append(f"    {index} {node.operator} {node.name!r} -> {types}")
+        return "\n".join(lines if len(lines) <= _REPR_LINES else [*lines[: _REPR_LINES - 1], "    ..."])
 
     @property
     def main(self) -> Graph:

@@ -2,7 +2,8 @@
 
 Each way takes tasks and yields their results in whatever order they end. A result depends on nothing but the task and
 what all tasks share, so neither do those that a caller puts back in order. A worker that goes away loses nothing: what
-it had not answered goes to the others, or to a new one.
+it had not answered goes to the others, or to a new one. The processes of this machine are managed here, because
+`ProcessPoolExecutor` and loky fail all open tasks if one worker dies.
 """
 
 from __future__ import annotations

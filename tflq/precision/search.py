@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from tflq.benchmarks.significance import Paired, paired, wilson_percent
+from tflq.benchmarks.significance import Paired, count_paired, wilson_percent
 from tflq.converters.estimate import Figure
 from tflq.converters.precision import PrecisionPlan
 from tflq.precision.candidates import NoiseModel, exchanges, noise_model, path
@@ -321,7 +321,7 @@ def beside_others(problem: Problem, found: PrecisionSearch) -> tuple[Beside, ...
     others.append(("the best that is cheaper and turned down", max(cheaper, key=_accuracy, default=None)))
     wanted = [(what, point) for what, point in others if point is not None and point != chosen]
     right = {point.bits: right_samples(problem, Trial(point.bits)) for point in (chosen, *(p for _, p in wanted))}
-    return tuple(Beside(what, point, paired(right[chosen.bits], right[point.bits])) for what, point in wanted)
+    return tuple(Beside(what, point, count_paired(right[chosen.bits], right[point.bits])) for what, point in wanted)
 
 
 def _accuracy(point: Point) -> tuple[int, float]:

@@ -1,10 +1,10 @@
-"""The page of `bench`: the model as it is and for each target."""
+"""The tables and the verdict of `bench`: the unchanged model, each target, or a board."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from types import MappingProxyType
+from dataclasses import asdict
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,124 +14,94 @@ from tflq.benchmarks.anomaly import Detection
 from tflq.benchmarks.metrics import Metric
 from tflq.benchmarks.performance import Performance
 from tflq.benchmarks.rows import Row
-from tflq.benchmarks.significance import Paired, interval_text
+from tflq.benchmarks.scoring import Score
+from tflq.benchmarks.significance import interval_text
 from tflq.benchmarks.tasks import Quality
 from tflq.benchmarks.truth import Judged
 from tflq.benchmarks.wake_words import WakeWords
-from tflq.report.page import Block, Chart, Page, Section, Table
-from tflq.report.svg import TICKS, Mark, bars
-from tflq.units import short
-
-_RATE = "inferences a second"
+from tflq.report.table import Column, Table, identifier, number
 
 
-def bench_page(
-    title: str,
-    facts: Sequence[tuple[str, str]],
-    rows: Sequence[Row],
-    quality: Quality | None,
-    pairs: Mapping[str, Paired] = MappingProxyType({}),
-) -> Page:
-    """Return the page.
-
-    Args:
-        title: of the task, and the model.
-        facts: what was run.
-        rows: of the model as it is, first, and of each target.
-        quality: what the benchmark asks; None where it asks nothing.
-        pairs: name of a row -> its right answers beside those of the first row.
-    """
-    measured = [row for row in rows if row.found is not None]
-    blocks: list[Block] = []
-    if measured:
-        kind = _kind(measured[0])
-        marks = [Mark(_value(row), f"{row.name}: {_text(row)}", _misses(row, quality)) for row in measured]
-        caption = f"{kind}, as it is and for each target" + ("; marked: below what MLPerf Tiny asks" if quality else "")
-        is_score = quality is not None and kind != _RATE and quality.metric != "wake words"
-        limit = (quality.at_least, f"MLPerf Tiny: {quality}") if quality and is_score else None
-        names = {n: short(row.name, TICKS // len(measured)) for n, row in enumerate(measured)}
-        blocks.append(Chart(bars(marks, kind, "", names, limit), caption))
-    blocks.append(_results(rows, quality, pairs))
-    classes = class_table(measured)
-    sections = [Section("Results", blocks), *([Section("Classes", [classes])] if classes else [])]
-    return Page(title, _headline(measured, quality), facts, sections)
+def row_columns(rows: Sequence[Row], quality: Quality | None) -> tuple[Column, ...]:
+    """Return the columns of the score that was measured, with the reason of a refusal and the benchmark's goal."""
+    kinds = [type(row.found) for row in rows if row.found is not None]
+    columns = (identifier("name", "as"), *(_SCORES[kinds[0]] if kinds else ()))
+    refused = Column("refused", "refused", get=lambda row: row.refusal or None)
+    is_judged = quality is None or Judged in kinds or Performance in kinds
+    goal = () if is_judged else (Column("", f"MLPerf Tiny's {quality}", get=lambda row: _goal(row, quality)),)
+    return (*columns, *goal, refused)
 
 
-def _results(rows: Sequence[Row], quality: Quality | None, pairs: Mapping[str, Paired]) -> Table:
-    columns, table = (
-        ["as", "result"],
-        [[row.name, f"refused: {row.refusal}" if row.found is None else _text(row)] for row in rows],
-    )
-    if any(isinstance(row.found, Accuracy) for row in rows):
-        columns.append("95 % interval (Wilson)")
-        for row, cells in zip(rows, table, strict=True):
-            found = row.found
-            cells.append(interval_text(found.right, found.total) if isinstance(found, Accuracy) else "")
-    if pairs:
-        columns.append(f"beside {rows[0].name} (McNemar)")
-        for row, cells in zip(rows, table, strict=True):
-            cells.append(str(pairs.get(row.name, "")))
-    missed = frozenset(n for n, row in enumerate(rows) if _misses(row, quality))
-    return Table(tuple(columns), [tuple(cells) for cells in table], (), missed)
+def metric_columns(metrics: Sequence[Metric], figures: Mapping[str, Mapping[str, float]]) -> list[Column]:
+    """Return a column for each metric that was requested; JSON has them under "metrics"."""
+    if not metrics:
+        return []
+    return [
+        Column("metrics", get=lambda row: figures.get(row.name)),
+        *(
+            number(
+                "", m.name, lambda r, m=m: figures[r.name][m.name], lambda r, m=m: m.text_of(figures[r.name][m.name])
+            )
+            for m in metrics
+        ),
+    ]
 
 
-def _kind(row: Row) -> str:
-    """Return what a row's value is, with its unit."""
-    if isinstance(row.found, Performance):
-        return _RATE
-    if isinstance(row.found, WakeWords):
-        return "wake words found, %"
-    if isinstance(row.found, Judged):
-        return ", ".join(filter(None, (row.found.metric.name, row.found.metric.unit)))
-    return "accuracy, %" if isinstance(row.found, Accuracy) else "AUC"
+def _metric_column(metric: Metric, figures: Mapping[str, Mapping[str, float]]) -> Column:
+    def text(row: Row) -> str:
+        return metric.text_of(figures[row.name][metric.name]) if row.name in figures else ""
+
+    return number("", metric.name, lambda row: figures.get(row.name, {}).get(metric.name), text)
 
 
-def _headline(rows: Sequence[Row], quality: Quality | None) -> str:
-    if not rows:
-        return "No target takes the model."
-    if len(rows) == 1:
-        return f"{rows[0].name.capitalize()}: {_text(rows[0])}."
-    is_lower_better = isinstance(rows[0].found, Judged) and rows[0].found.metric.is_lower_better
-    worst = (max if is_lower_better else min)(rows[1:], key=_value)
-    tie = len(rows) > 2 and len({_value(row) for row in rows[1:]}) == 1
-    which = "every target" if tie else f"the {'highest' if is_lower_better else 'lowest'} target is {worst.name}"
-    missed = [row.name for row in rows if _misses(row, quality)]
-    asked = f"; {', '.join(missed)} below MLPerf Tiny's {quality}" if quality and missed else ""
-    return f"{rows[0].name.capitalize()}: {_text(rows[0])}; {which}: {_text(worst)}{asked}."
-
-
-def _misses(row: Row, quality: Quality | None) -> bool:
-    return (
-        quality is not None and isinstance(row.found, (Accuracy, Detection, WakeWords)) and not row.found.meets(quality)
-    )
-
-
-def _value(row: Row) -> float:
+def misses(row: Row, quality: Quality | None) -> bool:
+    """Whether a row is below the benchmark's goal."""
     found = row.found
-    if isinstance(found, (Accuracy, WakeWords)):
-        return found.percent
-    if isinstance(found, Judged):
-        return found.value
-    if isinstance(found, Detection):
-        return found.auc if found.auc is not None else float("nan")
-    return found.throughput if found is not None else float("nan")
+    return quality is not None and isinstance(found, (Accuracy, Detection, WakeWords)) and not found.meets(quality)
 
 
-def _text(row: Row) -> str:
+def _goal(row: Row, quality: Quality | None) -> str | None:
+    return None if row.found is None else "missed" if misses(row, quality) else "met"
+
+
+def score_of(row: Row) -> tuple[float, str]:
+    """Return the figure of a row and its unit."""
     found = row.found
     if isinstance(found, Accuracy):
-        return f"{found.percent:.1f} % ({found.right} of {found.total})"
+        return found.percent, f"% accuracy ({found.right} of {found.total})"
     if isinstance(found, WakeWords):
-        return wake_words_text(found)
+        return found.percent, f"% of {wake_words_text(found)}"
     if isinstance(found, Judged):
-        return f"{found.metric.name} {found.metric.text_of(found.value)} ({found.samples} samples)"
+        return found.value, f"{found.metric.unit} {found.metric.name}".strip()
     if isinstance(found, Detection):
-        return "no AUC" if found.auc is None else f"AUC {found.auc:.3f}"
-    return f"{found.throughput:.1f} inferences a second" if found is not None else ""
+        return (float("nan"), "AUC") if found.auc is None else (round(found.auc, 3), "AUC")
+    return (round(found.throughput, 1), "inferences/s") if found is not None else (float("nan"), "")
+
+
+def lowest_text(rows: Sequence[Row], quality: Quality | None) -> str:
+    """Return a sentence on the target with the lowest score, and on rows below the benchmark's goal."""
+    targets = [row for row in rows[1:] if row.found is not None]
+    missed = [row.name for row in rows if misses(row, quality)]
+    goal = f"{', '.join(missed)} below MLPerf Tiny's {quality}" if missed else ""
+    if not targets:
+        return goal
+    score = targets[0].found
+    is_lower_better = isinstance(score, Judged) and score.metric.is_lower_better
+    worst = (max if is_lower_better else min)(targets, key=lambda row: score_of(row)[0])
+    is_tie = len(targets) > 1 and len({score_of(row)[0] for row in targets}) == 1
+    which = "every target" if is_tie else f"the {'highest' if is_lower_better else 'lowest'} target is {worst.name}"
+    return "; ".join(filter(None, (f"{which}: {score_text(worst)}", goal)))
+
+
+def score_text(row: Row) -> str:
+    """Return the figure of a row with its unit."""
+    value, unit = score_of(row)
+    digits = f"{value:.1f}" if unit.startswith("%") else f"{value:.4g}"
+    return "" if row.found is None else f"{digits} {unit}"
 
 
 def wake_words_text(found: WakeWords) -> str:
-    """Say what was detected in a stream."""
+    """Return the counts and rates of a stream."""
     return (
         f"{found.true_positives} of {found.words} wake words, {found.false_positives} false positives in "
         f"{found.seconds:g} s: {found.false_accepts_per_hour:.1f} false accepts and {found.false_rejects_per_hour:.1f} "
@@ -139,37 +109,99 @@ def wake_words_text(found: WakeWords) -> str:
     )
 
 
-def with_figures_of(
-    page: Page,
-    metrics: Sequence[Metric],
-    figures: Mapping[str, Mapping[str, float]],
-    confusions: Mapping[str, NDArray[np.int64]],
-) -> Page:
-    """Return a page with the metrics that were asked for, and with which classes were taken for which."""
-    names = tuple(metric.name for metric in metrics)
-    rows = [(name, *(m.text_of(values[m.name]) for m in metrics)) for name, values in figures.items()]
-    sections = [Section("Metrics", [Table(("as", *names), rows, names)])] if rows else []
-    taken = [Section("Classes taken for each other", confusion_tables(confusions))] if confusions else []
-    return replace(page, sections=[*page.sections, *sections, *taken])
+def confusion_tables(confusions: Mapping[str, NDArray[np.int64]]) -> list[Table]:
+    """Return a table for each row of a result: count of each true class (down) and predicted class (across)."""
+    return [
+        Table(
+            "confusion",
+            [number("", str(n - 1) if n else "class", itemgetter(n)) for n in range(len(matrix) + 1)],
+            [(n, *row) for n, row in enumerate(matrix.tolist())],
+            f"{name}: classes taken for each other",
+            terminal="on request",
+        )
+        for name, matrix in confusions.items()
+    ]
 
 
-def confusion_tables(found: Mapping[str, NDArray[np.int64]]) -> list[Table]:
-    """Return a table for each row: how often each class, downwards, was taken for each, to the right."""
-    tables = []
-    for name, matrix in found.items():
-        columns = (f"{name}: class", *map(str, range(len(matrix))))
-        tables.append(Table(columns, [(str(n), *map(str, row)) for n, row in enumerate(matrix.tolist())], columns))
-    return tables
-
-
-def class_table(rows: Sequence[Row]) -> Table | None:
-    """Return the accuracy of each class; None where there is none."""
+def class_table(rows: Sequence[Row]) -> Table:
+    """Return the accuracy of each class; empty for other scores."""
     scores = [row.found for row in rows if isinstance(row.found, Accuracy)]
     if not scores:
-        return None
-    columns = ("class", "of", *(score.name for score in scores))
-    table = []
-    for number, of in enumerate(scores[0].classes):
-        shares = [f"{100 * s.classes[number].right / of.total:.1f} %" if of.total else "" for s in scores]
-        table.append((str(number), str(of.total), *shares))
-    return Table(columns, table, columns)
+        return Table()
+    columns = [
+        number("", "class", itemgetter(0)),
+        number("", "of", itemgetter(1)),
+        *(number("", s.name, itemgetter(n + 2)) for n, s in enumerate(scores)),
+    ]
+    cells = [
+        (n, c.total, *(f"{100 * s.classes[n].right / c.total:.1f} %" if c.total else "" for s in scores))
+        for n, c in enumerate(scores[0].classes)
+    ]
+    return Table("per_class", columns, cells, "Accuracy of each class", terminal="on request")
+
+
+def _slowest(row: Row) -> float | None:
+    return min(w.throughput for w in row.found.windows) if isinstance(row.found, Performance) else None
+
+
+def _fastest(row: Row) -> float | None:
+    return max(w.throughput for w in row.found.windows) if isinstance(row.found, Performance) else None
+
+
+def _met(row: Row) -> str:
+    if not isinstance(row.found, Performance):
+        return ""
+    return f"not conforming: {row.found.shortfall}" if row.found.shortfall else "met"
+
+
+_SCORES: dict[type[Score | Performance], tuple[Column, ...]] = {
+    Accuracy: (
+        number("right", "right", "found.right"),
+        number("samples", "of", "found.total"),
+        number("accuracy_percent", "accuracy", "found.percent", ".1f", "%", bar=True),
+        number("interval_percent", "95 % interval", "found.interval_percent", lambda r: _interval(r), rank=1),
+        number("auc", "AUC", "found.auc", ".3f", rank=2),
+        Column("classes", get=lambda r: None if r.found is None else _classes(r.found)),
+    ),
+    Detection: (
+        number("normal", "normal", "found.normal"),
+        number("anomalies", "anomalies", "found.anomalies"),
+        number("windows", "windows", "found.windows"),
+        number("auc", "AUC", "found.auc", ".3f", bar=True),
+        Column("errors", get="found.errors"),
+    ),
+    Judged: (
+        number("samples", "samples", "found.samples"),
+        Column("metric", "metric", get="found.metric.name"),
+        number("score", "score", "found.value", lambda r: r.found and r.found.metric.text_of(r.found.value), bar=True),
+    ),
+    WakeWords: (
+        number("true_positives", "detected", "found.true_positives", bar=True),
+        number("words", "of", "found.words"),
+        number("false_negatives", "missed", "found.false_negatives"),
+        number("false_rejects_per_hour", "missed an hour", "found.false_rejects_per_hour", ".1f"),
+        number("false_positives", "false alarms", "found.false_positives"),
+        number("false_accepts_per_hour", "false alarms an hour", "found.false_accepts_per_hour", ".1f"),
+        number("seconds", "stream", "found.seconds", unit="s", rank=1),
+    ),
+    Performance: (
+        number("inferences_per_second", "inferences/s", "found.throughput", ".3f", bar=True),
+        number("", "time", lambda r: r.found and 1000 / r.found.throughput, ".3f", "ms"),
+        number("", "slowest", _slowest, ".3f", "1/s", rank=1),
+        number("", "fastest", _fastest, ".3f", "1/s", rank=2),
+        number("", "inferences", lambda r: r.found and sum(w.inferences for w in r.found.windows), rank=3),
+        Column("inputs", get=lambda r: r.found and [asdict(window) for window in r.found.windows]),
+        Column("conforms", get=lambda r: r.found and not r.found.shortfall),
+        Column(
+            "shortfall", "MLPerf Tiny's 10 s each", get=lambda r: (r.found and r.found.shortfall) or None, text=_met
+        ),
+    ),
+}
+
+
+def _interval(row: Row) -> str:
+    return interval_text(row.found.right, row.found.total) if isinstance(row.found, Accuracy) else ""
+
+
+def _classes(found: Accuracy) -> list[dict[str, int]]:
+    return [{"class": n, "right": c.right, "samples": c.total} for n, c in enumerate(found.classes)]

@@ -1,142 +1,152 @@
-"""The page of a comparison: the layer to look at, the error along the network, the worst tensors, memory."""
+"""The tables and the verdict of `compare`: the layer to look at, all tensors, the worst differences."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from dataclasses import asdict
 
+from tflq import units
 from tflq.diagnosis.compare import ComparedTensor, Comparison
-from tflq.diagnosis.compare.tally import LAST_BIN
-from tflq.graph import Graph
-from tflq.report.memory import memory_section
-from tflq.report.page import Chart, Page, Prose, Section, Table, count, decibels, share
-from tflq.report.svg import Mark, bars, histogram
-from tflq.units import short
+from tflq.diagnosis.compare.tally import LAST_BIN, TensorFigures
+from tflq.quoting import Json
+from tflq.report.svg import Chart, histogram
+from tflq.report.table import Column, Table, Verdict, Word, identifier, number, word_of
 
 _WORST = 4
 """Tensors with a histogram of their own."""
-_ROUNDING = "only by rounding: nothing to fix"
+_BARS = "▁▂▃▄▅▆▇█"
 
 
-def comparison_page(
-    found: Comparison, graph: Graph | None = None, cause: Section | None = None, recovered: Sequence[str] = ()
-) -> Page:
-    """Return the page.
+def comparison_verdict(comparison: Comparison) -> Verdict:
+    """Return the number of tensors that differ and the layer to look at first."""
+    tolerance = f" by more than {comparison.tolerance:g} LSB" if comparison.tolerance else ""
+    unit = f"of {len(comparison.tensors)} tensors of {comparison.first} differ"
+    link = f"{tolerance}{', layers isolated,' * comparison.isolated} from"
+    is_right = comparison.is_equal or comparison.is_explained
+    word: Word = "rounding only" if comparison.is_rounding and not is_right else word_of(is_right)
+    return Verdict(
+        word, len(comparison.diverging), unit, comparison.second, comparison.samples, _advice(comparison), link
+    )
+
+
+def _advice(comparison: Comparison) -> str:
+    if comparison.is_equal:
+        return ""
+    if comparison.is_rounding:
+        return "nothing to fix"
+    if comparison.ranking:
+        worst = comparison.ranking[0]
+        channel = "" if worst.channel is None else f", channel {worst.channel}"
+        cause = "" if worst.cause is None else f": {worst.cause.words}"
+        return f"look at {worst.place}{channel} first{cause}"
+    first = comparison.diverging[0]
+    channel = "" if first.channel is None else f", most in channel {first.channel}"
+    return f"the first is '{first.name}'{channel}"
+
+
+def comparison_notes(comparison: Comparison) -> Iterator[str]:
+    """Yield known differences, and tensors that were not compared."""
+    for known in comparison.known:
+        yield f"known: {known.elements} elements, because {known.reason}"
+    for side, names in (("A", comparison.matching.first_only), ("B", comparison.matching.second_only)):
+        if names:
+            yield f"only {side} has: {', '.join(names[:5])}" + (f" and {len(names) - 5} more" * (len(names) > 5))
+    if comparison.unseen:
+        yield f"not checked, the dump lacks it: input {', '.join(comparison.unseen)}"
+
+
+def comparison_tables(comparison: Comparison, top: int) -> list[Table]:
+    """Return the ranking and the figures of every tensor.
 
     Args:
-        found: what was compared.
-        graph: of the first side, for its memory; None for a dump.
-        cause: of the first wrong layer of a dump, where it was looked for.
-        recovered: what recovered files say of their layers.
+        comparison: Figures of both sides.
+        top: Layers of the ranking that a terminal lists.
     """
-    facts = [
-        ("in question", found.first),
-        ("reference", found.second),
-        ("samples", str(found.samples)),
-        ("mode", "isolated: each layer is fed with the reference's inputs" if found.isolated else "accumulated"),
-        ("tensors compared", str(len(found.tensors))),
-    ]
-    sections = [
-        *([cause] if cause is not None else []),
-        _ranking(found),
-        _along(found),
-        *_histograms(found),
-        _table(found),
-        *([Section("Recovered layers, on samples kept aside", [Prose(recovered)])] if recovered else []),
-    ]
-    if graph is not None:
-        sections.append(memory_section(graph))
-    title = f"{found.first} against {found.second}"
-    return Page(title, headline(found), facts, [s for s in sections if s.blocks])
+    order = comparison.ranking
+    title, listed = "Layers, the one to look at first on top", {t.name for t in order[:top]}
+    worst = {t.name for t in order[:1]}
+    is_worst, is_listed = lambda t: t.name in worst, lambda t: t.name in listed
+    ranking = Table("ranking", _RANKING, order, title, marked=is_worst, brief=is_listed)
+    tensors = Table(
+        "tensors",
+        _TENSORS,
+        comparison.tensors,
+        "Tensors in order of execution",
+        marked=is_worst,
+        charts=lambda: _histograms(comparison),
+    )
+    return [ranking, tensors]
 
 
-def verdict(found: Comparison) -> str:
-    """Say in one sentence what came out, for readers who see no page: both sides, the count, where to look first."""
-    head = f"{found.first} against {found.second}, {found.samples} samples{', layers isolated' * found.isolated}: "
-    within = f" by more than {found.tolerance:g} LSB" if found.tolerance else ""
-    if found.is_equal:
-        return f"{head}{len(found.tensors)} tensors, none differs{within}"
-    first = found.diverging[0]
-    differ = f"{len(found.diverging)} of {len(found.tensors)} tensors differ{within}"
-    text = f"{head}{differ}, the first is '{short(first.name)}'"
-    if not found.ranking:
-        return f"{text}{'' if first.channel is None else f', most in channel {first.channel}'}"
-    if found.is_rounding:
-        return f"{head}{differ}, {_ROUNDING}"
-    worst = found.ranking[0]
-    channel = "" if worst.channel is None else f", channel {worst.channel}"
-    return f"{text}; look at {worst.place}{channel} first{_cause(worst)}"
-
-
-def headline(found: Comparison) -> str:
-    """Say in one sentence which layer to look at first and why, or that nothing differs."""
-    if found.is_equal:
-        return f"None of {count(len(found.tensors), 'tensor')} differs over {count(found.samples, 'sample')}."
-    if found.is_rounding:
-        return f"{len(found.diverging)} of {count(len(found.tensors), 'tensor')} differ, {_ROUNDING}."
-    if found.ranking:
-        worst = found.ranking[0]
-        channel = "" if worst.channel is None else f", channel {worst.channel}"
-        return f"Look at {worst.place} ({worst.operator}{channel}) first{_cause(worst)}."
-    first = found.diverging[0]
-    return f"{len(found.diverging)} of {count(len(found.tensors), 'tensor')} differ, the first is '{first.name}'."
-
-
-def _cause(tensor: ComparedTensor) -> str:
-    return "" if tensor.cause is None else f": {tensor.cause.words}"
-
-
-def _ranking(found: Comparison) -> Section:
-    rows = []
-    for number, tensor in enumerate(found.ranking, 1):
-        cause = tensor.cause
-        if cause is None:
-            continue
-        channel = "" if tensor.channel is None else str(tensor.channel)
-        rows.append((str(number), tensor.place, tensor.operator, channel, cause.words, cause.advice))
-    columns = ("#", "layer", "operator", "channel", "likely cause", "what to try")
-    blocks = [Table(columns, rows, ("#", "channel"), frozenset({0}))] if rows else []
-    return Section("Layers, the one to look at first in front", blocks)
-
-
-def _along(found: Comparison) -> Section:
-    worst = found.ranking[0].name if found.ranking else ""
-    marks = [Mark(t.figures.sqnr_db, _figures(t), t.name == worst) for t in found.tensors]
-    drawn = bars(marks, "SQNR, dB", "tensors in order of execution")
-    note = "Signal to difference: the taller the better, a bar of full height is equal. The one to look at is marked."
-    return Section("Error along the network", [Chart(drawn, note)])
-
-
-def _figures(tensor: ComparedTensor) -> str:
-    return f"{tensor.name}: {tensor.figures.sqnr_db:.1f} dB, largest {tensor.figures.largest:.4g}"
-
-
-def _histograms(found: Comparison) -> list[Section]:
-    """Draw how differences are distributed in the tensors that differ most in their own steps."""
-    counted = [t for t in found.tensors if t.figures.differing and t.figures.lsb is not None]
-    worst = sorted(counted, key=lambda t: -t.figures.rms_lsb)[:_WORST]
-    charts = [
+def _histograms(comparison: Comparison) -> list[Chart]:
+    """Draw the distribution of the differences in the tensors that differ most in their own steps."""
+    counted = [t for t in comparison.tensors if t.figures.differing and t.figures.lsb is not None]
+    return [
         Chart(
-            histogram(t.figures.histogram, -LAST_BIN, "difference in LSB; the ends take what lies beyond"),
+            histogram(t.figures.histogram, -LAST_BIN, "difference in LSB; the ends include all beyond"),
             f"{t.name}: {t.figures.differing} of {t.figures.elements} differ, by {t.figures.largest:.4g} LSB at most, "
-            f"{t.figures.rms_lsb:.3g} rms; heights are fourth roots of the counts",
+            f"{t.figures.rms_lsb:.3g} rms",
         )
-        for t in worst
+        for t in sorted(counted, key=lambda t: -t.figures.rms_lsb)[:_WORST]
     ]
-    return [Section("Differences of the worst tensors", charts)] if charts else []
 
 
-def _table(found: Comparison) -> Section:
-    figures = ("differing", "of", "largest LSB", "rms LSB", "SQNR dB", "cosine", "saturated", "unused")
-    columns = ("tensor", "layer", *figures)
-    worst = {t.name for t in found.ranking[:1]}
-    rows = []
-    for t in found.tensors:
-        f = t.figures
-        cells = (f"{f.largest:.4g}", f"{f.rms_lsb:.3g}", decibels(f.sqnr_db), f"{f.cosine:.6f}")
-        rows.append((t.name, t.node, str(f.differing), str(f.elements), *cells, share(f.saturated), share(f.unused)))
-    marked = frozenset(n for n, t in enumerate(found.tensors) if t.name in worst)
-    blocks: list[Table | Prose] = [Table(columns, rows, figures, marked)]
-    for who, others in (("in question", found.matching.first_only), ("the reference", found.matching.second_only)):
-        if others:
-            blocks.append(Prose([f"Only {who} has: {', '.join(others)}."]))
-    return Section("Tensors", blocks)
+def _sparkline(tensor: ComparedTensor) -> str:
+    """Draw counts; their fourth root, which keeps rare large differences visible."""
+    figures = tensor.figures
+    if not figures.differing or figures.lsb is None:
+        return ""
+    most = max(figures.histogram) or 1
+    return "".join(" " if not n else _BARS[round((n / most) ** 0.25 * (len(_BARS) - 1))] for n in figures.histogram)
+
+
+def _largest(tensor: ComparedTensor) -> str:
+    figures = tensor.figures
+    is_counted = figures.lsb is not None or figures.same_encoding
+    return units.number(figures.largest) if is_counted else f"{figures.largest:.3g} (real)"
+
+
+def _places(figures: TensorFigures, name: str) -> Json:
+    place = getattr(figures, name)
+    return None if place is None else asdict(place)
+
+
+def _share(name: str, rank: int) -> Column:
+    return number(name, name, f"figures.{name}", lambda t: units.share(getattr(t.figures, name)), rank=rank)
+
+
+_TENSORS = (
+    identifier("name", "tensor"),
+    Column("reference", get="match.second.name"),
+    identifier("node", "layer", rank=8),
+    number("differing", "differing", "figures.differing"),
+    number("elements", "of", "figures.elements", rank=3),
+    Column("lsb", get="figures.lsb"),
+    number("largest_lsb", "largest", "figures.largest", _largest, "LSB"),
+    number("rms_lsb", "rms", "figures.rms_lsb", ".3g", "LSB", rank=1),
+    number("sqnr_db", "SQNR", "figures.sqnr_db", ".1f", "dB", bar=True),
+    number("cosine", "cosine", "figures.cosine", ".6f", rank=2),
+    _share("saturated", 4),
+    _share("clipped", 5),
+    Column("clipped_noise", get="figures.clipped_noise"),
+    _share("unused", 6),
+    Column("", f"-{LAST_BIN}..{LAST_BIN} LSB", get=lambda _: None, text=_sparkline, rank=7),
+    Column("histogram", get="figures.histogram"),
+    Column("same_encoding", get="figures.same_encoding"),
+    Column(
+        "channels",
+        get=lambda t: [{"channel": c, "largest_lsb": most, "differing": n} for c, most, n in t.figures.channels[:16]],
+    ),
+    Column("first", get=lambda t: _places(t.figures, "first_place")),
+    Column("worst", get=lambda t: _places(t.figures, "worst_place")),
+)
+_RANKING = (
+    identifier("node", "layer"),
+    Column("operator", "operator", rank=2),
+    Column("tensor", get="name"),
+    number("channel", "channel", rank=1),
+    Column("added_noise", get="added"),
+    Column("cause", get=lambda t: None if t.cause is None else t.cause.kind),
+    Column("words", "likely cause", get=lambda t: None if t.cause is None else t.cause.words),
+    Column("advice", "next step", get=lambda t: None if t.cause is None else t.cause.advice),
+)

@@ -1,59 +1,37 @@
-"""The page of a conversion: what runs where, how close each layer is to floating point, the files."""
+"""The tables and verdicts of `convert`: engine and similarity of each layer, and all targets side by side."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 
 from tflq.benchmarks.all_targets import TargetRow
-from tflq.converters.engines import EngineChoice, EngineChoices
+from tflq.converters.engines import EngineChoices
 from tflq.diagnosis.similarity import Similarities, Similarity
 from tflq.emit.written import EmittedDifference
-from tflq.graph import ABSENT, Graph
-from tflq.report.memory import memory_section
-from tflq.report.page import Chart, Page, Prose, Section, Table, count
-from tflq.report.svg import TICKS, Mark, bars
-from tflq.units import number, short, size
+from tflq.report.estimate import figure
+from tflq.report.table import Column, Table, Verdict, identifier, number, word_of
+from tflq.units import count, size
+from tflq.units import number as number_text
 
 
-def conversion_page(
-    model: str,
-    target: str,
-    graph: Graph,
-    runs_on: Mapping[int, str],
-    files: Mapping[str, int],
-    compared: EmittedDifference | str | None,
-    measured: Similarities | str,
-    departures: Mapping[str, str] = MappingProxyType({}),
-    engines: EngineChoices | None = None,
-) -> Page:
-    """Return the page.
-
-    Args:
-        model: path.
-        target: name.
-        graph: the target's, lowered.
-        runs_on: First output of a layer -> the engine that runs it.
-        files: name -> bytes of what was written.
-        compared: the emitted .tflite in TFLite against the target; None without one, or why it was not compared.
-        measured: each layer against floating point, or why that was not measured.
-        departures: name of a layer -> why the device's result differs from the right one.
-        engines: what the choice of engines by the estimate came to; None where it was not asked for.
-    """
-    close = measured.tensors if isinstance(measured, Similarities) else ()
-    facts = [("model", model), ("target", target), ("operators", str(len(graph.nodes)))]
-    facts += [("file", f"{name}, {size(length)}") for name, length in files.items()]
-    facts += [("remark", remark) for remark in (sentence(compared), closeness(measured))]
-    facts += [("warning", f"{layer}: {reason}") for layer, reason in departures.items()]
-    sections = [_along(close), _layers(graph, runs_on, close), memory_section(graph)]
-    if engines is not None:
-        sections.insert(0, Section("Engines", [Prose([gained(engines)]), engine_table(engines.layers)]))
-    return Page(f"{model} for {target}", _headline(target, close, measured), facts, [s for s in sections if s.blocks])
+def worst_layer(measured: Similarities | str) -> Similarity | None:
+    """Return the layer farthest from floating point; None if no layer was measured."""
+    tensors = () if isinstance(measured, str) else measured.tensors
+    return min((s for s in tensors if not math.isnan(s.cosine)), key=lambda s: s.cosine, default=None)
 
 
-def sentence(compared: EmittedDifference | str | None) -> str:
-    """Say in words how far the emitted .tflite is from the target."""
+def conversion_verdict(target: str, operators: int, measured: Similarities | str) -> Verdict:
+    """Return the number of operators and the layer farthest from floating point."""
+    worst, unit = worst_layer(measured), f"operators converted for {target}"
+    if worst is None or isinstance(measured, str):
+        return Verdict("OK", operators, unit, advice="layers were not compared with floating point")
+    farthest = f"the layer farthest from floating point is {worst.node or worst.name}: cosine {worst.cosine:.6f}"
+    return Verdict("OK", operators, unit, "floating point", measured.samples, farthest)
+
+
+def emitted_text(compared: EmittedDifference | str | None) -> str:
+    """Return a sentence on the distance of the emitted .tflite from the target's arithmetic."""
     if compared is None:
         return "the target writes no .tflite"
     if isinstance(compared, str):
@@ -61,12 +39,12 @@ def sentence(compared: EmittedDifference | str | None) -> str:
     found = compared.output
     return (
         f"the .tflite in TFLite against the target's arithmetic: {found.differing} of {found.elements} output elements "
-        f"differ, by {number(found.largest_lsb)} LSB at most ({compared.samples} samples, {compared.identity})"
+        f"differ, by {number_text(found.largest_lsb)} LSB at most ({compared.samples} samples, {compared.identity})"
     )
 
 
 def closeness(measured: Similarities | str) -> str:
-    """Say in words how the columns cosine and requantized were measured."""
+    """Return a sentence on how the columns cosine and requantized were measured."""
     if isinstance(measured, str):
         return f"layers were not compared with floating point: {measured}"
     return (
@@ -75,8 +53,21 @@ def closeness(measured: Similarities | str) -> str:
     )
 
 
-def gained(found: EngineChoices) -> str:
-    """Say in words what the choice of engines by the estimate came to."""
+def engine_table(found: EngineChoices) -> Table:
+    """Return the layers that were tried on another engine, with the saved cycles."""
+    title = "Engines by the estimate of cycles"
+    return Table(
+        "",
+        _ENGINES,
+        found.layers,
+        title,
+        [_gain(found)],
+        marked=lambda row: row.is_moved,
+        brief=lambda row: row.saved.is_offered,
+    )
+
+
+def _gain(found: EngineChoices) -> str:
     unknown = sum(not layer.saved.is_offered for layer in found.layers)
     rest = f"; {count(unknown, 'layer')} of {len(found.layers)} stay: the other engine's cycles are not offered"
     tail = f"the network: {found.after}{rest if unknown else ''}"
@@ -86,98 +77,78 @@ def gained(found: EngineChoices) -> str:
     return f"moved: {moved}; before: {found.before}; {tail}"
 
 
-def engine_table(layers: Sequence[EngineChoice]) -> Table:
-    """Return the layers that were tried on another engine, with the cycles that this saves."""
-    rows = [(str(r.index), r.name, r.engine, r.tried, str(r.saved), r.saved.basis) for r in layers]
-    moved = frozenset(n for n, r in enumerate(layers) if r.is_moved)
-    return Table(("#", "layer", "engine", "tried", "it saves", "basis"), rows, ("#",), moved)
+_ENGINES = (
+    number("", "#", "index"),
+    identifier("", "layer", "name"),
+    Column("", "engine", get="engine"),
+    Column("", "tried", get="tried"),
+    Column("", "saves", get=lambda row: str(row.saved)),
+    Column("", "basis", get="saved.basis", rank=1),
+)
 
 
-def all_targets_page(model: str, rows: Sequence[TargetRow], score: str) -> Page:
-    """Return the page of `--target all`: one row a target.
-
-    Args:
-        model: path.
-        rows: of the targets.
-        score: what their percentage is.
-    """
-    scored = [row for row in rows if row.score_percent is not None]
-    worst = min(scored, key=lambda row: row.score_percent or 0.0, default=None)
-    tie = len({row.score_percent for row in scored}) == 1
-    marks = [
-        Mark(r.score_percent or 0.0, f"{r.target}: {r.score_percent:.1f} %", r is worst and not tie) for r in scored
-    ]
-    names = {n: short(row.target, TICKS // len(scored)) for n, row in enumerate(scored)}
-    caption = f"{score}{'' if tie else '; the lowest one is marked'}"
-    charts = [Chart(bars(marks, "%", "", names), caption)] if scored else []
-    columns = ("target", score, "worst layer", "its SQNR, dB", "constraints")
-    table = Table(columns, [_target_row(r) for r in rows], columns[1:2])
-    sections = [Section("Targets", [*charts, table])]
-    return Page(f"{model} for every target", _lowest(rows, scored), [("model", model)], sections)
-
-
-def _lowest(rows: Sequence[TargetRow], scored: Sequence[TargetRow]) -> str:
+def all_targets_verdict(rows: Sequence[TargetRow], score: str, samples: int) -> Verdict:
+    """Return the number of targets that take the model, and the one with the lowest score."""
     taken = [row for row in rows if not row.refused]
-    if not taken:
-        return "Every target refuses the model."
-    head = f"{len(taken)} of {count(len(rows), 'target')} take the model"
-    if not scored:
-        return f"{head}; {taken[0].constraints[-1]}."
-    worst = min(scored, key=lambda row: row.score_percent or 0.0)
-    layer = f"; its worst layer is {worst.worst_layer}, {worst.worst_sqnr_db:.1f} dB" if worst.worst_layer else ""
-    if len(scored) > 1 and len({row.score_percent for row in scored}) == 1:
-        return f"{head}, each with {worst.score_percent:.1f} %."
-    return f"{head}; the lowest is {worst.target}, {worst.score_percent:.1f} %{layer}."
-
-
-def _target_row(row: TargetRow) -> tuple[str, ...]:
-    if row.refused:
-        return (row.target, "refused", "", "", "; ".join(row.constraints))
-    ratio = f"{row.worst_sqnr_db:.1f}" if row.worst_layer else ""
-    score = "none" if row.score_percent is None else f"{row.score_percent:.1f} %"
-    return (row.target, score, row.worst_layer or "", ratio, "; ".join(row.constraints))
-
-
-def _headline(target: str, close: tuple[Similarity, ...], measured: Similarities | str) -> str:
-    worst = _worst(close)
-    if worst is None or isinstance(measured, str):
-        return f"Converted for {target}; layers were not compared with floating point."
-    over = count(measured.samples, "sample")
-    return (
-        f"The layer farthest from floating point is {worst.node or worst.name}: cosine {worst.cosine:.6f} over {over}."
-    )
-
-
-def _worst(close: tuple[Similarity, ...]) -> Similarity | None:
-    return min((s for s in close if not math.isnan(s.cosine)), key=lambda s: s.cosine, default=None)
-
-
-def _along(close: tuple[Similarity, ...]) -> Section:
-    worst = _worst(close)
+    scored = [row for row in taken if row.score_percent is not None]
+    word = word_of(len(taken) == len(rows))
+    unit = f"of {count(len(rows), 'target')} take the model"
+    worst = min(scored, key=lambda row: row.score_percent or 0.0, default=None)
     if worst is None:
-        return Section("Distance from floating point", [])
-    marks = [Mark(1 - s.cosine, f"{s.node or s.name}: cosine {s.cosine:.6f}", s is worst) for s in close]
-    caption = "How far each layer's result points away from the float one, everything before it included."
-    return Section(
-        "Distance from floating point", [Chart(bars(marks, "1 - cosine", "layers in order of execution"), caption)]
+        return Verdict(word, len(taken), unit, advice=taken[0].constraints[-1] if taken else "")
+    layer = f"; its worst layer is {worst.worst_layer}, {worst.worst_sqnr_db:.1f} dB" if worst.worst_layer else ""
+    advice = f"the lowest {score} is {worst.target}, {worst.score_percent:.1f} %{layer}"
+    if len(scored) > 1 and len({row.score_percent for row in scored}) == 1:
+        advice = f"{score} of each: {worst.score_percent:.1f} %"
+    return Verdict(word, len(taken), unit, "the model as it is", samples, advice)
+
+
+def all_targets_table(rows: Sequence[TargetRow], *, is_accuracy: bool, samples: int) -> Table:
+    """Return one row per target."""
+    scores = [row.score_percent for row in rows if row.score_percent is not None]
+    lowest = min(scores, default=math.nan) if len(set(scores)) > 1 else math.nan
+    note = (
+        f"agrees: share of {samples} samples with the same highest output as the model as it is; --data TASK=DIR "
+        "measures accuracy on labeled data instead"
+    )
+    score = number("score_percent", "accuracy" if is_accuracy else "agrees", form=_score, bar=True)
+    columns = (identifier("target", "target"), score, *_TARGETS)
+    return Table(
+        "targets", columns, rows, "Targets", [] if is_accuracy else [note], lambda r: r.score_percent == lowest
     )
 
 
-def _layers(graph: Graph, runs_on: Mapping[int, str], close: tuple[Similarity, ...]) -> Section:
-    worst = _worst(close)
-    by_tensor = {s.tensor: s for s in close}
-    rows, marked = [], set()
-    for index, node in enumerate(graph.nodes):
-        found = next((by_tensor[t] for t in node.outputs if t in by_tensor), None)
-        if found is not None and found is worst:
-            marked.add(index)
-        shapes = ", ".join(f"{graph.tensors[t].dtype.value}{list(graph.tensors[t].shape)}" for t in node.outputs)
-        cosine = "" if found is None else f"{found.cosine:.6f}"
-        requantized = (
-            "" if found is None or math.isnan(found.differing) else f"{found.differing:.2%}, {found.largest:.4g}"
-        )
-        engine = runs_on.get(next(iter(node.outputs), ABSENT), "")
-        reason = node.attributes.text("engine_reason", "")
-        rows.append((str(index), node.operator, node.name, engine, shapes, cosine, requantized, reason))
-    columns = ("#", "operator", "layer", "engine", "output", "cosine", "quantized values that differ, most", "reason")
-    return Section("Layers", [Table(columns, rows, ("#", "cosine", columns[6]), frozenset(marked))])
+def targets_by_layer(rows: Sequence[TargetRow]) -> Table:
+    """Return the signal-to-noise ratio of each tensor for all targets, side by side."""
+    taken = [row for row in rows if row.layers]
+    names = list(dict.fromkeys(name for row in taken for name in row.layers))
+    layers = [{"layer": name, **{row.target: row.layers.get(name) for row in taken}} for name in names]
+    columns = (identifier("", "tensor", "layer"), *(number("", r.target, r.target, ".1f") for r in taken))
+    title = "SQNR of each tensor in dB, against the unchanged model"
+    return Table("by_layer", columns, layers, title, terminal="never")
+
+
+def _score(row: TargetRow) -> str:
+    score = "none" if row.score_percent is None else f"{row.score_percent:.1f} %"
+    return "refused" if row.refused else score
+
+
+def _cycles(row: TargetRow) -> str:
+    return "" if row.cycles is None else str(row.cycles)
+
+
+def _worst(row: TargetRow) -> str:
+    if row.refused:
+        return ""
+    return "not compared: other tensors" if row.worst_layer is None else row.worst_layer or "none differs"
+
+
+_TARGETS = (
+    Column("refused"),
+    number("size_bytes", "files", form=lambda row: "" if row.refused else size(row.size_bytes)),
+    Column("cycles", "cycles", get=lambda row: figure(row.cycles), text=_cycles, rank=1),
+    Column("files", get=lambda row: {name: len(data) for name, data in row.artifacts.items()}),
+    Column("worst_layer", "worst layer", "identifier", get=lambda row: row.worst_layer or None, text=_worst),
+    number("worst_sqnr_db", "its SQNR", lambda r: r.worst_sqnr_db if r.worst_layer else None, ".1f", "dB"),
+    Column("constraints", "constraints", text=lambda row: "; ".join(row.constraints)),
+)

@@ -2,46 +2,57 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq.diagnosis.hypotheses.finding import Diagnosis
-from tflq.report.page import Block, Chart, Prose, Section, Table
-from tflq.report.svg import Mark, bars, cells
+from tflq.report.svg import Chart, Mark, bars, cells
+from tflq.report.table import Column, Table, identifier, number
 
 _MOST_CELLS = 64
 """Rows and columns of a map; larger images are summed in blocks."""
 _MOST_BARS = 512
 
 
-def diagnosis_section(found: Diagnosis, explain: str) -> Section:
-    """Return the section.
+def diagnosis_table(found: Diagnosis, explain: str) -> Table:
+    """Return the hypotheses that explain a wrong layer.
 
     Args:
-        found: the cause.
-        explain: the command that shows the first element that differs.
+        found: Cause of the first wrong layer.
+        explain: `tflq explain` for the first wrong element.
     """
     place = f"sample {found.sample} {list(found.index)}: {found.got:g}, expected {found.wanted:g}"
-    lines = [
+    notes = [
         f"{found.description}.",
         f"{found.node or found.tensor} ({found.operator}): {found.words}.",
-        f"{found.differing} of {found.elements} elements differ from what the layer makes of the dump's own inputs, "
+        f"{found.differing} of {found.elements} elements differ from the layer's output for the dump's own inputs, "
         f"first at {place}.",
-        f"To try: {found.advice}. Next: {explain}",
+        f"To try: {found.advice}. Next:",
+        explain,
     ]
     if not found.inputs_seen:
-        lines.append("What the layer reads is not all in the dump: there the model's own values stand.")
+        notes.append("The dump lacks some inputs of the layer; the model's own values are used for these.")
     if found.without_effect:
-        lines.append(f"These change nothing on the samples, and are not excluded: {', '.join(found.without_effect)}.")
-    blocks: list[Block] = [Prose(lines)]
-    if found.found:
-        rows = [
-            (f.words, str(f.remaining), str(f.elements), f"{max(f.share, 0):.1%}", f.hypothesis) for f in found.found
-        ]
-        columns = ("if it is so", "still differ", "of", "explained", "hypothesis")
-        marked = frozenset(n for n, f in enumerate(found.found) if f.is_exact)
-        blocks.append(Table(columns, rows, ("still differ", "of", "explained"), marked))
-    return Section("The cause", [*blocks, *maps(found.wrong, found.first_sample)])
+        notes.append(f"No effect on the samples, hence not excluded: {', '.join(found.without_effect)}.")
+    notes += [
+        f"Wrong by itself, too: {other.node or other.tensor}: {other.description}; {other.words}."
+        for other in found.others
+    ]
+    if found.failed:
+        notes.append(f"Failed, a defect of tflq, please report: hypothesis {', '.join(found.failed)}.")
+    charts = partial(maps, found.wrong, found.first_sample)
+    return Table("", _COLUMNS, found.found, "The cause", notes, lambda f: f.is_exact, charts=charts)
+
+
+_COLUMNS = (
+    Column("", "if this is the fault", get="words"),
+    number("", "still differ", "remaining"),
+    number("", "of", "elements"),
+    number("", "explained", lambda f: max(f.share, 0), lambda f: f"{max(f.share, 0):.1%}"),
+    identifier("", "hypothesis", "hypothesis"),
+)
 
 
 def maps(wrong: NDArray[np.bool_], first_sample: int = 0) -> list[Chart]:

@@ -1,120 +1,42 @@
-"""A page: what stands on it, whatever it looks like, as HTML by jinja2."""
+"""A page: a result's verdict, facts and tables, rendered as HTML by jinja2."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.resources import files
 
 from tflq import __version__
 from tflq.errors import MissingExtraError
 from tflq.quoting import shown
-from tflq.units import LONGEST_NAME, short
-
-
-@dataclass(frozen=True)
-class Prose:
-    """Paragraphs of plain text."""
-
-    paragraphs: Sequence[str]
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table.
-
-    Attributes:
-        columns: their heads.
-        rows: cells as text, as many as columns.
-        numbers: heads of the columns of numbers, which are aligned to the right.
-        marked: rows to stand out, by number.
-    """
-
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    numbers: Sequence[str] = ()
-    marked: frozenset[int] = frozenset()
-
-
-@dataclass(frozen=True)
-class Facts:
-    """Names with their values, which are shown whole."""
-
-    pairs: Sequence[tuple[str, str]]
-
-
-@dataclass(frozen=True)
-class Record:
-    """A long text that is folded away until it is asked for.
-
-    Attributes:
-        title: what it is.
-        text: whole, its lines as they are.
-    """
-
-    title: str
-    text: str
-
-
-@dataclass(frozen=True)
-class Chart:
-    """A drawing.
-
-    Attributes:
-        svg: an <svg> element.
-        caption: what it shows, for those who do not see it, too.
-    """
-
-    svg: str
-    caption: str
-
-
-Block = Prose | Table | Facts | Record | Chart
-
-
-@dataclass(frozen=True)
-class Section:
-    """A heading and what is below it."""
-
-    title: str
-    blocks: Sequence[Block]
+from tflq.report.table import Table, Verdict
+from tflq.report.what_was_run import WhatWasRun
 
 
 @dataclass(frozen=True)
 class Page:
-    """A report.
+    """A result as people read it.
 
     Attributes:
-        title: of the page.
-        verdict: its first sentence: what came out, and where to look.
-        facts: what was run: name -> value.
-        sections: in order.
+        title: Title of the page.
+        verdict: Outcome, the first sentence.
+        facts: Name and value of the circumstances.
+        notes: Sentences below the facts.
+        tables: Sections, in order.
+        run: The call that was made; None if it was not recorded.
+        figures: The result as JSON text, folded away.
     """
 
     title: str
-    verdict: str
+    verdict: Verdict
     facts: Sequence[tuple[str, str]] = ()
-    sections: Sequence[Section] = field(default_factory=tuple)
-
-
-def decibels(value: float) -> str:
-    """Write a ratio in dB."""
-    return "" if math.isnan(value) else f"{value:.1f}"
-
-
-def share(value: float) -> str:
-    """Write a share in percent; empty where it is none."""
-    return "" if not value or math.isnan(value) else f"{value:.2%}"
-
-
-def count(number: int, one: str, many: str | None = None) -> str:
-    """Write "1 layer", "2 layers"."""
-    return f"{number} {one if number == 1 else many or f'{one}s'}"
+    notes: Sequence[str] = ()
+    tables: Sequence[Table] = ()
+    run: WhatWasRun | None = None
+    figures: str = ""
 
 
 _TEMPLATE = "page.html.j2"
-_KINDS = {Prose: "prose", Table: "table", Facts: "facts", Record: "record", Chart: "chart"}
 
 
 def render(page: Page) -> bytes:
@@ -130,23 +52,8 @@ def render(page: Page) -> bytes:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_finalized
     )
-    environment.filters["brief"] = _brief
-    environment.filters["kind"] = lambda block: _KINDS[type(block)]
     source = files("tflq.report").joinpath(_TEMPLATE).read_text("utf-8")
     return environment.from_string(source).render(page=page, version=__version__).encode("utf-8")
-
-
-def _brief(text: str) -> object:
-    """Return a text with its long words shortened, the whole behind each of them; such words are names."""
-    from markupsafe import Markup, escape
-
-    def shortened(word: str) -> Markup:
-        whole = shown(word)
-        if len(whole) <= LONGEST_NAME:
-            return escape(whole)
-        return Markup('<abbr title="{}">{}</abbr>').format(whole, short(whole))
-
-    return Markup(" ").join(map(shortened, text.split(" ")))
 
 
 def _finalized(value: object) -> object:

@@ -1,4 +1,4 @@
-"""The pages of `sensitivity` and `search`: what each layer costs, and size against quality."""
+"""The tables and verdicts of `sensitivity` and `search`: the effect of each layer, and cost against quality."""
 
 from __future__ import annotations
 
@@ -7,54 +7,99 @@ from dataclasses import replace
 
 from tflq.benchmarks.metrics import TOP_1, Metric
 from tflq.benchmarks.significance import interval_text
+from tflq.precision.backward import BackwardSearch
 from tflq.precision.search import Beside, Point, PrecisionSearch, is_required_accuracy_within
-from tflq.precision.sensitivity import Sensitivity
+from tflq.precision.sensitivity import LayerSensitivity, Sensitivity
 from tflq.precision.trial import Requirement, Result
-from tflq.report.page import Chart, Page, Section, Table, decibels
-from tflq.report.svg import Dot, Mark, bars, scatter
+from tflq.quoting import Json
+from tflq.report.estimate import figure
+from tflq.report.svg import Chart, Dot, scatter
+from tflq.report.table import Column, Table, Verdict, identifier, number, word_of
+
+_SHOWN_BELOW = 10.0
+"""A terminal omits points that are further below the requirement, in percent or dB."""
+_LAYER = (number("index", "#", "layer.index"), identifier("name", "layer", "layer.name"))
+_OPERATOR = Column("operator", "operator", get="layer.operator", rank=1)
 
 
-def sensitivity_page(model: str, found: Sensitivity) -> Page:
-    """Return the page of a sensitivity: a drawing for each width, and a table."""
+def sensitivity_verdict(found: Sensitivity) -> Verdict:
+    """Return the layer that matters most."""
+    rows = [row for row in found.rows if row.results]
+    if not rows:
+        return Verdict("", 0, "layers have a choice of bits")
+    row = (max if found.is_spared else min)(rows, key=lambda r: r.results[min(r.results)].sqnr_db)
+    bits = min(row.results)
+    effect = "gains most from being spared" if found.is_spared else "suffers most"
+    text = f"{row.layer.name} ({row.layer.operator}) {effect} at {bits} bits: {_cell(row.results[bits], found.metric)}"
+    reference = "the model in floating point" if found.in_float else "the model as it is"
+    return Verdict("", len(rows), "layers measured", reference, found.samples, text)
+
+
+def sensitivity_notes(found: Sensitivity) -> Iterator[str]:
+    """Yield how layers were measured, refusals, and the number of settings."""
+    widest = "in floating point" if found.in_float else "at the widest"
+    yield f"each layer alone left {widest}" if found.is_spared else f"each layer alone narrowed, the others {widest}"
+    for row in found.rows:
+        for bits, tried in row.results.items():
+            if tried.refused:
+                yield f"{row.layer.name} at {bits} bits: {tried.refused}"
+    yield settings_text(found)
+
+
+def settings_text(found: Sensitivity | PrecisionSearch) -> str:
+    """Return the number of settings."""
+    return f"{found.evaluated + found.known} settings, {found.known} of them known from before"
+
+
+def sensitivity_table(found: Sensitivity) -> Table:
+    """Return the result of each layer at each width; the last row is the network without a changed layer."""
+    columns: list[Column] = [*_LAYER, _OPERATOR]
+    if any(base.value is not None for base in found.bases.values()):
+        columns += [_width_column(found, bits, is_ratio=False) for bits in found.widths]
+    columns += [_width_column(found, bits, is_ratio=True) for bits in found.widths]
+    columns.append(Column("results", get=lambda r: {str(b): result_report(x) for b, x in r.results.items()}))
+    lowest = min(found.widths, default=0)
+    rated = [row for row in found.rows if lowest in row.results]
+    worst = min(rated, key=lambda row: row.results[lowest].sqnr_db, default=None)
+    base = " and ".join(f"{bits} bits: {_cell(result, found.metric)}" for bits, result in found.bases.items())
+    note = f"without the {'spared' if found.is_spared else 'narrowed'} layer, {base}"
+    title = "Quality with each layer alone"
+    return Table("layers", columns, found.rows, title, [note], marked=lambda row: row is worst)
+
+
+def _width_column(found: Sensitivity, bits: int, *, is_ratio: bool) -> Column:
     metric = found.metric
-    how = "each layer alone is left at its widest" if found.is_spared else "each layer alone has the bits"
-    facts = [("model", model), ("target", found.target), ("samples", str(found.samples)), ("measured", how)]
-    charts = [_of_width(found, bits) for bits in reversed(found.widths)]
-    columns = ["#", "layer", "operator", *(f"{bits} bits" for bits in found.widths)]
-    rows = [
-        (str(r.layer.index), r.layer.name, r.layer.operator, *(_cell(r.results.get(b), metric) for b in found.widths))
-        for r in found.rows
-    ]
-    table = Table(columns, rows, ("#", *columns[3:]))
-    quality = "Accuracy" if metric == TOP_1 else metric.name
-    sections = [Section("Each layer alone", charts), Section(f"{quality} and SQNR of the outputs", [table])]
-    return Page(f"Sensitivity of {model} for {found.target}", _sensitive(found), facts, sections)
+
+    def value(row: LayerSensitivity) -> float | None:
+        result = row.results.get(bits)
+        return None if result is None else result.sqnr_db if is_ratio else result.value
+
+    def text(row: LayerSensitivity) -> str:
+        result = row.results.get(bits)
+        return "" if result is None else f"{result.sqnr_db:.1f}" if is_ratio else value_text(result, metric)
+
+    head = f"SQNR at {bits}" if is_ratio else f"{quality_name(metric)} at {bits}"
+    return number("", f"{head} bits", value, text, "dB" if is_ratio else metric.unit, bar=is_ratio)
 
 
-def search_page(
-    model: str,
-    found: PrecisionSearch,
-    verified: Result | None,
-    beside: Sequence[Beside] = (),
-    plain: PrecisionSearch | None = None,
-    floating: Result | None = None,
-) -> Page:
-    """Return the page of a search: the Pareto front and the setting; of one with recovery the front without, too."""
-    asked = found.requirement
-    facts = [("model", model), ("target", found.target), ("samples", str(found.samples))]
-    facts += [("asked", requirement_text(asked))]
-    facts += [
-        ("made small", found.objective.name),
-        ("counted", found.plan.counted),
-        ("settings tried", str(len(found.points))),
-    ]
-    facts += [("noise", text) for text in noise_texts(found, beside)]
-    sections = [_front(found), *_setting(found)]
-    if plain is not None:
-        facts.append(("recovered", "each setting, with these samples"))
-        sections.append(replace(_front(plain), title="Without recovery"))
-    verdict = ". ".join(describe_outcome(found, verified, floating))
-    return Page(f"Precision of {model} for {found.target}", f"{verdict[0].upper()}{verdict[1:]}.", facts, sections)
+def result_report(result: Result) -> dict[str, Json]:
+    """Return a result as JSON; with the score of a metric other than top-K."""
+    names = ("right", "samples", "accuracy_percent", "sqnr_db", *(("score",) if result.score is not None else ()))
+    return {**{name: getattr(result, name) for name in names}, "refused": result.refused or None}
+
+
+def search_verdict(found: PrecisionSearch, verified: Result | None) -> Verdict:
+    """Return the figure of the setting, on the samples of the verification if there are any."""
+    required, point = found.requirement, found.chosen or found.best
+    if point is None:
+        return Verdict("FAIL", None, f"every setting is refused by {found.target}", requirement_text(required))
+    judged = verified or point.result
+    is_kept = found.chosen is not None and required.holds(judged)
+    value, unit = judged.value, f"{required.metric.unit} {quality_name(required.metric)}".strip()
+    if required.score is None or value is None:
+        value, unit = judged.sqnr_db, "dB SQNR"
+    cost = f"{cost_text(found, point)}{'' if found.chosen else ', the best found'}"
+    return Verdict(word_of(is_kept), value, unit, requirement_text(required), judged.samples, cost)
 
 
 def requirement_text(requirement: Requirement) -> str:
@@ -74,11 +119,6 @@ def cost_text(found: PrecisionSearch, point: Point) -> str:
 def quality_name(metric: Metric) -> str:
     """Return what a metric is called in texts."""
     return "accuracy" if metric == TOP_1 else metric.name
-
-
-def quality_head(metric: Metric) -> str:
-    """Return the head of a column or the name of an axis with a metric's figures."""
-    return ", ".join(filter(None, (quality_name(metric), metric.unit)))
 
 
 def value_text(result: Result, metric: Metric) -> str:
@@ -166,51 +206,66 @@ def noise_texts(found: PrecisionSearch, beside: Sequence[Beside]) -> Iterator[st
         yield f"chosen beside {other.what} ({accuracy}): {other.pair} (McNemar)"
 
 
-def _sensitive(found: Sensitivity) -> str:
-    rows = [r for r in found.rows if r.results]
-    if not rows:
-        return "No layer has a choice of bits."
-    pick = max if found.is_spared else min
-    row = pick(rows, key=lambda r: r.results[min(r.results)].sqnr_db)
-    bits = min(row.results)
-    what = "gains most from being spared" if found.is_spared else "suffers most"
-    return f"{row.layer.name} ({row.layer.operator}) {what} at {bits} bits: {_cell(row.results[bits], found.metric)}."
-
-
-def _of_width(found: Sensitivity, bits: int) -> Chart:
-    rows = [r for r in found.rows if bits in r.results]
-    worst = min(rows, key=lambda r: r.results[bits].sqnr_db, default=None)
-    marks = [
-        Mark(r.results[bits].sqnr_db, f"{r.layer.name}: {_cell(r.results[bits], found.metric)}", r is worst)
-        for r in rows
-    ]
-    return Chart(
-        bars(marks, "SQNR, dB", f"layers at {bits} bits, in order of execution"),
-        f"{bits} bits: signal to noise of the outputs; the taller the better.",
-    )
-
-
 def _cell(result: Result | None, metric: Metric) -> str:
     if result is None:
         return ""
     if result.refused:
         return "refused"
-    ratio = f"{decibels(result.sqnr_db)} dB"
+    ratio = f"{result.sqnr_db:.1f} dB"
     value = f"{value_text(result, metric)} {metric.unit}".strip()
     return f"{value}, {ratio}" if value else ratio
 
 
-def _quality(found: PrecisionSearch, point: Point) -> float:
-    value = point.result.value
-    return point.result.sqnr_db if found.requirement.score is None or value is None else value
+def setting_table(found: PrecisionSearch) -> Table:
+    """Return the layers with their bits and bytes in the setting."""
+    point = found.chosen or found.best
+    bits = [None] * len(found.plan.layers) if point is None else point.bits
+    rows = [{"layer": layer, "bits": b} for layer, b in zip(found.plan.layers, bits, strict=True)]
+    size = number("size_bytes", "bytes", lambda r: r["bits"] and r["layer"].width(r["bits"]).size_bytes)
+    return Table("layers", (*_LAYER, _OPERATOR, number("bits", "bits", bar=True), size), rows, "The setting")
 
 
-def _front(found: PrecisionSearch) -> Section:
-    metric = found.requirement.metric
+def points_table(found: PrecisionSearch, name: str = "points", title: str = "") -> Table:
+    """Return all settings that were tried, and their drawing; a terminal lists points near the requirement."""
+    metric, is_bytes = found.requirement.metric, found.objective.name == "bytes"
+    score = number("", quality_name(metric), "result.value", lambda p: value_text(p.result, metric), metric.unit)
+    cost = Column("cost", "" if is_bytes else found.objective.name, "number", get=_cost, text=lambda p: str(p.cost))
+    columns = (
+        number("size_bytes", "bytes"),
+        cost,
+        Column("bits"),
+        score,
+        *(Column(name, get=f"result.{name}") for name in ("right", "samples", "accuracy_percent", "interval_percent")),
+        number("sqnr_db", "SQNR", "result.sqnr_db", ".1f", "dB"),
+        Column("", "bits of the layers", get=lambda p: " ".join(map(str, p.bits))),
+        Column("score", get="result.score"),
+        Column("pareto", get="is_pareto"),
+        Column("equal_bits", get="is_uniform"),
+        Column("chosen", get=lambda p: p == found.chosen),
+        Column("", "remark", get=lambda p: _remark(found, p)),
+    )
+    title = title or f"{found.objective.name.capitalize()} against quality"
+    return Table(
+        name,
+        columns,
+        found.points,
+        title,
+        marked=lambda p: p == found.chosen,
+        brief=lambda p: _is_near(found, p),
+        charts=lambda: [_front(found)],
+    )
+
+
+def _cost(point: Point) -> Json:
+    return figure(point.cost)
+
+
+def _front(found: PrecisionSearch) -> Chart:
+    metric, is_scored = found.requirement.metric, found.requirement.score is not None
     dots = [
         Dot(
             found.objective.costs.of(p.bits),
-            _quality(found, p),
+            p.result.value if is_scored and p.result.value is not None else p.result.sqnr_db,
             f"{cost_text(found, p)}: {_cell(p.result, metric)}; bits {' '.join(map(str, p.bits))}",
             p.is_pareto,
             p == found.chosen,
@@ -218,54 +273,49 @@ def _front(found: PrecisionSearch) -> Section:
         for p in found.points
         if not p.result.refused
     ]
-    axis = quality_head(metric) if found.requirement.score is not None else "SQNR, dB"
+    axis = ", ".join(filter(None, (quality_name(metric), metric.unit))) if is_scored else "SQNR, dB"
     name, unit = found.objective.name, found.objective.unit
     counted = f"bytes of {found.plan.counted}" if name == "bytes" else f"{unit}, as `tflq estimate` says"
-    drawn = scatter(dots, axis, counted)
     caption = "Every setting that was tried; the line joins those that no other one beats. The chosen one is marked."
-    return Section(f"{name.capitalize()} against quality", [Chart(drawn, caption), _table(found)])
+    return Chart(scatter(dots, axis, counted), caption)
 
 
-def _table(found: PrecisionSearch) -> Table:
-    shown = [p for p in found.points if p.is_pareto or p.is_uniform or p == found.chosen]
-    rows = [
-        (*costs(found, p), _cell(p.result, found.requirement.metric), " ".join(map(str, p.bits)), _remark(found, p))
-        for p in shown
-    ]
-    marked = frozenset(n for n, p in enumerate(shown) if p == found.chosen)
-    counted = cost_columns(found)
-    return Table((*counted, "quality", "bits of the layers", ""), rows, counted, marked)
-
-
-def cost_columns(found: PrecisionSearch) -> tuple[str, ...]:
-    """Return the heads of `costs`."""
-    return ("bytes",) if found.objective.name == "bytes" else (found.objective.name, "bytes")
-
-
-def costs(found: PrecisionSearch, point: Point) -> tuple[str, ...]:
-    """Return what a setting costs: what was made small, where that is not bytes, and its bytes."""
-    return (str(point.size_bytes),) if found.objective.name == "bytes" else (str(point.cost), str(point.size_bytes))
+def _is_near(found: PrecisionSearch, point: Point) -> bool:
+    if point in (found.chosen, found.best):
+        return True
+    accuracy, asked = point.result.accuracy_percent, found.requirement
+    near = asked.score is None or accuracy is None or accuracy >= asked.score - _SHOWN_BELOW
+    loud = asked.sqnr_db is not None and point.result.sqnr_db < asked.sqnr_db - _SHOWN_BELOW
+    return (point.is_pareto or point.is_uniform) and near and not loud
 
 
 def _remark(found: PrecisionSearch, point: Point) -> str:
-    words = (("Pareto", point.is_pareto), ("equal bits", point.is_uniform), ("chosen", point == found.chosen))
-    return ", ".join(word for word, holds in words if holds)
+    texts = ["Pareto"] if point.is_pareto else []
+    texts += ["equal bits"] if point.is_uniform else []
+    if point == found.chosen:
+        texts.append("chosen")
+    elif found.requirement.holds(point.result):
+        least = found.least_sqnr_db
+        texts.append("kept, too noisy" if least is not None and point.result.sqnr_db < least else "kept")
+    return ", ".join(texts)
 
 
-def _setting(found: PrecisionSearch) -> list[Section]:
-    point = found.chosen or found.best
-    if point is None:
-        return []
-    table = layer_table(found, point)
-    sizes = [Mark(int(bits), f"{name}: {bits} bits, {length} bytes") for _, name, _, bits, length in table.rows]
-    chart = Chart(bars(sizes, "bits", "layers in order of execution"), "Bits of each layer.")
-    return [Section("The setting", [chart, table])]
+def backward_verdict(found: BackwardSearch, samples: int) -> Verdict:
+    """Return the drop of the score and the first layer that needs more bits."""
+    trial = found.chosen or found.best
+    reference = f"at most {found.largest_drop:g} below {found.reference:.6f}"
+    layers = f"layers from {trial.first} on promoted to {trial.stage}"
+    advice = layers if found.rules or not found.chosen else "no layer needs more bits"
+    drop = round(found.drop(trial), 6)
+    return Verdict(word_of(found.chosen), drop, f"drop of {found.score_name}", reference, samples, advice)
 
 
-def layer_table(found: PrecisionSearch, point: Point) -> Table:
-    """Return the layers with their bits and bytes in a setting."""
-    rows = [
-        (str(layer.index), layer.name, layer.operator, str(bits), str(layer.width(bits).size_bytes))
-        for layer, bits in zip(found.plan.layers, point.bits, strict=True)
-    ]
-    return Table(("#", "layer", "operator", "bits", "bytes"), rows, ("#", "bits", "bytes"))
+def backward_table(found: BackwardSearch) -> Table:
+    """Return every trial."""
+    columns = (
+        number("first", "from layer"),
+        Column("stage", "promoted to"),
+        number("score", found.score_name, form=".6f"),
+        number("", "drop", found.drop, ".6f"),
+    )
+    return Table("tried", columns, found.tried, "Trials", marked=lambda tried: tried is found.chosen)

@@ -15,6 +15,19 @@ TICKS = 90
 
 
 @dataclass(frozen=True)
+class Chart:
+    """A drawing.
+
+    Attributes:
+        svg: An <svg> element.
+        caption: Description of the drawing in a sentence.
+    """
+
+    svg: str
+    caption: str
+
+
+@dataclass(frozen=True)
 class Mark:
     """One value of a drawing.
 

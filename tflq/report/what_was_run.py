@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
 from tflq import __version__
-from tflq.report.page import Facts, Page, Prose, Record, Section
 from tflq.units import size
 
 
@@ -28,6 +27,12 @@ class FileRead:
     sha256: str
     remark: str = ""
 
+    @property
+    def text(self) -> str:
+        """Name, size, digest and remark."""
+        remark = f"; {self.remark}" if self.remark else ""
+        return f"{self.name}: {size(self.size_bytes)}, SHA-256 {self.sha256}{remark}"
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -36,6 +41,11 @@ class Setting:
     name: str
     value: str
     default: str
+
+    @property
+    def text(self) -> str:
+        """The value, with the default if there is one."""
+        return f"{self.value} (default: {self.default})" if self.default else self.value
 
 
 @dataclass(frozen=True)
@@ -66,27 +76,3 @@ class WhatWasRun:
             "settings": [asdict(setting) for setting in self.settings],
             "environment": dict(self.environment),
         }
-
-
-def with_run(page: Page, run: WhatWasRun) -> Page:
-    """Return a page that says at its end what was run."""
-    facts = Facts([("command", run.command), ("tflq", __version__), ("date", run.date)])
-    settings = Facts([(s.name, f"{s.value} (default: {s.default})" if s.default else s.value) for s in run.settings])
-    sections = [
-        Section("What was run", [facts]),
-        Section("Files that were read", [Facts([(file.use, _file(file)) for file in run.files])]),
-        Section("Settings that differ from their defaults", [settings if run.settings else Prose(["None."])]),
-        Section("Environment", [Facts(run.environment)]),
-    ]
-    return replace(page, sections=[*page.sections, *sections])
-
-
-def with_figures(page: Page, report: str) -> Page:
-    """Return a page that holds every figure of the result, as --json prints them."""
-    folded = Record("as --json prints them", report)
-    return replace(page, sections=[*page.sections, Section("Every figure", [folded])])
-
-
-def _file(file: FileRead) -> str:
-    remark = f"; {file.remark}" if file.remark else ""
-    return f"{file.name}: {size(file.size_bytes)}, SHA-256 {file.sha256}{remark}"

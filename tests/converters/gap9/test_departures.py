@@ -39,7 +39,7 @@ def test_departures(tmp_path: Path, network: str, layers: dict[str, str]) -> Non
     assert set(found.departures) == set(layers)
     for name, section in layers.items():
         assert section in found.departures[name]
-    assert found.report()["departures"] == dict(found.departures)
+    assert found.to_dict()["departures"] == dict(found.departures)
     assert sum(label == "warning" for label, _ in found.page().facts) == len(layers)
 
 

@@ -1,0 +1,103 @@
+"""A page as lines of a terminal: the verdict, then each table, in rich's layout."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Collection, Iterator, Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table as Grid
+from rich.text import Text
+
+from tflq.quoting import shown
+from tflq.report.page import Page
+from tflq.report.table import Column, Table
+
+_UNBOUNDED = 100_000
+
+
+def page_lines(page: Page, width: int | None, requested: Collection[str] = ()) -> Iterator[str]:
+    """Yield the lines of a page.
+
+    Args:
+        page: Content.
+        width: Cells of the terminal; None without a limit.
+        requested: Names of tables to show with all their rows, also tables that are shown on request only.
+    """
+    yield from text_lines(page.verdict.text, width)
+    for note in page.notes:
+        yield from text_lines(note, width)
+    for table in page.tables:
+        is_shown = table.terminal == "shown" or (table.terminal == "on request" and table.name in requested)
+        lines = list(_section(table, width, table.name in requested)) if is_shown else []
+        if lines:
+            yield ""
+            yield from lines
+
+
+def _section(table: Table, width: int | None, has_all_rows: bool) -> Iterator[str]:
+    is_limited = table.brief is not None and not has_all_rows
+    rows = [row for row in table.rows if not is_limited or (table.brief is not None and table.brief(row))]
+    columns = table.visible_columns if rows else []
+    if table.title and (columns or table.notes or table.lines):
+        yield from text_lines(f"{table.title}:", width)
+    for line in table.lines:
+        yield from text_lines(line, width)
+    if columns:
+        yield from table_lines(columns, rows, width)
+    if is_limited and 0 < len(rows) < len(table.rows):
+        yield f"and {len(table.rows) - len(rows)} more rows; --json has all"
+    for note in table.notes:
+        yield from text_lines(note, width)
+
+
+def text_lines(text: str, width: int | None) -> list[str]:
+    """Return a text in lines of a width, cut between words; a command to copy continues after a backslash."""
+    text = shown(text)
+    if width is None or len(text) <= width:
+        return [text]
+    is_command = text.lstrip().startswith("tflq ")
+    more = " " * (len(text) - len(text.lstrip()) + 2)
+    room = width - 2 * is_command
+    parts = textwrap.wrap(text, room, subsequent_indent=more, break_long_words=False, break_on_hyphens=False)
+    return [f"{part} \\" for part in parts[:-1]] + parts[-1:] if is_command else parts
+
+
+def table_lines(columns: Sequence[Column], rows: Sequence[object], width: int | None) -> list[str]:
+    """Return a table that fits a width.
+
+    Text wraps between words. Identifiers and numbers stay whole: columns with a rank are omitted, the largest first,
+    until these fit. Identifiers that are still too wide continue in the next line; no character is omitted.
+    """
+    console = Console(markup=False, highlight=False, emoji=False, color_system=None, width=width or _UNBOUNDED)
+    wide = console.options.update(max_width=_UNBOUNDED)
+    kept = list(columns)
+    while Measurement.get(console, wide, _grid(kept, rows)).minimum > console.width:
+        last = max(kept, key=lambda column: column.rank)
+        if not last.rank:
+            break
+        kept.remove(last)
+    is_whole = Measurement.get(console, wide, _grid(kept, rows)).minimum <= console.width
+    with console.capture() as capture:
+        console.print(_grid(kept, rows, is_whole=is_whole))
+    omitted = [c.head for c in columns if c not in kept]
+    note = text_lines(f"omitted: {', '.join(omitted)}; --wide shows all", width) if omitted else []
+    return [line.rstrip() for line in capture.get().splitlines()] + note
+
+
+def _grid(columns: Sequence[Column], rows: Sequence[object], *, is_whole: bool = True) -> Grid:
+    grid = Grid(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    cells = [[Text(shown(column.cell(row))) for row in rows] for column in columns]
+    for column, texts in zip(columns, cells, strict=True):
+        is_fixed = column.kind == "number" or (column.kind == "identifier" and is_whole)
+        grid.add_column(
+            Text(column.heading),
+            justify="right" if column.kind == "number" else "left",
+            overflow="fold",
+            min_width=max((text.cell_len for text in texts), default=0) if is_fixed else None,
+        )
+    for row in zip(*cells, strict=True):
+        grid.add_row(*row)
+    return grid
