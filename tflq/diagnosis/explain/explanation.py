@@ -70,7 +70,7 @@ class Recording:
     """Inputs and outputs of nodes for one sample; a listener of the engine.
 
     Attributes:
-        numbers: Numbers of the nodes that run, in order, in the whole graph.
+        numbers: Numbers of the nodes that run, in order, in the whole graph; empty if all run.
         inputs: Node -> arrays that it read, dtype[*shape].
         outputs: Node -> arrays that it wrote, dtype[*shape].
     """
@@ -81,11 +81,14 @@ class Recording:
 
     def will_run(self, index: int, node: Node, inputs: Sequence[Array | None]) -> None:  # noqa: ARG002
         """Keep the inputs."""
-        self.inputs[self.numbers[index]] = [None if x is None else np.array(x[0]) for x in inputs]
+        self.inputs[self._number(index)] = [None if x is None else np.array(x[0]) for x in inputs]
 
     def did_run(self, index: int, node: Node, outputs: Sequence[Array]) -> None:  # noqa: ARG002
         """Keep the outputs."""
-        self.outputs[self.numbers[index]] = [np.array(x[0]) for x in outputs]
+        self.outputs[self._number(index)] = [np.array(x[0]) for x in outputs]
+
+    def _number(self, index: int) -> int:
+        return self.numbers[index] if self.numbers else index
 
 
 class Explainer:
