@@ -6,9 +6,8 @@
 The Parser and Optimizer (peers/compass) run the layers of tests/converters/aipu/single_layers.py and the networks of
 networks.py beside it, each in one of seven modes in turn, and the layers of drawn_layers.py, each in its own mode;
 --only takes networks with the words in their names, --kind one kind of network, --float only the Parser and networks.
-A row a case says whether tflq's float IR, quantized IR and tensors are the tools'. --write puts what is equal into
-tests/data/aipu_layers.json.xz, beside what stands there of other cases. What --work holds already is not made
-anew.
+A row of each case states whether tflq's float IR, quantized IR and tensors equal the tools'. --write stores equal cases
+in tests/data/aipu_layers.json.xz and keeps all other cases. Files in --work are not made again.
 """
 
 from __future__ import annotations

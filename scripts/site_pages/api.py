@@ -11,7 +11,8 @@ FOLDER = "reference/api"
 GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "running": ("Run and verify", (
         "run", "RunOptions", "RunResult", "verify", "VerifyOptions", "VerifyResult", "freeze", "FreezeResult",
-        "verify_baseline", "BaselineResult", "runtimes", "samples", "SampleOptions", "demo", "Demo")),
+        "verify_baseline", "BaselineResult", "runtimes", "samples", "open_samples", "SampleSet",
+        "SampleOptions", "demo", "Demo")),
     "comparing": ("Compare, diagnose, explain", (
         "compare", "CompareOptions", "CompareResult", "dumps", "DumpsOptions", "DumpsResult", "DumpOptions", "explain",
         "ExplainOptions", "ExplainResult", "diff", "DiffResult", "inspect", "InspectResult")),

@@ -57,6 +57,7 @@ CASES: dict[str, tuple[Callable[[], Result], tuple[str, ...]]] = {
         ("verify", DIGITS, "-n", "10", "--seed", "3", "-t", "gap9-ne16", "--freeze", "b.tflq.json"),
     ),
     "targets": (tflq.targets, ("targets",)),
+    "runtimes": (tflq.runtimes, ("runtimes",)),
     "convert_all": (
         lambda: tflq.convert_all(DIGITS, "out", samples=TEN),
         tuple(f"convert {DIGITS} -t all -o out -n 10 --seed 3".split()),
@@ -82,7 +83,7 @@ ELSEWHERE = {
     "sensitivity": "tests/api/test_search.py::test_sensitivity_is_what_the_command_prints",
 }
 """Functions with their own test against the command of their name."""
-NO_COMMAND = {"calibrate", "load_kernels", "read_model", "samples"}
+NO_COMMAND = {"calibrate", "load_kernels", "open_samples", "read_model", "samples"}
 """Functions that prepare what others take; tests/api/test_package.py."""
 NETWORK = {"build_data", "fetch_data", "fetch_models"}
 """Functions that fetch files; tests/benchmarks/test_fetch.py and tests/cli/test_data_sets.py."""

@@ -184,9 +184,9 @@ def test_bench_shows_metrics_and_confusion(folder: Path) -> None:
     assert np.trace(np.array(rows["confusion"]["as is"])) == first["right"]
     out = tflq(*arguments, "--confusion", "--report", "out.html", cwd=folder).out
     assert "top-2   own.py:half" in out
-    assert "gap9-ne16: class" in out
+    assert "gap9-ne16: classes taken for each other" in out
     page = (folder / "out.html").read_text()
-    assert "Classes taken for each other" in page
+    assert "as is: classes taken for each other" in page
     assert "own.py:half" in page
 
 

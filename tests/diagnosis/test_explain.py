@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
+from site_pages.citations import places
 
 from tests.support.data import data_files, data_path
 from tests.support.tracked import ROOT
@@ -294,17 +294,16 @@ def test_a_bias_says_that_a_zero_point_is_folded_in(name: str | None) -> None:
 
 def test_a_formula_stands_in_the_section_that_is_named() -> None:
     """A rectifier of GAP9 named the section on ranges."""
-    pages: dict[str, str] = {}
     for arithmetic_name in arithmetics():
         for operator, kernel in arithmetic(arithmetic_name).kernels.items():
             assert "Source:" not in kernel.source, operator
             assert len(kernel.source) < 200, operator
-            for page, numbers in re.findall(r"docs/(\w+)\.md, ((?:\d+|, | and | to )+)", kernel.source):
-                text = pages.setdefault(page, (ROOT / "docs" / f"{page}.md").read_text("utf-8"))
-                for number in re.findall(r"\d+", numbers):
-                    assert re.search(rf"^## {number}\.? ", text, re.MULTILINE), (operator, kernel.source)
+            for citation, place in places(kernel.source):
+                assert place is not None, (operator, citation)
+                page, _, _anchor = place.partition("#")
+                assert (ROOT / "docs" / page).is_file(), (operator, citation)
     relu = arithmetic("gap9").kernels["relu"]
-    section = pages["gap9"].split("\n## 11. Activations\n")[1].split("\n## ")[0]
-    assert relu.source == "docs/gap9.md, 11"
-    assert "* ReLU: max(x, Z)." in section
+    (place,) = [place for _, place in places(relu.source)]
+    assert place is not None
+    assert "* ReLU: max(x, Z)." in (ROOT / "docs" / place.partition("#")[0]).read_text("utf-8")
     assert "integer_ops/conv.h" in arithmetic("tflite").kernels["conv_2d"].source

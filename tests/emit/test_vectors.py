@@ -199,7 +199,7 @@ def test_constants_of_every_type() -> None:
 
 def test_half_precision_has_no_c_type() -> None:
     layer = LayerVectors(0, "x", "x", "relu", "float", (Vector("input", "i", np.zeros(1, np.float16)),), {}, {})
-    with pytest.raises(UnsupportedError, match="use --vectors npz or hex"):
+    with pytest.raises(UnsupportedError, match="use vectors npz or hex"):
         files_of([layer], "c", {})
 
 

@@ -18,5 +18,5 @@ def refused_unless_raised(what: Callable[[Limits], object], name: str, enough: i
     message = str(error.value)
     option = name.removeprefix("max_").replace("_", "-")
     assert message.count("\n") == 0
-    assert f"{enough - 1} are allowed; raise the limit with --limit {option}=N, TFLQ_{name.upper()}=N" in message
+    assert f"{enough - 1} are allowed; raise the limit with limits {option}=N, TFLQ_{name.upper()}=N" in message
     return message

@@ -148,7 +148,7 @@ def test_refused_before_it_is_made(name: str) -> None:
     command = [sys.executable, "-m", "tests.hostile.test_growth", name]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     peak, seconds, message = done.stdout.split(" ", 2)
-    assert " are allowed; raise the limit with --limit " in message
+    assert " are allowed; raise the limit with limits " in message
     assert int(peak) <= SHARE * LIMIT, f"{int(peak) / LIMIT:.2f} of the limit"
     assert float(seconds) < SECONDS
 

@@ -7,7 +7,8 @@ import pytest
 
 from tflq.errors import InputError, OptionError
 from tflq.graph import Affine, DType, Graph, GraphBuilder
-from tflq.sampling import RandomSamples, legal_values
+from tflq.sampling import GivenSamples, RandomSamples, legal_values
+from tflq.sampling.samples import Portion
 
 SCALE = Affine.per_tensor(np.float32(0.5))
 
@@ -96,3 +97,23 @@ def test_strings_are_refused() -> None:
 def test_counts_and_seeds_are_checked(count: int, seed: int) -> None:
     with pytest.raises(OptionError):
         RandomSamples(one_input(DType.INT8), count, seed)
+
+
+def test_a_portion_holds_the_samples_of_its_range() -> None:
+    data = np.arange(7 * 400, dtype=np.float32).reshape(7, 1, 400)
+    for samples, most in ((GivenSamples([data]), 7), (RandomSamples(one_input(DType.FLOAT32), 7, seed=1), 7)):
+        (whole,) = samples.take(0, most)
+        for start, stop in ((0, 2), (3, 5), (5, 9)):
+            (part,) = Portion.of(samples, start, stop).arrays()
+            assert part.tolist() == whole[start : min(stop, most)].tolist()
+
+
+@pytest.mark.every
+@pytest.mark.parametrize(
+    ("dtype", "quantization", "low", "high"),
+    [(DType.INT16, None, -32768, 32767), (DType.INT32, SCALE, -(2**31), 2**31 - 1), (DType.INT32, None, -1000, 1000)],
+)
+def test_ranges_of_integers(dtype: DType, quantization: Affine | None, low: int, high: int) -> None:
+    found = values(one_input(dtype, quantization=quantization))
+    assert low <= found.min() < low * 0.99
+    assert high * 0.99 < found.max() <= high

@@ -201,7 +201,7 @@ def test_numbers_shared_a_thousand_times():
 
 def test_the_limit_of_sharing_can_be_raised():
     data = shared_numbers()
-    refused(data, r"raise the limit with --limit expansion=N, TFLQ_MAX_EXPANSION=N or Limits\(max_expansion=N\)")
+    refused(data, r"raise the limit with limits expansion=N, TFLQ_MAX_EXPANSION=N or Limits\(max_expansion=N\)")
     with applied(Limits(max_expansion=1100)):
         assert len(decode_model(data, "shared").subgraphs[0].operators) == 1000
 

@@ -53,6 +53,7 @@ CALLS = {
     "compare-models": Call("compare bad.tflite digits.tflite -i x.npy", has_page=True),
     "convert": Call(f"convert digits.tflite {GAP9} -o out", has_page=True),
     "convert-all": Call("convert digits.tflite -t all -o out -i x.npy", has_page=True),
+    "runtimes": Call("runtimes"),
     "cut": Call("cut digits.tflite --to 15 -o a.tflite"),
     "data": Call("data list"),
     "dequantize": Call("dequantize digits.tflite -o f.tflite"),

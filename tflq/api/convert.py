@@ -265,7 +265,7 @@ class ConvertResult(Result):
                 keys("name", "owner", "why", "source", "before", "after"),
                 self.changes,
                 terminal="on request",
-                lines=list(_changed_lines(self.changes)),
+                lines=list(_changed_lines(self.changes)) or ["no pass changed the graph"],
             ),
             memory_table(self.graph),
         ]

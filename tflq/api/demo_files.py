@@ -28,7 +28,7 @@ def write_demo(demo: Demo, folder: str | os.PathLike[str]) -> tuple[str, ...]:
     labels = [f"{name},{DIGITS},{label}\n" for name, label in zip(names, demo.data.labels, strict=True)]
     with output_folder(folder) as target:
         (target / "digits.tflite").write_bytes(demo.path.read_bytes())
-        np.save(target / "images.npy", images)
+        np.save(target / "images.npy", images, allow_pickle=False)
         (target / "digits").mkdir()
         (target / "digits" / "y_labels.csv").write_text("".join(labels), encoding="utf-8")
         for name, image in zip(names, images, strict=True):

@@ -137,7 +137,7 @@ class SearchResult(Result):
         Column("required_within_interval", get="is_within_interval"),
         Column("paired", get=lambda r: [paired_report(b.pair, b.what) | {"bits": b.point.bits} for b in r.beside]),
         Column("recovered", "each setting recovered", get=lambda r: r.plain is not None),
-        Column("without_recovery", get=lambda r: r.plain and _point(r.plain, r.plain.chosen)),
+        Column("without_recovery", get=lambda r: r.plain and _front(r.plain)),
         Column("evaluated", get="found.evaluated"),
         Column("known", get="found.known"),
     )
@@ -309,6 +309,11 @@ def _required(requirement: Requirement) -> dict[str, Json]:
     if not metric.k:
         found |= {"score": score, "is_lower_better": metric.is_lower_better}
     return found
+
+
+def _front(found: PrecisionSearch) -> Json:
+    """Return the chosen setting and every point of a search."""
+    return {"chosen": _point(found, found.chosen), "points": [_point(found, point) for point in found.points]}
 
 
 def _point(found: PrecisionSearch, point: Point | None) -> Json:

@@ -10,7 +10,7 @@ import click
 
 from tflq.api.demo import demo
 from tflq.cli import output
-from tflq.cli.demo_files import demo_output
+from tflq.cli.demo_files import demo_output, write_files
 from tflq.cli.options import reporting
 from tflq.quoting import shell_word
 
@@ -18,11 +18,14 @@ from tflq.quoting import shell_word
 @click.command("demo")
 @demo_output
 @reporting
-def command() -> int:
+def command(folder: Path | None) -> int:
     """Show tflq at work on a small model that reads handwritten digits, on images that it has never seen.
 
     Exit status 1 if an element differs from TFLite.
     """
+    if folder is not None:
+        write_files(folder)
+        return 0
     found = demo()
     status = output.show(found)
     _print_next(found.path)

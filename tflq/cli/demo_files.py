@@ -1,4 +1,4 @@
-"""The option --output of `tflq demo`: it writes the files of the demo and ends the command."""
+"""The option --output of `tflq demo`: files of the demo in a folder."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from tflq.api.demo_files import write_demo
 from tflq.cli import output
 
 
-def _write(ctx: click.Context, _option: click.Parameter, folder: Path | None) -> None:
-    if folder is None or ctx.resilient_parsing:
-        return
+def write_files(folder: Path) -> None:
+    """Write the files of the demo into an empty folder, and print their names.
+
+    Raises:
+        UsageError: the folder contains files.
+    """
     if folder.is_dir() and any(folder.iterdir()):
-        raise click.UsageError(f"--output {folder}: is not empty; name an empty folder", ctx)
+        raise click.UsageError(f"--output {folder}: is not empty; name an empty folder")
     output.line(f"{folder}: {', '.join(write_demo(demo(), folder))}")
-    ctx.exit()
 
 
 demo_output = click.option(
     "-o",
     "--output",
+    "folder",
     type=click.Path(file_okay=False, path_type=Path),
-    expose_value=False,
-    callback=_write,
     metavar="DIR",
     help="Write the model (digits.tflite), its test images (images.npy) and the labeled images (digits/) into this "
     "folder, and run nothing.",

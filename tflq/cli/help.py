@@ -102,6 +102,7 @@ EXAMPLES = {
     ),
     "dut": ("tflq dut model.tflite --task kws01",),
     "targets": ("tflq targets gap9-ne16",),
+    "runtimes": ("tflq runtimes xnnpack tflm",),
     "models fetch": ("tflq models fetch --dir models",),
     "models list": ("tflq models list",),
     "data list": ("tflq data list",),

@@ -146,7 +146,7 @@ def test_keys_that_no_rule_expresses(settings: tuple[str, ...], layers: tuple[st
     ("recipe", "message"),
     [
         ("static_wi8_ai8", r"no range.*calibrate the model on samples"),
-        ("dynamic_wi8_gptq_afp32", r"GPTQ needs samples \(--calibrate\)"),
+        ("dynamic_wi8_gptq_afp32", r"GPTQ needs samples \(calibration\)"),
     ],
 )
 def test_what_a_recipe_needs(recipe: str, message: str) -> None:
