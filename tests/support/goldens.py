@@ -70,7 +70,7 @@ CALLS = {
     "freeze": Call("verify digits.tflite -i x.npy --freeze b.tflq.json -t gap9-ne16"),
     "inspect": Call("inspect digits.tflite"),
     "models": Call("models list"),
-    "recover": Call(f"recover digits.tflite {GAP9} -s weight_bits=3 -i x.npy -n 6 -o r.tflite", has_json=False),
+    "recover": Call(f"recover digits.tflite {GAP9} -s weight_bits=3 -i x.npy --take 0:6 -o r.tflite", has_json=False),
     "run": Call("run digits.tflite -i x.npy --all-tensors -o o.npz"),
     "run-for-target": Call(f"run digits.tflite -i x.npy {GAP9} -s weight_bits=4"),
     "search": Call(f"search digits.tflite {GAP9} --data digits --jobs 1 --at-least 80 --widths 2,8", has_page=True),
