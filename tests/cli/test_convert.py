@@ -142,7 +142,5 @@ def test_trace_passes_prints_the_lines_that_a_pass_changes(tmp_path: Path) -> No
     assert refused.status == 2
     assert "no pass 'absent' changed the graph; state_ranges, find_columns, " in refused.err
     assert not (tmp_path / "b").exists()
-    unchanged = tflq("convert", DIGITS, "-t", "onnx", "-n", "1", "--trace-passes", "-o", "d", cwd=tmp_path)
-    assert "\nno pass changed the graph\n" in unchanged.out
     report = tflq(*asked, "--json", "-o", "c", cwd=tmp_path).json
     assert report["passes"][0]["name"] == "state_ranges"

@@ -28,7 +28,7 @@ from tflq.diagnosis.known_differences import (
 )
 from tflq.diagnosis.known_differences.blame import INHERITED
 from tflq.diagnosis.known_differences.row import slots_behind_the_last_box
-from tflq.diagnosis.verify import TensorVerdict, Verdict, verify
+from tflq.diagnosis.verify import TensorVerdict, Verification, verify
 from tflq.graph import Array, DType, Graph, GraphBuilder, Model, Node
 from tflq.interpreter import Engine
 from tflq.oracle import Oracle, OracleIdentity
@@ -42,7 +42,7 @@ def effects(graph: Graph, number: int = 0, package: str = "", kernels: str = "")
     return [row.effect for row in rows_of_node(graph, graph.nodes[number], package, kernels)]
 
 
-def judged(graph: Graph, samples: Sequence[Array], oracle: Oracle) -> Verdict:
+def judged(graph: Graph, samples: Sequence[Array], oracle: Oracle) -> Verification:
     content = model_to_bytes(graph)
     return verify(model_from_bytes(content), content, GivenSamples(list(samples)), oracle)
 

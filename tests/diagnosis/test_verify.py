@@ -13,7 +13,7 @@ from tests.support.command import tflq as command
 from tests.support.tracked import ROOT
 from tflq.converters.tflite import model_from_bytes, model_to_bytes
 from tflq.diagnosis.difference import Difference
-from tflq.diagnosis.verify import TensorVerdict, Verdict, verify
+from tflq.diagnosis.verify import TensorVerdict, Verification, verify
 from tflq.graph import Affine, DType, GraphBuilder, Model, pruned
 from tflq.oracle import Oracle, OracleIdentity
 from tflq.sampling import GivenSamples, RandomSamples
@@ -85,7 +85,7 @@ def test_an_output_that_no_operator_writes_is_compared(oracle: Oracle) -> None:
 
 def test_nothing_compared_is_not_equal() -> None:
     identity = OracleIdentity("nobody", "0", "BUILTIN_REF")
-    verdict = Verdict(identity, 1, ())
+    verdict = Verification(identity, 1, ())
     assert not verdict.is_equal
 
 
@@ -141,7 +141,8 @@ def test_the_operators_before_one_that_aborts_are_compared(scale: float, tmp_pat
     path.write_bytes(model_to_bytes(aborting(scale)))
     done = command("verify", path, "-n", 5)
     assert (done.status, done.err) == (0, "")
-    assert f"{path}: 0 of 3000 elements differ from TFLite: 1 tensors, 5 samples" in done.out
+    assert done.out.startswith("OK: 0 of 3000 elements differ from TFLite (")
+    assert f"5 samples; 1 tensors of {path}" in done.out
     assert "not compared: 2 tensors (operator 1 (softmax 'SOFTMAX_0_1'): " in done.out
     found = command("verify", path, "-n", 5, "--json").json
     assert [row["unavailable"] is None for row in found["tensors"]] == [True, False, False]

@@ -132,7 +132,7 @@ def test_its_command(tflq) -> None:
 
 def test_refusals_name_the_page(tflq, tmp_path: Path) -> None:
     assert "docs/extending.md" in tflq("run", MODEL, "--target", "power-of-three", "-n", 1, "-o", "o.npz").refused()
-    assert "docs/extending.md" in tflq("run", with_custom(tmp_path, "Mish"), "-n", 1, "-o", "o.npz").refused()
+    assert "docs/extending.md" in tflq("run", with_custom(tmp_path, "Absent"), "-n", 1, "-o", "o.npz").refused()
 
 
 def with_custom(folder: Path, code: str) -> Path:

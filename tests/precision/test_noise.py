@@ -11,7 +11,7 @@ from tflq.parallel.executions import all_outputs, for_target
 from tflq.precision.problem import Problem
 from tflq.precision.search import beside_others, is_required_accuracy_within, search
 from tflq.precision.trial import Bits, Requirement, Result, Trial
-from tflq.report.precision import noise_texts, verdict_text
+from tflq.report.precision import judge_verification, noise_texts
 from tflq.sampling import GivenSamples
 
 
@@ -65,5 +65,5 @@ def test_without_labels_nothing_is_paired() -> None:
 )
 def test_verdicts(right: int, required: float | None, words: str) -> None:
     result, requirement = Result(Trial((8,)), 500, right, 20.0), Requirement(score=required)
-    assert verdict_text(requirement, result) == words
+    assert judge_verification(requirement, result) == words
     assert is_required_accuracy_within(requirement, result) == words.endswith("noise")

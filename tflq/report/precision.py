@@ -184,10 +184,10 @@ def describe_verification(found: PrecisionSearch, verified: Result | None) -> st
     """Return the verification of the chosen setting for its file."""
     if verified is None:
         return "no: only the samples of the search confirm this setting"
-    return f"{result_text(verified, found.requirement.metric)}: {_judge_verification(found.requirement, verified)}"
+    return f"{result_text(verified, found.requirement.metric)}: {judge_verification(found.requirement, verified)}"
 
 
-def _judge_verification(requirement: Requirement, result: Result) -> str:
+def judge_verification(requirement: Requirement, result: Result) -> str:
     """Say whether a result on other samples keeps what is required, and whether these could say otherwise by luck."""
     kept = "kept" if requirement.holds(result) else "NOT kept"
     return f"{kept}, within the noise" if is_required_accuracy_within(requirement, result) else kept
