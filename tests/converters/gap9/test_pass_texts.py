@@ -208,3 +208,16 @@ def test_a_slice_becomes_a_split_with_unread_pieces() -> None:
     assert (node.operator, node.attributes.integers("unused_pieces", ())) == ("split_v", (0, 2))
     assert [graph.tensors[t].shape for t in node.outputs] == [(1, 1, 4, 2), (1, 2, 4, 2), (1, 1, 4, 2)]
     assert graph.outputs == node.outputs[1:2]
+
+
+def test_two_means_of_one_tensor_read_transposes_of_the_same_name() -> None:
+    """As NNTool names them; emitted files list the name once."""
+    nodes = f"""
+      %f: float32[1,4,4,2] = conv_2d(%x, %w, %b) {{{PLAIN}}}
+      %p: float32[1,2] = mean(%f, %axes) {{keep_dims=False}}
+      %q: float32[1,2] = reduce_max(%f, %axes) {{keep_dims=False}}
+      %y: float32[1,2] = add(%p, %q)
+    """
+    text = graph_text(IMAGE + "const %axes: int32[2] = [1, 2]\n", nodes)
+    turned = [node.name for node in rewrite_text(arrange_layout, text).nodes if node.operator == "transpose"]
+    assert turned == ["CONV_2D_0_0_trans_out0"] * 2

@@ -6,20 +6,28 @@ from collections.abc import Callable, Mapping
 
 from tflq.converters.gap9.affine_types import file_range
 from tflq.converters.gap9.expressions.groups import NEEDING, expression_problem
-from tflq.converters.gap9.operators import ACTIVATIONS, GLOBAL_POOLS, LSTM, MOVES, POOLS
+from tflq.converters.gap9.operators import (
+    ACTIVATIONS,
+    ARITHMETIC,
+    FILTERS,
+    FLATTENING,
+    GLOBAL_POOLS,
+    LSTM,
+    MOVES,
+    POOLS,
+    RECTIFIERS,
+)
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.constants import tiny_channels, tiny_words, weight_axis
 from tflq.converters.passes.patterns import bias_of, computed_inputs
 from tflq.converters.passes.requirements import collect_problems, no_mapping, refuse_state
 from tflq.converters.passes.take_in import foldable_padding
 from tflq.graph import ABSENT, Affine, Graph, Node, Tensor
-from tflq.graph.operators import Trait, has_trait
+from tflq.graph.operators import CONVOLUTIONS, Trait, has_trait, row_of
 from tflq.graph.rewriting import GraphEditor, fused_activation
 
-_ACTIVATIONS = ("none", "relu", "relu6")
-
-_PASSED = ("dequantize", "softmax", "relu", "relu6", "hard_swish", "logistic", "tanh", "max_pool_2d")
-_ALL_DATA = ("concatenation", "pack")
+_ACTIVATIONS = ("none", *RECTIFIERS)
+_PASSED = ("dequantize", "softmax", *RECTIFIERS, "hard_swish", "logistic", "tanh", "max_pool_2d")
 _WITHOUT_REFERENCE = {
     **dict.fromkeys(("log", "neg"), "NNTool's importer does not know it"),
     **dict.fromkeys(("ceil", "floor_mod"), "NNTool imports it, and has no integer kernel of it"),
@@ -81,13 +89,13 @@ def _is_taken_in(editor: GraphEditor, node: Node) -> bool:
 
 
 def _move(editor: GraphEditor, node: Node, options: LayerOptions) -> str:
-    data = 1 if node.operator == "split" else 0
+    data = row_of(node).data
     pads = node.operator == "space_to_batch_nd" or (node.operator == "pad" and not _is_taken_in(editor, node))
     if options.feature_bits == 16 and pads:
         return "padding of 16-bit features that no convolution takes over; set feature_bits=8"
     if options.numerics == "nntool" and vendor_failure(editor, node):
         return f"{vendor_failure(editor, node)}; numerics=exact converts it"
-    if node.operator not in _ALL_DATA:
+    if not has_trait(node, Trait.JOIN):
         late = [editor.tensors[t].name for p, t in computed_inputs(editor, node) if p != data]
         if late:
             return f"operand '{late[0]}' is computed at run time; GAP9 takes a constant"
@@ -112,8 +120,8 @@ def vendor_failure(editor: GraphEditor, node: Node) -> str:
     return ""
 
 
-_BY_AXES = frozenset({"conv_2d", "depthwise_conv_2d", *POOLS, *GLOBAL_POOLS, *MOVES} - {"reshape", "squeeze"})
-_ELEMENT_WISE = ("add", "sub", "mul", "quantize", *ACTIVATIONS)
+_BY_AXES = frozenset({*CONVOLUTIONS, *POOLS, *GLOBAL_POOLS, *MOVES} - {*FLATTENING})
+_ELEMENT_WISE = (*ARITHMETIC, "quantize", *ACTIVATIONS)
 
 
 def _reader_by_axes(editor: GraphEditor, node: Node) -> str:
@@ -198,16 +206,14 @@ def _lstm(editor: GraphEditor, node: Node, options: LayerOptions) -> str:
 
 _Rule = Callable[[GraphEditor, Node, LayerOptions], str]
 _RULES: dict[str, _Rule] = {
-    "conv_2d": _filter,
-    "depthwise_conv_2d": _filter,
-    "fully_connected": _filter,
+    **dict.fromkeys(FILTERS, _filter),
     **dict.fromkeys(GLOBAL_POOLS, _mean),
     **dict.fromkeys(MOVES, _move),
     "quantize": _quantize,
     "leaky_relu": _leaky,
     "padv2": _padv2,
     "average_pool_2d": _average_pool,
-    **dict.fromkeys(("add", "sub", "mul"), _elementwise),
+    **dict.fromkeys(ARITHMETIC, _elementwise),
     **dict.fromkeys(NEEDING, _expression),
     LSTM: _lstm,
 }

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from tflq.converters.gap9.check import vendor_failure
 from tflq.converters.gap9.emit.generators import Generator, generators_of
 from tflq.converters.gap9.emit.hardware import filter_integers
-from tflq.converters.gap9.operators import FILTERS, MOVES, RECTIFIERS, behind_thin, taken_for_another
+from tflq.converters.gap9.operators import FILTERS, FLATTENING, MOVES, RECTIFIERS, behind_thin, taken_for_another
 from tflq.converters.settled import settled_graph
 from tflq.graph import Affine, Graph, Node
 from tflq.graph.rewriting import GraphEditor
@@ -100,7 +100,7 @@ def _quantize(editor: GraphEditor, node: Node) -> str:
 def _mean_of_a_relu6(editor: GraphEditor, node: Node) -> bool:
     """Whether it makes a mean's input, on a range that does not end at 6, of a ReLU6 that stands alone."""
     readers = {reader.operator for reader in editor.readers(node.outputs[0])}
-    writer = _writer(editor, node.inputs[0], ("reshape", "squeeze"))
+    writer = _writer(editor, node.inputs[0], FLATTENING)
     if writer is None or writer.operator != "relu6" or "fusion" in writer.attributes or not readers & {"mean", "sum"}:
         return False
     return abs(127 * float(editor.tensors[node.outputs[0]].affine.scale[0]) - 6) > 1e-3

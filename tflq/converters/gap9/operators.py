@@ -6,7 +6,7 @@ from itertools import takewhile
 
 from tflq.converters.passes.rewrite import with_attributes
 from tflq.graph import Node
-from tflq.graph.operators import LINEAR_OPERATORS
+from tflq.graph.operators import LINEAR_OPERATORS, Trait, with_traits
 from tflq.graph.rewriting import GraphEditor
 
 FILTERS = LINEAR_OPERATORS
@@ -17,29 +17,15 @@ CURVES = ("leaky_relu", "hard_swish", "hard_sigmoid", "logistic", "tanh")
 ACTIVATIONS = (*RECTIFIERS, *CURVES)
 LSTM, EXPRESSION = "unidirectional_sequence_lstm", "expression"
 GLOBAL_POOLS = ("mean", "sum", "reduce_max")
-RESIZES = ("resize_bilinear", "resize_nearest_neighbor")
-MOVES = (
-    "batch_to_space_nd",
-    "concatenation",
-    "expand_dims",
-    "gather",
-    "pack",
-    "pad",
-    "reshape",
-    *RESIZES,
-    "reverse_v2",
-    "slice",
-    "space_to_batch_nd",
-    "split",
-    "split_v",
-    "squeeze",
-    "strided_slice",
-    "tile",
-    "transpose",
-    "unpack",
-)
+ARITHMETIC = ("add", "sub", "mul")
+"""Pairs with integer kernels of their own."""
+RESIZES = with_traits(Trait.RESIZE)
+FLATTENING = ("reshape", "squeeze")
+_PARTS = (Trait.RESHAPE, Trait.JOIN, Trait.SPLIT, Trait.CROP, Trait.RESIZE)
+_OTHERS = ("batch_to_space_nd", "gather", "pad", "reverse_v2", "space_to_batch_nd", "tile", "transpose")
+MOVES = frozenset(_OTHERS).union(*map(with_traits, _PARTS))
 """Operators that move codes: inputs and outputs have one type."""
-_THIN = ("quantize", "reshape", "squeeze", *ACTIVATIONS)
+_THIN = ("quantize", *FLATTENING, *ACTIVATIONS)
 """Element-wise in one operand, or not even that."""
 
 

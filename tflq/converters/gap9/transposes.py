@@ -10,16 +10,14 @@ from dataclasses import dataclass, field
 from enum import Enum
 from math import prod
 
-from tflq.converters.gap9.operators import ACTIVATIONS, MOVES, POOLS
+from tflq.converters.gap9.operators import ACTIVATIONS, ARITHMETIC, FLATTENING, MOVES, POOLS
 from tflq.converters.gap9.units import Unit, units_of
-from tflq.graph.operators import CONVOLUTIONS
+from tflq.graph.operators import CONVERSIONS, CONVOLUTIONS
 from tflq.graph.rewriting import GraphEditor
 
 Shape = tuple[int, ...]
 _ORDERED = (*CONVOLUTIONS, *POOLS)
-_FLATTENING = ("reshape", "squeeze")
-_THROUGH = (*ACTIVATIONS, "quantize", "dequantize")
-_JOINS = ("add", "sub", "mul")
+_THROUGH = (*ACTIVATIONS, *CONVERSIONS)
 
 
 class Kind(Enum):
@@ -133,7 +131,7 @@ class _Builder:
         if unit.operator == "fully_connected":
             return Kind.COLUMNS
         shapes = {self._editor.tensors[t].shape for _, t in unit.inputs}
-        if unit.operator in _THROUGH or (unit.operator in _JOINS and len(shapes) == 1):
+        if unit.operator in _THROUGH or (unit.operator in ARITHMETIC and len(shapes) == 1):
             return Kind.THROUGH
         split = unit.operator == "split" and unit.first.name.endswith("_merged_split")
         if split or self._flattens(unit):
@@ -141,7 +139,7 @@ class _Builder:
         return Kind.MOVES if unit.operator in MOVES else Kind.UNKNOWN
 
     def _flattens(self, unit: Unit) -> bool:
-        return unit.operator in _FLATTENING and len(self._editor.tensors[unit.outputs[0]].shape) == 2
+        return unit.operator in FLATTENING and len(self._editor.tensors[unit.outputs[0]].shape) == 2
 
     def _turn_of_reader(self, i: int) -> tuple[int, ...]:
         unit = self._units[i]

@@ -31,7 +31,7 @@ _FAILING = {
     **dict.fromkeys((*POOLS, "add"), (("leaky_relu",), ("hard_swish",), ("hard_sigmoid",), ("logistic",))),
 }
 """What NNTool joins too, and then cannot quantize."""
-_AFTER_CONSTANT = ("relu", "relu6", "tanh", "logistic")
+_AFTER_CONSTANT = (*RECTIFIERS, "tanh", "logistic")
 JOINED = "NNTool joins it with the activation behind it and then fails (18); here they run one after the other"
 
 

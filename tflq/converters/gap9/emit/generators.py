@@ -17,7 +17,6 @@ from tflq.converters.gap9.emit.padding import is_padded, pad_control, pad_type
 from tflq.converters.gap9.emit.sizes import lone_sizes, sum_sizes
 from tflq.converters.gap9.operators import ACTIVATIONS, EXPRESSION, FILTERS, GLOBAL_POOLS, MOVES, POOLS
 from tflq.converters.gap9.passes.choose_engines import NE16
-from tflq.converters.gap9.units import units_of
 from tflq.graph import Affine, Graph, Node
 from tflq.graph.operators import CONVOLUTIONS
 from tflq.graph.rewriting import GraphEditor
@@ -77,11 +76,14 @@ def generators_of(graph: Graph) -> dict[str, Generator | str]:
         graph: Lowered graph.
     """
     generators, editor = dict[str, Generator | str](), GraphEditor(graph)
-    for unit in units_of(editor):
-        first, *followers = unit.nodes
-        reason = _missing(editor, first) or _unpadded(editor, unit.nodes)
+    units: dict[str, list[Node]] = {}
+    for node in graph.nodes:  # by the names that files state: NNTool gives some transposes the same one
+        units.setdefault(node.attributes.text("fusion", "") or node.name, []).append(node)
+    for nodes in units.values():
+        first, *followers = nodes
+        reason = _missing(editor, first) or _unpadded(editor, nodes)
         generators |= dict.fromkeys((node.name for node in followers), f"part of the generator of {first.name}")
-        generators[first.name] = reason or _MAKERS[first.operator](editor, unit.nodes)
+        generators[first.name] = reason or _MAKERS[first.operator](editor, nodes)
     return generators
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from math import isqrt, prod
 
-from tflq.converters.gap9.operators import ACTIVATIONS, FILTERS, GLOBAL_POOLS, POOLS, RESIZES
+from tflq.converters.gap9.operators import ACTIVATIONS, ARITHMETIC, FILTERS, GLOBAL_POOLS, POOLS, RESIZES
 from tflq.converters.passes.patterns import joined
 from tflq.graph import Node
 from tflq.graph.rewriting import GraphEditor
 
 Sizes = tuple[int, int, int]
 _IMAGE_CHANNELS = (1, 3)
-_JOINED = ("add", "sub", "mul", "concatenation", "quantize", *ACTIVATIONS)
+_JOINED = (*ARITHMETIC, "concatenation", "quantize", *ACTIVATIONS)
 _FIRST = "transpose"
 
 

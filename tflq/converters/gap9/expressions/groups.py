@@ -8,6 +8,7 @@ import numpy as np
 
 from tflq.converters.calibration.calibrate import DIFFERENCE_RANGE
 from tflq.converters.gap9.editor import Gap9Editor
+from tflq.converters.gap9.operators import ARITHMETIC, RECTIFIERS
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.passes.patterns import computed_inputs, constant_operand
 from tflq.errors import UnsupportedError
@@ -18,8 +19,8 @@ NEEDING = frozenset(
     ("div", "maximum", "minimum", "pow", "squared_difference", "abs", "exp", "sqrt", "rsqrt", "sin", "cos")
 )
 """Operators that NNTool has as parts of expressions only."""
-ACTIVATIONS = frozenset(("relu", "relu6", "tanh", "logistic", "hard_sigmoid"))
-CANDIDATES = NEEDING | ACTIVATIONS | {"add", "sub", "mul"}
+ACTIVATIONS = frozenset((*RECTIFIERS, "tanh", "logistic", "hard_sigmoid"))
+CANDIDATES = NEEDING | ACTIVATIONS | {*ARITHMETIC}
 
 COPY = "copy"
 """Takes part like a candidate: hands a tensor on."""

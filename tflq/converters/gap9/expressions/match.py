@@ -12,7 +12,15 @@ from tflq.converters.gap9.affine_types import data_range, real_range
 from tflq.converters.gap9.editor import Gap9Editor
 from tflq.converters.gap9.expressions.copies import insert_copies, remove_copies
 from tflq.converters.gap9.expressions.groups import COPY, NEEDING, Group, groups_of, is_matching
-from tflq.converters.gap9.operators import EXPRESSION, FILTERS, POOLS, departing, layer_of, taken_for_another
+from tflq.converters.gap9.operators import (
+    EXPRESSION,
+    FILTERS,
+    POOLS,
+    RECTIFIERS,
+    departing,
+    layer_of,
+    taken_for_another,
+)
 from tflq.converters.gap9.passes.constants import real_constant
 from tflq.converters.passes.patterns import computed_inputs
 from tflq.graph import Attribute, Attributes, Node, Range, Tensor
@@ -80,7 +88,7 @@ class Expression:
     def _range(self, node: Node) -> tuple[float, float] | None:
         """The tensor's; of a ReLU only a float file has one."""
         tensor = self.editor.tensors[node.outputs[0]]
-        if tensor.range is None or (node.operator in ("relu", "relu6") and not tensor.dtype.is_floating):
+        if tensor.range is None or (node.operator in RECTIFIERS and not tensor.dtype.is_floating):
             return None
         return float(tensor.range.minimum[0]), float(tensor.range.maximum[0])
 

@@ -7,7 +7,16 @@ from collections.abc import Collection, Mapping
 import numpy as np
 
 from tflq.converters.gap9.editor import Gap9Editor
-from tflq.converters.gap9.operators import ACTIVATIONS, FILTERS, GLOBAL_POOLS, POOLS, RESIZES, departing, layer_of
+from tflq.converters.gap9.operators import (
+    ACTIVATIONS,
+    FILTERS,
+    FLATTENING,
+    GLOBAL_POOLS,
+    POOLS,
+    RESIZES,
+    departing,
+    layer_of,
+)
 from tflq.converters.gap9.passes.columns import permute, permute_columns
 from tflq.converters.gap9.passes.global_pools import insert_transpose, reduces_image
 from tflq.converters.passes.patterns import joined
@@ -15,7 +24,7 @@ from tflq.graph import Node
 from tflq.graph.operators import CONVOLUTIONS
 from tflq.graph.rewriting import GraphEditor
 
-_DENSE, _FLATTENING = "fully_connected", ("reshape", "squeeze")
+_DENSE = "fully_connected"
 _JOINED = ("add", "quantize", *ACTIVATIONS)
 _TURNED = "NNTool permutes its columns: what it flattens stands channels first for an operator beside it (17.15)"
 
@@ -83,7 +92,7 @@ def _flattened(editor: GraphEditor, node: Node) -> Node | None:
 
 
 def _is_flattening(editor: GraphEditor, node: Node) -> bool:
-    if node.operator not in _FLATTENING or editor.is_output(node.outputs[0]):
+    if node.operator not in FLATTENING or editor.is_output(node.outputs[0]):
         return False
     before, after = editor.shape(node.inputs[0]), editor.shape(node.outputs[0])
     flattens = len(before) == 4 and before[0] == 1 and len(after) == 2 and after[0] == 1

@@ -13,10 +13,11 @@ from tflq.converters.gap9.transposes import Reached, Shape, search
 from tflq.converters.passes.rewrite import constant
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node
+from tflq.graph.operators import Trait, with_traits
 from tflq.graph.rewriting import GraphEditor
 
 _DENSE = "fully_connected"
-_CUTS = ("concatenation", "slice", "strided_slice", "split", "split_v")
+_CUTS = {"concatenation", "split", "split_v", *with_traits(Trait.CROP)}
 _KEPT, _TURNED, _FAILS, _UNSURE, _APART = "kept", "turned", "fails", "unsure", "apart"
 _SEARCH = "its search for transposes comes to the map that it flattens"
 _PERMUTED = f"NNTool permutes its columns: {_SEARCH} from an operator behind it (17.15)"

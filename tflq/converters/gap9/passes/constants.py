@@ -9,14 +9,14 @@ import numpy as np
 from tflq.arrays import Integers, Reals
 from tflq.converters.gap9.affine_types import data_range, file_range, repaired, symmetric
 from tflq.converters.gap9.editor import Gap9Editor
-from tflq.converters.gap9.operators import EXPRESSION, FILTERS, LSTM, departing
+from tflq.converters.gap9.operators import ARITHMETIC, EXPRESSION, FILTERS, LSTM, departing
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.choose_engines import NE16
 from tflq.converters.passes.patterns import bias_of
 from tflq.converters.passes.rewrite import channel_maxima, constant
 from tflq.errors import OptionError, UnsupportedError
 from tflq.graph import ABSENT, Affine, Array, Node, Tensor
-from tflq.graph.operators import Trait, has_trait
+from tflq.graph.operators import Trait, has_trait, row_of
 from tflq.graph.rewriting import GraphEditor
 from tflq.interpreter.kernels.gap9.rounding import dequantize, quantize, round_half_up, same_scales
 from tflq.interpreter.kernels.gap9.unidirectional_sequence_lstm import BIASES, INPUT_WEIGHTS, RECURRENT_WEIGHTS
@@ -26,7 +26,6 @@ _SMALLEST_WEIGHT = 1e-8
 _LARGEST_BIAS = (1 << 31) - 1
 _CELL_STATE, _LARGEST_CELL = 19, 64.0
 _KEPT_BIAS = "NNTool keeps the file's bias at another scale, which it takes for the same (17.28)"
-_ELEMENTWISE = ("add", "sub", "mul", EXPRESSION)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +102,7 @@ def requantize_constants(editor: Gap9Editor) -> None:
     for node in editor.nodes:
         if node.operator in FILTERS:
             _requantize_filter(editor, node)
-        elif node.operator in _ELEMENTWISE:
+        elif node.operator in (*ARITHMETIC, EXPRESSION):
             requantize_operands(editor, node)
             if node.operator == "sub":
                 editor.change(node, sub="nntool" if editor.is_vendor(node) else editor.option(node).sub)
@@ -135,7 +134,9 @@ def has_scales(stated: Tensor, scale: Reals) -> bool:
 
 def weight_axis(node: Node) -> int:
     """Return the axis of the output channels in TFLite's layout of a filter's weights."""
-    return 3 if node.operator == "depthwise_conv_2d" else 0
+    axis = row_of(node).channel_axis
+    assert axis is not None
+    return axis
 
 
 def real_constant(tensor: Tensor) -> Reals:
