@@ -47,7 +47,7 @@ def test_the_board_is_what_the_interpreter_computes(tmp_path: Path) -> None:
         same = tflq(*bench(port, "--target", "gap9-ne16", "--set", "weight_bits=2", "--results", tmp_path))
         other = tflq(*bench(port, "--json"))
     assert same.status == 0
-    assert "beside gap9-ne16: the results of 8 of 8 samples are equal" in same.out
+    assert "OK: 8 of 8 results are equal, reference gap9-ne16" in same.out
     log = tmp_path / "results" / "tflq-gap9-ne16" / "kws" / "accuracy" / "log.txt"
     assert "m-time-[simulation: measured on this computer]" in log.read_text()
     assert "a simulation on a computer, no device" in log.read_text()

@@ -40,7 +40,7 @@ def test_departures(tmp_path: Path, network: str, layers: dict[str, str]) -> Non
     for name, section in layers.items():
         assert section in found.departures[name]
     assert found.to_dict()["departures"] == dict(found.departures)
-    assert sum(label == "warning" for label, _ in found.page().facts) == len(layers)
+    assert sum(note.startswith("warning: ") for note in found.notes) == len(layers)
 
 
 def _said(
