@@ -5,9 +5,8 @@ Each form is a test on the two arrays alone; a sentence names those that hold.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -26,8 +25,7 @@ class Form:
 
     Attributes:
         names: Names of the forms that hold: "constant", "few values", "one bit", "multiples", "one sign", "clamp",
-            "one value",
-            "function", "copy", "rounding".
+            "one value", "copy", "rounding".
         sentences: One for each, then the range of the differences.
         correlation: Correlation coefficient of both results on the differing elements; NaN where one is constant there.
         values: Number of distinct values of the differences: bits that one costs are log2 of it.
@@ -129,21 +127,12 @@ def _find_copy(got: Array, sound: Array, wrong: Mask) -> Iterator[tuple[str, str
             return
 
 
-def _roll_on(sound: Array, axis: int, wrong: Mask, k: int) -> Array:
-    """Return the sound values k indices before on an axis, on the differing elements."""
-    return np.asarray(np.roll(sound, k, axis)[wrong])
-
-
 def find_copy(sound: Array, got: Array, wrong: Mask, axis: int) -> int | None:
-    """Return the step of the copy that explains the differing elements on an axis; None if there is none."""
-    return find_step(partial(_roll_on, sound, axis, wrong), got[wrong], got.shape[axis])
-
-
-def find_step(moved: Callable[[int], Array], wanted: Array, size: int) -> int | None:
-    """Return the smallest step k, positive first, with which `moved(k)` equals the wanted values."""
-    for k in range(1, min(size, _MOST_STEPS + 1)):
+    """Return the smallest step k, positive first, with which the differing elements are the sound ones k before."""
+    wanted = got[wrong]
+    for k in range(1, min(got.shape[axis], _MOST_STEPS + 1)):
         for step in (k, -k):
-            if np.array_equal(moved(step), wanted):
+            if np.array_equal(np.roll(sound, step, axis)[wrong], wanted):
                 return step
     return None
 

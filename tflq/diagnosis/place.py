@@ -3,11 +3,10 @@
 The description uses the two arrays only. It is true for every dump and needs no hypothesis.
 
 An axis of K indices of which k contain a difference is named only if the concentration is not random: n elements
-that fall on
-indices at random leave K - k of them empty with probability at most P = choose(K, k) * (k / K)^n (K in place of
-choose(K, k)
-for a contiguous range). The limit is P < 1e-3. Example: 6 differing elements, all in column 0 of 8: P = 3e-5, so
-the column is named. 5 elements in 3 of 22 channels: P = 1540 * (3/22)^5 = 0.07, so the channels are not named.
+that fall on indices at random leave K - k of them empty with probability at most P = choose(K, k) * (k / K)^n (K in
+place of choose(K, k) for a contiguous range). The limit is P < 1e-3. Example: 6 differing elements, all in column 0
+of 8: P = 3e-5, so the column is named. 5 elements in 3 of 22 channels: P = 1540 * (3/22)^5 = 0.07, so the channels
+are not named.
 """
 
 from __future__ import annotations
@@ -69,8 +68,19 @@ class Part:
         if len(missing) <= 4 and len(missing) < len(self.indices) and not self.is_range:
             text = f"all {self.name}s except {list_ranges(missing)} of {self.size}"
         else:
-            text = f"{self.name}{'s' * (len(self.indices) > 1)} {list_ranges(self.indices)} of {self.size}"
+            text = f"{self.short} of {self.size}"
         return f"{text} ({self.inside:.0%} of their elements){self._pattern()}"
+
+    @property
+    def short(self) -> str:
+        """The name with the indices: "rows 0, 3..5"."""
+        return f"{self.name}{'s' * (len(self.indices) > 1)} {list_ranges(self.indices)}"
+
+    def spread(self, shape: Sequence[int]) -> Mask:
+        """Return the elements at these indices, bool[*shape]."""
+        sizes = [1] * len(shape)
+        sizes[self.axis] = -1
+        return np.broadcast_to(self.mask.reshape(sizes), shape)
 
     def _pattern(self) -> str:
         first, last = int(self.indices[0]), int(self.indices[-1])
@@ -136,10 +146,9 @@ class Place:
         if not self.count:
             return head
         if not self.parts:
-            share = f"{head}, {self.count / self.elements:.2g}" if self.count < _SPREAD * self.elements else head
             axes = [f"{name}s" for name in (*self.whole, *self.scattered)]
             verb = "spread over" if self.is_spread else "scattered over"
-            return f"{share if self.is_spread else head}, {verb} the {_join(axes)}" if axes else head
+            return f"{head}, {verb} the {_join(axes)}" if axes else head
         text = f"{head}: {'; '.join(part.words for part in self.parts)}"
         if self.whole:
             text += f"; in all {_join([f'{name}s' for name in self.whole])}"
@@ -156,17 +165,10 @@ class Place:
     def supports(self) -> Iterator[tuple[str, Mask, float]]:
         """Yield the simple supports of the difference: words, bool[S, *shape] and bits; the cheapest first."""
         for part in sorted(self.parts, key=lambda part: part.bits):
-            yield _short(part), self._spread(part), part.bits
+            yield part.short, part.spread(self.shape), part.bits
         if len(self.parts) > 1:
-            mask = np.ones(self.shape, bool)
-            for part in self.parts:
-                mask &= self._spread(part)
-            yield ", ".join(_short(part) for part in self.parts), mask, sum(part.bits for part in self.parts)
-
-    def _spread(self, part: Part) -> Mask:
-        sizes = [1] * len(self.shape)
-        sizes[part.axis] = -1
-        return np.broadcast_to(part.mask.reshape(sizes), self.shape)
+            mask = np.logical_and.reduce([part.spread(self.shape) for part in self.parts])
+            yield ", ".join(part.short for part in self.parts), mask, sum(part.bits for part in self.parts)
 
 
 def describe_place(wrong: Mask, itemsize: int = 1, able: Mask | None = None) -> Place:
@@ -181,11 +183,11 @@ def describe_place(wrong: Mask, itemsize: int = 1, able: Mask | None = None) -> 
     count, flat = int(wrong.sum()), wrong.reshape(len(wrong), -1).any(axis=0)
     parts, whole, scattered = [], [], []
     for axis, name in name_axes(wrong.shape):
-        hit = np.asarray(wrong.any(axis=tuple(i for i in range(wrong.ndim) if i != axis)))
         if wrong.shape[axis] < 2 or not count:
             continue
-        can_show = hit if able is None else hit | able.any(axis=tuple(i for i in range(wrong.ndim) if i != axis))
-        if hit[can_show].all() and hit.mean() > 0.5 if able is not None else hit.all():
+        hit = hits_along(wrong, axis)
+        missing = ~hit if able is None else ~hit & hits_along(able, axis)
+        if not missing.any() and hit.mean() > 0.5:
             whole.append(name)
         elif _is_random(count, hit):
             scattered.append(name)
@@ -197,6 +199,11 @@ def describe_place(wrong: Mask, itemsize: int = 1, able: Mask | None = None) -> 
     ends = (int(hits[0]), int(hits[-1])) if count else (0, 0)
     lists = tuple(parts), tuple(whole), tuple(scattered)
     return Place(count, wrong.size, *lists, *ends, flat.size, itemsize, wrong.shape)
+
+
+def hits_along(mask: Mask, axis: int) -> Mask:
+    """Return the indices of an axis with any element of the mask, bool[K]."""
+    return np.asarray(mask.any(axis=tuple(i for i in range(mask.ndim) if i != axis)))
 
 
 def name_axes(shape: Sequence[int]) -> list[tuple[int, str]]:
@@ -245,10 +252,6 @@ def _log2_ways(part: Part) -> float:
     period = find_period(part.mask)
     plain = log2_choose(part.size, len(part.indices))
     return plain if period is None else min(plain, log2(part.size) + period[0])
-
-
-def _short(part: Part) -> str:
-    return f"{part.name}{'s' * (len(part.indices) > 1)} {list_ranges(part.indices)}"
 
 
 def _join(names: Sequence[str]) -> str:

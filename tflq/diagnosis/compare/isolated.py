@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from tflq.arrays import Doubles
 from tflq.converters.targets import Target
 from tflq.diagnosis.compare.matching import Match
 from tflq.diagnosis.compare.sides import Running
@@ -115,7 +116,17 @@ def encoded(array: Array, source: Tensor | None, tensor: Tensor, target: Target 
         return target.encode(real, tensor)
     if not isinstance(tensor.quantization, Affine) or not tensor.dtype.is_integer:
         return np.asarray(real.astype(tensor.dtype.storage))
-    scale, zero_point = tensor.quantization.along(len(tensor.shape))
+    return encode_reals(real, tensor)
+
+
+def encode_reals(real: Doubles, tensor: Tensor) -> Array:
+    """Return clamp(round_half_away(x / scale) + zero_point) in double precision: dtype[S, *shape].
+
+    Args:
+        real: float64[S, *shape].
+        tensor: Tensor of integers with an affine quantization.
+    """
+    scale, zero_point = tensor.affine.along(len(tensor.shape))
     ratio = real / scale
     codes = np.trunc(ratio + np.copysign(0.5, ratio)) + zero_point
     return np.asarray(np.clip(codes, tensor.dtype.minimum, tensor.dtype.maximum).astype(tensor.dtype.storage))

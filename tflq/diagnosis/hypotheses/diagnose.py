@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -71,6 +71,7 @@ class _Session:
     exact: frozenset[int]
     table: Sequence[Hypothesis]
     limit: int
+    _repeated: dict[tuple[str, str, int], bool] = field(default_factory=dict)
 
     def diagnose(self) -> Diagnosis:
         """Diagnose the first suspect, then those that its cause does not explain."""
@@ -103,9 +104,7 @@ class _Session:
             part.run([h for h in self.table if h.anchor not in ("the-dump", "the-input")])
             name = self.run.graph.nodes[main].name
             causes += [replace(f, node=name) for f in part.ordered(self.table)]
-            trial.tried, trial.spent = part.tried, trial.spent + part.spent
-            trial.untried += part.untried
-            trial.failed += part.failed
+            trial.absorb(part)
         exact = sorted((f for f in causes if f.is_exact), key=lambda f: -f.gain)
         partly = sorted((f for f in causes if not f.is_exact), key=lambda f: -f.share)
         ranked = [*exact, *([] if exact else partly[:3])]
@@ -121,9 +120,13 @@ class _Session:
         return first.status == "version" or any(self._repeats(f, s) for f in first.exact if f.layers)
 
     def _repeats(self, f: Finding, s: Suspect) -> bool:
-        by_name = {h.name: h for h in self.table}
-        told = (judge(by_name[f.hypothesis], p, s, 1) for p in predict(by_name[f.hypothesis], s))
-        return any(j is not None and j.is_exact and _is_kin(j.words, f.words) for j in told)
+        """Whether a cause, but for its numbers, explains another layer; each pair is computed once."""
+        key = (f.hypothesis, f.words, s.tensor)
+        if key not in self._repeated:
+            hypothesis = next(h for h in self.table if h.name == f.hypothesis)
+            judged = (judge(hypothesis, p, s, 1) for p in predict(hypothesis, s))
+            self._repeated[key] = any(j is not None and j.is_exact and _is_kin(j.words, f.words) for j in judged)
+        return self._repeated[key]
 
     def _assemble(self, s: Suspect, trial: Trial, causes: Sequence[Finding], step: str = "") -> Diagnosis:
         graph = self.run.graph

@@ -8,9 +8,11 @@ from functools import partial
 import numpy as np
 
 from tflq.arrays import Doubles
+from tflq.diagnosis.compare.isolated import encode_reals
 from tflq.diagnosis.hypotheses.hypothesis import Prediction
 from tflq.diagnosis.hypotheses.suspect import LINEAR, Suspect
 from tflq.graph import Array
+from tflq.parallel.executions import real_values
 
 Function = Callable[[Doubles], Doubles]
 
@@ -101,21 +103,14 @@ def _operand(s: Suspect) -> Doubles | None:
     x = s.values[t]
     if x.shape[1:] != s.got.shape[1:]:
         return None
-    affine = s.encoding(t)
-    if affine is None or x.dtype.kind == "f":
-        return np.asarray(x, np.float64) if x.dtype.kind == "f" else None
-    return np.asarray((x.astype(np.float64) - float(affine.zero_point[0])) * float(affine.scale[0]))
+    if x.dtype.kind != "f" and s.encoding(t) is None:
+        return None
+    return real_values(x, s.graph.tensors[t])
 
 
 def _encode(s: Suspect, real: Doubles) -> Array | None:
-    """Return real numbers in the result's encoding: round to nearest, half away from zero, saturated."""
-    real = np.broadcast_to(real, s.got.shape)
+    """Return real numbers in the result's encoding, NaN as 0."""
+    real = np.nan_to_num(np.broadcast_to(real, s.got.shape))
     if s.got.dtype.kind == "f":
         return real.astype(s.got.dtype)
-    affine = s.encoding(s.tensor)
-    if affine is None:
-        return None
-    ratio = real / float(affine.scale[0])
-    codes = np.trunc(ratio + np.copysign(0.5, ratio)) + float(affine.zero_point[0])
-    kind = np.iinfo(s.got.dtype.name)
-    return np.asarray(np.clip(np.nan_to_num(codes), kind.min, kind.max).astype(s.got.dtype))
+    return None if s.encoding(s.tensor) is None else encode_reals(real, s.graph.tensors[s.tensor])

@@ -8,6 +8,7 @@ from itertools import chain
 import numpy as np
 
 from tflq.arrays import Doubles
+from tflq.diagnosis.compare.isolated import encode_reals
 from tflq.diagnosis.hypotheses.arithmetic import fitted_zero_points
 from tflq.diagnosis.hypotheses.evidence import NUMBER
 from tflq.diagnosis.hypotheses.hypothesis import Prediction
@@ -201,12 +202,7 @@ def _scales(x: Array, tensor: Tensor) -> Iterator[tuple[str, Array]]:
         ("is negated", -real),
     ]
     for words, values in made:
-        if affine is None:
-            yield words, values.astype(x.dtype)
-        else:
-            scale, zero_point = affine.along(x.ndim)
-            ratio = values / scale
-            yield words, _rounded(np.trunc(ratio + np.copysign(0.5, ratio)) + zero_point, x)
+        yield words, values.astype(x.dtype) if affine is None else encode_reals(values, tensor)
 
 
 def _rounded(values: Doubles, x: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from math import log2
 
@@ -12,7 +12,6 @@ from tflq.diagnosis.form import find_copy
 from tflq.diagnosis.hypotheses.hypothesis import Prediction
 from tflq.diagnosis.hypotheses.suspect import Suspect, like
 from tflq.diagnosis.place import list_ranges, name_axes
-from tflq.graph import Array
 from tflq.units import short
 
 _REACH = 2
@@ -73,15 +72,11 @@ def copied(s: Suspect) -> Iterator[Prediction]:
         k = find_copy(s.sound, s.got, s.wrong, part.axis)
         if k is None:
             continue
-        mask = np.broadcast_to(
-            part.mask.reshape([-1 if i == part.axis else 1 for i in range(s.wrong.ndim)]), s.wrong.shape
-        )
         side = "before" if k > 0 else "after"
         far = f"{abs(k)} {part.name}s {side}" if abs(k) > 1 else f"the {part.name} {side}"
         words = f"{part.name}s {list_ranges(part.indices)} hold the results of {far}: a tile or buffer was not renewed"
-        yield Prediction(
-            words, np.where(mask, np.roll(s.sound, k, part.axis), s.sound), bits=part.bits + log2(part.size)
-        )
+        made = np.where(part.spread(s.wrong.shape), np.roll(s.sound, k, part.axis), s.sound)
+        yield Prediction(words, made, bits=part.bits + log2(part.size))
 
 
 def overwritten(s: Suspect) -> Iterator[Prediction]:
@@ -91,22 +86,24 @@ def overwritten(s: Suspect) -> Iterator[Prediction]:
     size, item = g.shape[1], g.dtype.itemsize
     if high - low >= size or (high - low) * item < _KEY:
         return
+    contents = {
+        t: [a.tobytes() for a in array]
+        for t, array in s.others.items()
+        if len(array) == len(g) and not s.graph.tensors[t].is_constant
+    }
     for begin in dict.fromkeys(_starts(low, s)):
-        for t, array in s.others.items():
-            other = np.ascontiguousarray(array).reshape(len(array), -1)
-            if len(other) != len(g) or s.graph.tensors[t].is_constant:
-                continue
-            at = _find(g, other, begin, high)
+        wanted = [a[begin:high].tobytes() for a in g]
+        for t, content in contents.items():
+            at = _find(wanted, content)
             if at is None:
                 continue
             made = np.ascontiguousarray(s.sound).reshape(g.shape).copy()
-            made[:, begin:high] = other.view(np.uint8)[:, at : at + (high - begin) * item].view(g.dtype)
+            made[:, begin:high] = g[:, begin:high]
             name = short(s.graph.tensors[t].name)
             span = f"bytes {begin * item} to {high * item - 1} of {size * item}"
             words = f"{span} hold bytes {at} on of '{name}': the buffers overlap"
-            yield Prediction(
-                words, like(made, s), bits=2 * log2(size) + log2(max(other.shape[1] * item, 2)) + log2(len(s.others))
-            )
+            bits = 2 * log2(size) + log2(max(len(content[0]), 2)) + log2(len(s.others))
+            yield Prediction(words, like(made, s), bits=bits)
             return
 
 
@@ -118,14 +115,11 @@ def _starts(low: int, s: Suspect) -> Iterator[int]:
     yield from range(low - 1, max(low - 8, -1), -1)
 
 
-def _find(g: Array, other: Array, begin: int, end: int) -> int | None:
-    """Return the byte offset at which the other tensor holds g[begin:end] in every sample."""
-    item = g.dtype.itemsize
-    wanted = [np.ascontiguousarray(a[begin:end]).tobytes() for a in g]
-    content = [a.tobytes() for a in other]
-    at = content[0].find(wanted[0])
+def _find(wanted: Sequence[bytes], content: Sequence[bytes]) -> int | None:
+    """Return the offset at which each sample's content holds the wanted bytes, at least 16; None if there is none."""
+    at = content[0].find(wanted[0]) if len(wanted[0]) >= _KEY else -1
     while at >= 0:
         if all(c[at : at + len(w)] == w for c, w in zip(content, wanted, strict=True)):
-            return at if (end - begin) * item >= _KEY else None
+            return at
         at = content[0].find(wanted[0], at + 1)
     return None

@@ -7,14 +7,13 @@ that differs most; the survivors are tested on all samples.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import log2
 
 import numpy as np
 
 from tflq.arrays import Integers
-from tflq.diagnosis.compare.isolated import run_node
 from tflq.diagnosis.hypotheses.fitted import taps_of
 from tflq.diagnosis.hypotheses.hypothesis import NotApplicableError, Prediction
 from tflq.diagnosis.hypotheses.linear import Linear
@@ -45,17 +44,17 @@ class Candidate:
 
 def single_changes(s: Suspect) -> Iterator[Prediction]:
     """One bias is 0, or one bit of one weight is flipped; the layer's result is not in the dump."""
-    if s.linear is None or s.nodes[-1] == s.main:
+    linear = s.linear
+    if linear is None or s.nodes[-1] == s.main:
         raise NotApplicableError
-    order = np.argsort(-s.wrong.reshape(len(s.got), -1).sum(axis=1), kind="stable")
-    worst = s.part([int(order[0])])
-    candidates = list(_list_candidates(s, s.linear))
-    survivors = list(_filter(worst, candidates))
+    candidates = list(_list_candidates(s, linear))
+    worst, whole = _Replay(s.part([s.worst_sample])), _Replay(s)
     bits = log2(max(len(candidates), 2))
-    for candidate in survivors:
-        made = _results(s, [candidate])
-        if made is not None:
-            yield Prediction(candidate.words, made[0], bits=bits)
+    for begin in range(0, len(candidates), _BATCH):
+        batch = candidates[begin : begin + _BATCH]
+        for candidate, made in zip(batch, worst.run(batch), strict=True):
+            if np.array_equal(made, worst.suspect.got):
+                yield Prediction(candidate.words, whole.run([candidate])[0], bits=bits)
 
 
 def _list_candidates(s: Suspect, linear: Linear) -> Iterator[Candidate]:
@@ -74,47 +73,37 @@ def _list_candidates(s: Suspect, linear: Linear) -> Iterator[Candidate]:
                 yield Candidate(words, c, t, flipped - w)
 
 
-def _filter(s: Suspect, candidates: list[Candidate]) -> Iterator[Candidate]:
-    for begin in range(0, len(candidates), _BATCH):
-        batch = candidates[begin : begin + _BATCH]
-        made = _results(s, batch)
-        if made is None:
-            return
-        yield from (candidate for candidate, y in zip(batch, made, strict=True) if np.array_equal(y, s.got))
+class _Replay:
+    """A layer with candidates in place of its constants; the taps of a channel are computed once.
 
+    Attributes:
+        suspect: The layer, with some or all samples.
+    """
 
-def _results(s: Suspect, candidates: list[Candidate]) -> Array | None:
-    """Return the tensor for each candidate, dtype[K, S, *shape]."""
-    linear = s.linear
-    taps = None if linear is None else taps_of(s, linear)
-    if linear is None or taps is None:
-        return None
-    zero = s.zero_point(s.graph.nodes[s.main].inputs[0])
-    outputs = linear.totals.shape[-1]
-    totals: Integers = np.repeat(linear.totals.reshape(1, -1, outputs), len(candidates), axis=0)
-    columns: dict[int, Integers] = {}
-    for k, candidate in enumerate(candidates):
+    def __init__(self, suspect: Suspect) -> None:
+        if suspect.linear is None:
+            raise NotApplicableError
+        self.suspect, self._linear = suspect, suspect.linear
+        self._zero = suspect.zero_point(suspect.graph.nodes[suspect.main].inputs[0])
+        self._taps = taps_of(suspect, self._linear)
+        self._columns: dict[int, Integers] = {}
+
+    def run(self, candidates: Sequence[Candidate]) -> Array:
+        """Return the tensor for each candidate, dtype[K, S, *shape]."""
+        totals = self._linear.totals
+        flat: Integers = np.repeat(totals.reshape(1, -1, totals.shape[-1]), len(candidates), axis=0)
+        for k, candidate in enumerate(candidates):
+            change = candidate.amount if candidate.tap is None else candidate.amount * self._column(candidate)
+            flat[k, :, candidate.channel] += change
+        stacked = self._linear.result(flat.reshape(-1, *totals.shape[1:]))
+        made = self.suspect.repeated(len(candidates)).after_main(stacked)
+        return made.reshape(len(candidates), *self.suspect.got.shape)
+
+    def _column(self, candidate: Candidate) -> Integers:
+        """Return the inputs of a weight minus the zero point, int64[positions]."""
         c = candidate.channel
-        if candidate.tap is None:
-            totals[k, :, c] += candidate.amount
-        else:
-            if c not in columns:
-                columns[c] = np.asarray(taps(c).astype(np.int64) - zero)
-            totals[k, :, c] += candidate.amount * columns[c][:, candidate.tap]
-    stacked = linear.result(totals.reshape(-1, *linear.totals.shape[1:]))
-    return _run_on(s, stacked, len(candidates))
-
-
-def _run_on(s: Suspect, stacked: Array, count: int) -> Array:
-    """Run the nodes after the main one on results stacked along the axis of samples; split them again."""
-    t = s.graph.nodes[s.main].outputs[0]
-    tensor = s.graph.tensors[t]
-    samples = len(s.got)
-    held = {
-        i: a if s.graph.tensors[i].is_constant or len(a) != samples else np.tile(a, (count, *[1] * (a.ndim - 1)))
-        for i, a in s.values.items()
-    }
-    held[t] = stacked.astype(tensor.dtype.storage).reshape(count * samples, *tensor.shape)
-    for n in s.nodes[s.nodes.index(s.main) + 1 :]:
-        held.update(run_node(s.graph.nodes[n], held))
-    return np.asarray(held[s.tensor].reshape(count, samples, *s.got.shape[1:]))
+        if self._taps is None:
+            raise NotApplicableError
+        if c not in self._columns:
+            self._columns[c] = np.asarray(self._taps(c).astype(np.int64) - self._zero)
+        return np.asarray(self._columns[c][:, candidate.tap])

@@ -147,10 +147,25 @@ class Suspect:
             return None
         return found if np.array_equal(self.after_main(found.result(found.totals)), self.sound) else None
 
+    @cached_property
+    def worst_sample(self) -> int:
+        """The sample with the most differing elements."""
+        return int(np.argmax(self.wrong.reshape(len(self.got), -1).sum(axis=1)))
+
+    @cached_property
+    def dependences(self) -> dict[tuple[int, int, int], list[NDArray[np.bool_]]]:
+        """(input, its axis, axis of the result) -> the indices of the result that read each input row, as measured."""
+        return {}
+
     def part(self, samples: Sequence[int]) -> Suspect:
         """Return the layer with some samples alone."""
-        kept = list(samples)
+        return self._take(list(samples), self.others, self.seen)
 
+    def repeated(self, count: int) -> Suspect:
+        """Return the layer with its samples `count` times, one after another; without the other tensors."""
+        return self._take([*range(len(self.got))] * count, {}, {})
+
+    def _take(self, kept: list[int], others: Mapping[int, Array], seen: Mapping[int, Array]) -> Suspect:
         def of(values: Mapping[int, Array]) -> dict[int, Array]:
             return {
                 t: a[kept] if len(a) == len(self.got) and not self.graph.tensors[t].is_constant else a
@@ -158,7 +173,7 @@ class Suspect:
             }
 
         got, sound, own = (a[kept] for a in (self.got, self.sound, self.own))
-        shown = (of(self.others), of(self.seen))
+        shown = (of(others), of(seen))
         start = self.first + (kept[0] if kept else 0)
         return Suspect(self.graph, self.nodes, self.main, self.tensor, of(self.values), got, sound, own, *shown, start)
 

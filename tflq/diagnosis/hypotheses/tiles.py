@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tflq.diagnosis.hypotheses.hypothesis import NotApplicableError, Prediction
 from tflq.diagnosis.hypotheses.suspect import Suspect
-from tflq.diagnosis.place import Part, list_ranges, name_axes
+from tflq.diagnosis.place import Part, hits_along, name_axes
 from tflq.graph import Array
 
 _FAR = 4
@@ -40,9 +40,7 @@ def halo(s: Suspect) -> Iterator[Prediction]:
     for part, t, axis, reads in _axes(s):
         x = s.values[t]
         size = x.shape[axis]
-        inside = np.broadcast_to(
-            part.mask.reshape([-1 if i == part.axis else 1 for i in range(s.got.ndim)]), s.got.shape
-        )
+        inside = part.spread(s.got.shape)
         read = [i for i in range(size) if reads[i][part.indices].any()]
         if not read:
             continue
@@ -52,9 +50,8 @@ def halo(s: Suspect) -> Iterator[Prediction]:
                 np.moveaxis(made, axis, 0)[lost] = fill
                 value = "the zero point" if fill == s.zero_point(t) else str(fill)
                 changed = np.where(inside, s.run({t: made}), s.sound)
-                several = len(part.indices) > 1
-                rows = f"{part.name}{'s' * several} {list_ranges(part.indices)} {'read' if several else 'reads'}"
-                cause = f"{rows} {value} for {words}: a tile lacks the data beyond its border"
+                verb = "read" if len(part.indices) > 1 else "reads"
+                cause = f"{part.short} {verb} {value} for {words}: a tile lacks the data beyond its border"
                 yield Prediction(cause, changed, bits=part.bits + log2(size))
 
 
@@ -77,10 +74,13 @@ def _axes(s: Suspect) -> Iterator[tuple[Part, int, int, list[NDArray[np.bool_]]]
     for part in s.place.parts:
         axis = names.get(part.name)
         if part.name in ("row", "column", "position") and axis is not None and 1 < x.shape[axis] <= _MOST_ROWS:
-            yield part, t, axis, _dependence(s, t, axis, part)
+            key = (t, axis, part.axis)
+            if key not in s.dependences:
+                s.dependences[key] = _measure_dependence(s, *key)
+            yield part, t, axis, s.dependences[key]
 
 
-def _dependence(s: Suspect, t: int, axis: int, part: Part) -> list[NDArray[np.bool_]]:
+def _measure_dependence(s: Suspect, t: int, axis: int, output_axis: int) -> list[NDArray[np.bool_]]:
     """Return, for each input row, the output rows that change with it: bool[K] of one sample."""
     one = s.part([0])
     x = one.values[t]
@@ -91,7 +91,7 @@ def _dependence(s: Suspect, t: int, axis: int, part: Part) -> list[NDArray[np.bo
         row = np.moveaxis(made, axis, 0)[i]
         np.moveaxis(made, axis, 0)[i] = _noise(row, rng)
         changed = np.asarray(one.run({t: made}) != one.sound)
-        reads.append(np.asarray(changed.any(axis=tuple(k for k in range(changed.ndim) if k != part.axis))))
+        reads.append(hits_along(changed, output_axis))
     return reads
 
 

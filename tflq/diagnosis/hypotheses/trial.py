@@ -106,6 +106,14 @@ class Trial:
         partly = sorted((f for f in self.found if not f.is_exact), key=lambda f: -f.share)[:3]
         return [*exact, *partly]
 
+    def absorb(self, part: Trial) -> None:
+        """Add the counts of the same layer's trial with another main node."""
+        self.tried, self.spent = part.tried, self.spent + part.spent
+        self.untried += part.untried
+        self.failed += part.failed
+        for name, is_silent in part._silent.items():
+            self._silent[name] = self._silent.get(name, True) and is_silent
+
     @property
     def without_effect(self) -> tuple[str, ...]:
         """Names of the hypotheses that change nothing on these samples."""
@@ -132,11 +140,12 @@ def judge(h: Hypothesis, p: Prediction, s: Suspect, tried: int) -> Finding | Non
     bits = p.bits + (
         p.fitted * NUMBER + log2_choose(s.got.shape[-1], min(p.fitted, s.got.shape[-1])) if p.fitted else 0
     )
-    left, place = int(unequal(got, made).sum()), ""
-    if left and not unequal(got, made)[wrong].any():
+    missed = unequal(got, made)
+    left, place = int(missed.sum()), ""
+    if left and not missed[wrong].any():
         for words, mask, cost in supports(s):
             inside = mask[p.samples]
-            if not (wrong & ~inside).any() and not (unequal(got, made) & inside).any():
+            if not (wrong & ~inside).any() and not (missed & inside).any():
                 left, place, bits = 0, words, bits + cost
                 break
     untold = 0 if p.unknown is None else int((wrong & p.unknown).sum())
@@ -163,6 +172,5 @@ def _few_samples(s: Suspect) -> Suspect | None:
     """Return the layer with the sample that differs most and the one next to it; None if there are no more."""
     if len(s.got) <= _SCREENED:
         return None
-    counts = s.wrong.reshape(len(s.got), -1).sum(axis=1)
-    begin = min(int(np.argmax(counts)), len(s.got) - _SCREENED)
+    begin = min(s.worst_sample, len(s.got) - _SCREENED)
     return s.part(range(begin, begin + _SCREENED))

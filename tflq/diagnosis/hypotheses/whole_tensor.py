@@ -15,7 +15,7 @@ from tflq.diagnosis.difference import distance
 from tflq.diagnosis.hypotheses.evidence import CODE
 from tflq.diagnosis.hypotheses.hypothesis import Prediction
 from tflq.diagnosis.hypotheses.suspect import Suspect, like, unequal
-from tflq.diagnosis.place import log2_choose
+from tflq.diagnosis.place import hits_along, log2_choose
 from tflq.units import listed, short
 
 Mask = NDArray[np.bool_]
@@ -148,7 +148,7 @@ def _regions(s: Suspect) -> Iterator[tuple[str, Mask]]:
     for axis, name in sorted(names.items()):
         if axis < 1 or (axis < wrong.ndim - 1 and wrong.ndim < 4):
             continue
-        found = np.flatnonzero(wrong.any(axis=tuple(i for i in range(wrong.ndim) if i != axis)))
+        found = np.flatnonzero(hits_along(wrong, axis))
         low, high = int(found[0]), int(found[-1])
         if high - low + 1 < wrong.shape[axis]:
             region = np.zeros(wrong.shape[axis], bool)
