@@ -264,28 +264,44 @@ def compare(
     result = CompareResult(found, graph, notes, recovered=told, top=options.top)
     if isinstance(left, Running) and isinstance(right, Running):
         result = replace(result, remark=describe_rules(found, left, right))
-    if not options.diagnose or found.is_equal or found.is_explained:
-        return result
     model = next((s for s in (left, right) if isinstance(s, Running)), None)
     dump = next((s for s in (left, right) if isinstance(s, Dump)), None)
-    if model is not None and dump is not None:
-        named = b if a.is_dump else a
-        runtimes = find_dump_runtimes(named.model(), model, dump, count)
-        if runtimes:
-            remark = describe_dump_runtimes(runtimes, str(named.source))
-            return replace(result, runtimes=runtimes, remark=remark)
-    cause = None if model is None or dump is None else _looked_for(model, dump, count, progress)
-    if model is None or cause is None:
+    is_open = options.diagnose and not (found.is_equal or found.is_explained)
+    if not is_open or model is None or dump is None:
         return result
-    line = explain_line(model, cause, samples, b if a.is_dump else a)
-    return replace(result, comparison=with_cause(found, cause), diagnosis=cause, explain_line=line)
+    return _diagnose(result, model, dump, count, b if a.is_dump else a, samples, progress)
 
 
-def _looked_for(model: Running, dump: Dump, samples: int, progress: Progress) -> Diagnosis | None:
+def _diagnose(
+    result: CompareResult,
+    model: Running,
+    dump: Dump,
+    count: int,
+    named: Side,
+    samples: SampleSource,
+    progress: Progress,
+) -> CompareResult:
+    """Return a result with the runtimes that reproduce the dump, or else with the cause of its first wrong layer.
+
+    Args:
+        result: Comparison of the model and the dump.
+        model: The model's side.
+        dump: The dump.
+        count: Number of samples.
+        named: The model's side as the user names it.
+        samples: Samples as the user names them.
+        progress: Shows the progress.
+    """
+    runtimes = find_dump_runtimes(named.model(), model, dump, count)
+    if runtimes:
+        return replace(result, runtimes=runtimes, remark=describe_dump_runtimes(runtimes, str(named.source)))
     with progress("look for the cause", 1) as advance:
-        cause = diagnose(model, dump, samples)
+        cause = diagnose(model, dump, count)
         advance(1)
-    return cause
+    if cause is None:
+        return result
+    line = explain_line(model, cause, samples, named)
+    return replace(result, comparison=with_cause(result.comparison, cause), diagnosis=cause, explain_line=line)
 
 
 def _sides(

@@ -191,9 +191,7 @@ def explain(
     left = _running(quantizing, a, found, chosen, found, tensor)
     constant = _constant(left, tensor)
     if constant is not None:
-        graph = left.execution.source if left.execution.is_as_is else left.execution.graph
-        made = explain_constant(left.execution.source, constant, tuple(index), graph, options.sample)
-        return ExplainResult((a.text,), made, None)
+        return ExplainResult((a.text,), _explain_constant(left, constant, index, options.sample), None)
     explainer = _explainer(left, options.sample)
     t = _tensor(left, explainer, tensor, a)
     first = _checked(explainer.explain(t, tuple(index)))
@@ -223,6 +221,12 @@ def _running(
             raise
         part = replace(model, graphs=[with_nodes(model.main, needed), *model.graphs[1:]])
         return quantizing.running(side, part, chosen, part if model is samples_of else samples_of)
+
+
+def _explain_constant(side: Running, constant: int, index: Sequence[int], sample: int) -> Explanation:
+    execution = side.execution
+    graph = execution.source if execution.is_as_is else execution.graph
+    return explain_constant(execution.source, constant, tuple(index), graph, sample)
 
 
 def _against(options: ExplainOptions) -> ModelSource | None:
