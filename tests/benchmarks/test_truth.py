@@ -219,6 +219,10 @@ def test_refusals(
 
 def test_what_else_takes_no_boxes(boxes: tuple[Path, dict[str, Any], list[Any]]) -> None:
     folder, content, _ = boxes
+    command = ("recover", "m.tflite", "-t", "gap9-ne16", "-d", "data.json", "-o", "out")
+    assert (
+        "its labels are boxes, which `tflq bench`, search and sensitivity take" in tflq(*command, cwd=folder).refused()
+    )
     assert "its labels are boxes; kws01 has others" in bench(folder, "kws01").refused()
     content["images"][2]["file_name"] = "other.png"
     (folder / "instances.json").write_text(json.dumps(content))

@@ -325,7 +325,7 @@ def _read_samples(
         )
     stops = [span.stop for span in (options.span, options.verify) if span is not None]
     count = max(stops, default=_RANDOM_SAMPLES)
-    opened = open_samples(model, samples, labels=options.labels, data=options.data, count=count)
+    opened = open_samples(model, samples, labels=options.labels, data=options.data, count=count, are_classes=True)
     return opened.samples, opened.labels if isinstance(opened.labels, np.ndarray) else None
 
 

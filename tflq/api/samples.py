@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tflq.api.options import CalibrationOptions, Inputs, LabelSource, SampleOptions, SampleSource, is_random
 from tflq.api.read_model import ModelSource, read_model
 from tflq.benchmarks.metrics import Labels
-from tflq.benchmarks.scoring import load_data, load_judged, split_named
+from tflq.benchmarks.scoring import load_data, load_judged, load_named, split_named
 from tflq.benchmarks.tasks import TASKS
 from tflq.errors import InputError, TflqWarning, UsageError
 from tflq.graph import Graph, Model
@@ -45,6 +45,7 @@ def open_samples(
     labels: LabelSource | None = None,
     data: str | None = None,
     count: int = 1,
+    are_classes: bool = False,
 ) -> SampleSet:
     """Return the samples of any source, and their labels: arrays, files, folders, descriptions, data sets of tasks.
 
@@ -54,6 +55,7 @@ def open_samples(
         labels: Classes of the samples.
         data: Labeled data set, [TASK=]DIR, instead of `source`; its labels must be classes, boxes, masks or texts.
         count: Default number of random samples.
+        are_classes: Refuse other labels than classes.
 
     Raises:
         UsageError: `data` next to other samples or labels, or labels of random samples.
@@ -71,7 +73,7 @@ def open_samples(
         raise UsageError("--data and --input both name samples; give one of them")
     if labels is not None:
         raise UsageError("--data has labels of its own; --labels are for --input")
-    judged = load_judged(data, original.main)
+    judged = (load_named if are_classes else load_judged)(data, original.main)
     return SampleSet(judged.samples, judged.labels)
 
 
