@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from tests.support.command import tflq
 from tests.support.data import data_path
 from tests.support.tracked import ROOT
+from tflq import SampleOptions, convert
 from tflq.cli import main
 
 DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
@@ -144,3 +146,9 @@ def test_trace_passes_prints_the_lines_that_a_pass_changes(tmp_path: Path) -> No
     assert not (tmp_path / "b").exists()
     report = tflq(*asked, "--json", "-o", "c", cwd=tmp_path).json
     assert report["passes"][0]["name"] == "state_ranges"
+
+
+def test_a_trace_without_a_change_says_so() -> None:
+    unchanged = replace(convert(DIGITS, "nnie", samples=SampleOptions(count=1)), changes=())
+    (table,) = [table for table in unchanged.tables() if table.name == "passes"]
+    assert (list(table.rows), list(table.lines)) == ([], ["no pass changed the graph"])

@@ -23,6 +23,7 @@ def test_fetch_copies(tmp_path: Path) -> None:
     data_path("datasets", "kws01")
     done = tflq("data", "fetch", "kws01", "--dir", tmp_path)
     assert (done.status, done.err) == (0, "")
+    assert "reference the pinned checksums\n" in done.out
     assert done.out.count(" copied\n") == 2
     again = tflq("data", "fetch", "kws01", "--dir", tmp_path, "--json", environment=ALONE)
     assert [row["outcome"] for row in again.json["files"]] == ["already there"] * 2

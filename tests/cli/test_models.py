@@ -22,6 +22,8 @@ def test_fetch_copies(tmp_path: Path) -> None:
     done = tflq("models", "fetch", "kws_ref_model", "vww_96_int8", "--dir", tmp_path / "m")
     assert (done.status, done.err) == (0, "")
     assert done.out.startswith("OK: 2 models in ")
+    assert "reference the pinned checksums\n" in done.out
+    assert sum(line.split()[1:2] == ["copied"] for line in done.out.splitlines()) == 2
     again = tflq("models", "fetch", "kws_ref_model", "--dir", tmp_path / "m", "--json", environment=NO_COPIES)
     assert again.json["models"][0]["outcome"] == "already there"
 

@@ -17,7 +17,7 @@ from tests.support.tracked import ROOT
 
 NUMBERS, TEXT, NOBODY = "numbers by hand", "text by hand", "nobody"
 MODULES = {
-    "TFLite": ("ai_edge_litert", "tensorflow", "tflq.oracle", "tflq.analysis.oracle", "tflq.api.verify"),
+    "TFLite": ("ai_edge_litert", "tensorflow", "tflq.oracle", "tflq.api.verify"),
     "reader": (
         *("onnx", "onnxruntime", "openvino", "flatbuffers", "google.protobuf", "xml", "jsonschema", "html", "nbformat"),
         *("scipy", "sklearn", "PIL", "pycocotools", "pandas", "serial", "distributed", "dask", "librosa", "zipfile"),
