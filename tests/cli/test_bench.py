@@ -102,6 +102,8 @@ def test_a_target_that_refuses_is_a_line_of_its_own(tmp_path: Path) -> None:
     assert {key for key, value in rows["gap9-ne16"].items() if value} == {"name", "refused"}
     assert "tensors have no range" in rows["gap9-ne16"]["refused"]
     assert "tensors have no range" in tflq(*arguments, "--target", "gap9-ne16").refused()
+    done = tflq(*arguments, "--target", "all", "--metric", "top-2")
+    assert (done.status, done.err, "top-2" in done.out) == (0, "", True)
 
 
 def test_anomalies(tmp_path: Path) -> None:

@@ -38,12 +38,7 @@ def metric_columns(metrics: Sequence[Metric], figures: Mapping[str, Mapping[str,
         return []
     return [
         Column("metrics", get=lambda row: figures.get(row.name)),
-        *(
-            number(
-                "", m.name, lambda r, m=m: figures[r.name][m.name], lambda r, m=m: m.text_of(figures[r.name][m.name])
-            )
-            for m in metrics
-        ),
+        *(_metric_column(metric, figures) for metric in metrics),
     ]
 
 
