@@ -17,3 +17,5 @@ def test_a_false_stored_shape() -> None:
     tensors[output] = replace(tensors[output], shape=(1, 3, 2, 8))
     result = tflq.inspect(Model([replace(graph, tensors=tensors)]))
     assert result.graphs[0].false_shapes == {tensors[output].name: ((1, 3, 2, 8), (1, 3, 3, 8))}
+    (note,) = [note for table in result.tables() for note in table.notes if note.startswith("false stored shape: ")]
+    assert f"'{tensors[output].name}' [1, 3, 2, 8], computed [1, 3, 3, 8]" in note
