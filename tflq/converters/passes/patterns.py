@@ -20,15 +20,15 @@ def bias_of(graph: Graph | GraphEditor, filter_: Node) -> Tensor | None:
     return graph.tensors[filter_.inputs[2]] if given else None
 
 
-def only_reader(graph: Graph, tensor: int, readers: Readers | None = None) -> int | None:
+def only_reader(graph: Graph, tensor: int, readers: Readers) -> int | None:
     """Return the node that alone reads a tensor, once; None where several read it, or it is an output.
 
     Args:
         graph: with the tensor.
         tensor: its index.
-        readers: `graph.consumers()`, where it is at hand.
+        readers: `graph.consumers()`.
     """
-    found = (graph.consumers() if readers is None else readers).get(tensor, ())
+    found = readers.get(tensor, ())
     return found[0] if len(found) == 1 and tensor not in graph.outputs else None
 
 

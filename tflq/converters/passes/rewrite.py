@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
 
 from tflq.arrays import Reals
-from tflq.graph import ABSENT, Array, Attribute, DType, Graph, Node, Quantization, Range, Tensor
+from tflq.graph import Array, Attribute, DType, Graph, Node, Quantization, Range, Tensor
 from tflq.graph.rewriting import GraphEditor
 
 
@@ -60,21 +60,6 @@ def redirect(graph: Graph, old: int, new: int) -> None:
 def without_nodes(graph: Graph, gone: Collection[int]) -> Graph:
     """Return the graph without some nodes; tensors stay."""
     return replace(graph, nodes=[node for index, node in enumerate(graph.nodes) if index not in gone])
-
-
-def sorted_nodes(nodes: Sequence[Node], known: set[int]) -> list[Node]:
-    """Return nodes in an order in which each reads what is known or written before; equal ones keep their order."""
-    ready: list[Node] = []
-    waiting, written = list(nodes), set(known)
-    while waiting:
-        turn = [n for n in waiting if all(t == ABSENT or t in written for t in n.inputs)]
-        if not turn:
-            return ready + waiting
-        first = turn[0]
-        ready.append(first)
-        waiting.remove(first)
-        written.update(first.outputs)
-    return ready
 
 
 def channel_maxima(values: Reals, axis: int | None) -> Reals:

@@ -200,10 +200,12 @@ def _channels_last_pools(graph: Graph) -> None:
 
 def _fuse_rectifiers(graph: Graph) -> None:
     """A ReLU behind its layer becomes the layer's fused activation."""
-    writers = graph.producers()
+    writers, readers = graph.producers(), graph.consumers()
     for node in list(graph.nodes):
         host = writers.get(node.inputs[0]) if node.operator in RECTIFIERS else None
-        if host is None or graph.nodes[host].operator not in _HOSTS or only_reader(graph, node.inputs[0]) is None:
+        if host is None or graph.nodes[host].operator not in _HOSTS:
+            continue
+        if only_reader(graph, node.inputs[0], readers) is None:
             continue
         fused = with_attributes(graph.nodes[host], fused_activation_function=node.operator)
         graph.nodes[host] = replace(fused, outputs=node.outputs)
