@@ -16,6 +16,8 @@ from tflq.report.page import Page
 from tflq.report.table import Column, Table
 
 _UNBOUNDED = 100_000
+_WHOLE = frozenset({"identifier", "number"})
+"""Kinds of columns whose cells stay in one line."""
 
 
 def page_lines(page: Page, width: int | None, requested: Collection[str] = ()) -> Iterator[str]:
@@ -80,23 +82,37 @@ def table_lines(columns: Sequence[Column], rows: Sequence[object], width: int | 
             break
         kept.remove(last)
     is_whole = Measurement.get(console, wide, _grid(kept, rows)).minimum <= console.width
+    fixed = _WHOLE if is_whole else _WHOLE - {"identifier"}
+    wraps_heads = Measurement.get(console, wide, _grid(kept, rows, wraps_heads=False)).maximum > console.width
     with console.capture() as capture:
-        console.print(_grid(kept, rows, is_whole=is_whole))
+        console.print(_grid(kept, rows, fixed, wraps_heads=wraps_heads))
     omitted = [c.head for c in columns if c not in kept]
     note = text_lines(f"omitted: {', '.join(omitted)}; --wide shows all", width) if omitted else []
     return [line.rstrip() for line in capture.get().splitlines()] + note
 
 
-def _grid(columns: Sequence[Column], rows: Sequence[object], *, is_whole: bool = True) -> Grid:
+def _grid(
+    columns: Sequence[Column], rows: Sequence[object], fixed: Collection[str] = _WHOLE, *, wraps_heads: bool = True
+) -> Grid:
+    """Return rich's table of some columns.
+
+    Args:
+        columns: Columns, each with its kind, head and cells.
+        rows: Rows that the columns read.
+        fixed: Kinds of columns with a stated width. rich narrows the widest of all other columns first, even below
+            its min_width.
+        wraps_heads: Whether heads of fixed columns wrap between words.
+    """
     grid = Grid(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     cells = [[Text(shown(column.cell(row))) for row in rows] for column in columns]
     for column, texts in zip(columns, cells, strict=True):
-        is_fixed = column.kind == "number" or (column.kind == "identifier" and is_whole)
+        heads = column.heading.split() if wraps_heads else [column.heading]
+        whole = max((text.cell_len for text in (*texts, *map(Text, heads))), default=0)
         grid.add_column(
             Text(column.heading),
             justify="right" if column.kind == "number" else "left",
             overflow="fold",
-            min_width=max((text.cell_len for text in texts), default=0) if is_fixed else None,
+            width=whole if column.kind in fixed else None,
         )
     for row in zip(*cells, strict=True):
         grid.add_row(*row)
