@@ -1,4 +1,6 @@
-"""Measure recovery: `python scripts/bench_recover.py kws_ref_model.tflite DIR` prints the table of docs/recover.md.
+"""Measure recovery and print the table of docs/guides/recover.md.
+
+    python scripts/bench_recover.py kws_ref_model.tflite DIR
 
 Every row fits to one half of the 1000 clips and reports on the other: the first half, and random ones by seed. Loss is
 against 8 bits without recovery on the same clips, the SQNR that of the logits against the float network.

@@ -3,7 +3,7 @@
 
 The runner looks for serial ports with the USB numbers of its devices file, which a pseudo-terminal does not have. Here
 the list of ports that pyserial gives holds one port, with the numbers of the reference device under test, and the list
-of pure USB devices is empty. Nothing else of the runner changes. docs/mlperf_tiny.md shows a whole run.
+of pure USB devices is empty. Nothing else of the runner changes. docs/guides/mlperf_tiny.md shows a whole run.
 
     cd tiny/benchmark/runner
     python mlperf_runner.py --port ~/dut -- -d devices_kws_ic_vww.yaml -t tests_accuracy.yaml -s DATASETS -m a

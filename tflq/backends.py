@@ -1,4 +1,4 @@
-"""What runs layers unless an engine is told: numpy, or compiled C beside it (docs/c99.md).
+"""What runs layers unless an engine is told: numpy, or compiled C beside it (docs/guides/c99.md).
 
 Results are the same to the bit. The environment says it, so that processes started by this one do as it does.
 """

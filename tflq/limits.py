@@ -1,7 +1,7 @@
 """What a model may ask for at most: memory, counts, nesting and repetition. The one place of all limits.
 
 Who reads or runs a model says nothing, and gets the limits in force: those of `applied`, else those of the environment,
-else the defaults of `Limits` (docs/reliability.md).
+else the defaults of `Limits` (docs/guides/limits.md).
 """
 
 from __future__ import annotations

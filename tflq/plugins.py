@@ -1,4 +1,4 @@
-"""Entry points: the objects that other installed packages add to tflq (docs/extending.md)."""
+"""Entry points: the objects that other installed packages add to tflq (docs/internals/extending.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs Python files that the user names: the only code of others that tflq executes (docs/reliability.md)."""
+"""Runs Python files that the user names: the only code of others that tflq executes (docs/guides/limits.md)."""
 
 from __future__ import annotations
 

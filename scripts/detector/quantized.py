@@ -1,4 +1,7 @@
-"""Real numbers as a Zhouyi's quantized values: q = clamp(RNE(f32(s * x) - zp)), s = 1 / scale (docs/aipu.md, 1)."""
+"""Real numbers as a Zhouyi's quantized values: q = clamp(RNE(f32(s * x) - zp)), s = 1 / scale.
+
+Source: docs/rules/aipu/values.md#quantized-values.
+"""
 
 from __future__ import annotations
 

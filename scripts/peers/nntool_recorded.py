@@ -6,7 +6,8 @@
 Network SEED runs as ne16 and sq8, and one in three as ne16 with 16-bit features, or weights of 2 to 7 bits. Each is
 compared as scripts/peer nntool and nntool-generators compare. --write puts what is equal into
 tests/data/gap9_networks.json.xz, the names of what NNTool and tflq refuse, and of what differs the kind and the first
-difference or message, beside what stands there of other networks; and the table of causes into docs/gap9.md, 19. --work
+difference or message, beside what stands there of other networks; and the table of causes into
+docs/targets/gap9.md#hand-over-to-greenwaves-flow. --work
 keeps NNTool's answers and uses those that are there.
 """
 

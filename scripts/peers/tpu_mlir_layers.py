@@ -5,7 +5,8 @@ equal, integers always, and reals too; only these are known differences, named i
 
 * a layer in float16: 1 unit in the last place, in at most 0.2 % of the layer (one element of a small one);
 * a layer in float32: 1e-6 of the layer's largest magnitude;
-* a tensor whose values leave its type in the tool's simulator (docs/tpu_mlir.md, 11), and the layers that read it.
+* a tensor whose values leave its type in the tool's simulator (docs/internals/evidence/tpu_mlir.md), and the layers
+that read it.
 """
 
 from __future__ import annotations

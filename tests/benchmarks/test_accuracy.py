@@ -29,7 +29,7 @@ def keywords() -> Model:
     return read_model(data_path("models", "kws_ref_model.tflite"))
 
 
-# Right answers of 1000: GreenWaves' published logs of its MLPerf Tiny v1.0 submission (docs/gap9.md).
+# Right answers of 1000: GreenWaves' published logs of its MLPerf Tiny v1.0 submission (docs/targets/gap9.md).
 @pytest.mark.parametrize(
     ("target", "bits", "layers", "right"),
     [

@@ -138,7 +138,9 @@ def test_trace_passes_prints_the_lines_that_a_pass_changes(tmp_path: Path) -> No
     assert done.status == 0
     lines = done.out.splitlines()
     titles = [line for line in lines if line.startswith("pass ")]
-    assert titles == ["pass choose_types of gap9: types follow from ranges and readers (docs/gap9.md, 8)"]
+    assert titles == [
+        "pass choose_types of gap9: types follow from ranges and readers (docs/rules/gap9/types.md#types)"
+    ]
     assert {line[:4] for line in lines if line.startswith(("  - ", "  + "))} == {"  - ", "  + "}
     refused = tflq(*asked, "--pass", "absent", "-o", "b", cwd=tmp_path)
     assert refused.status == 2

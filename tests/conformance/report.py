@@ -1,4 +1,4 @@
-"""The table of cells: for a terminal, for programs, and for docs/operators.md."""
+"""The table of cells: for a terminal, for programs, and for docs/differences/tflite_operators.md."""
 
 from __future__ import annotations
 

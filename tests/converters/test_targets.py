@@ -47,7 +47,9 @@ def test_passes_of_every_target_are_traced(name: str) -> None:
 
 
 def test_an_unknown_target_lists_the_known() -> None:
-    with pytest.raises(OptionError, match=r"unknown target 'gap8'; there are .*gap9-ne16, gap9-sq8.*docs/extending.md"):
+    with pytest.raises(
+        OptionError, match=r"unknown target 'gap8'; there are .*gap9-ne16, gap9-sq8.*docs/internals/extending.md"
+    ):
         find_target("gap8")
 
 

@@ -1,4 +1,5 @@
-"""docs/extending.md: a target, an arithmetic, an operator and a command from outside reach every command of tflq."""
+"""docs/internals/extending.md: a target, an arithmetic, an operator and a command from outside reach every command of
+tflq."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ TARGET = ("--target", "power-of-two")
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder into which pip installed the package of docs/extending.md."""
+    """The folder into which pip installed the package of docs/internals/extending.md."""
     folder = tmp_path_factory.mktemp("installed")
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
     source = tmp_path_factory.mktemp("source") / "power_of_two"
@@ -131,8 +132,13 @@ def test_its_command(tflq) -> None:
 
 
 def test_refusals_name_the_page(tflq, tmp_path: Path) -> None:
-    assert "docs/extending.md" in tflq("run", MODEL, "--target", "power-of-three", "-n", 1, "-o", "o.npz").refused()
-    assert "docs/extending.md" in tflq("run", with_custom(tmp_path, "Absent"), "-n", 1, "-o", "o.npz").refused()
+    assert (
+        "docs/internals/extending.md"
+        in tflq("run", MODEL, "--target", "power-of-three", "-n", 1, "-o", "o.npz").refused()
+    )
+    assert (
+        "docs/internals/extending.md" in tflq("run", with_custom(tmp_path, "Absent"), "-n", 1, "-o", "o.npz").refused()
+    )
 
 
 def with_custom(folder: Path, code: str) -> Path:

@@ -1,4 +1,7 @@
-"""A share of the planted faults; scripts/faults runs all of them over all networks and targets (docs/diagnosis.md)."""
+"""A share of the planted faults; scripts/faults runs all of them over all networks and targets.
+
+Source: docs/guides/diagnosis.md.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ SHARE = (
     *("rounding half up", "halves", "dead", "one weight's bit", "output zero point"),
     *("NC4HW4", "row pitch", "weights of 4 bits", "last products lost", "window a row off", "first sample in all"),
 )
-"""One kind for each part of docs/diagnosis.md: the suite must stay quick."""
+"""One kind for each part of docs/guides/diagnosis.md: the suite must stay quick."""
 FEW = ("CHW", "shift", "one weight's bit", "input sign bit", "last products lost")
 
 

@@ -1,4 +1,4 @@
-"""What comes from outside is data: nothing in it is executed, nothing is unpickled (docs/reliability.md)."""
+"""What comes from outside is data: nothing in it is executed, nothing is unpickled (docs/guides/limits.md)."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
 
 
 def make_certificates(folder: Path) -> dict[str, object]:
-    """Make an authority and one certificate, and return the settings of dask that name them (docs/reliability.md)."""
+    """Make an authority and one certificate, and return the settings of dask that name them (docs/guides/limits.md)."""
     if shutil.which("openssl") is None:
         pytest.skip("openssl is not installed")
     for command in (

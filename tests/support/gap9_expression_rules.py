@@ -1,4 +1,5 @@
-"""GAP9's expressions a second time, as docs/gap9.md, 22 puts them: what is written out, then merged, then computed.
+"""GAP9's expressions a second time, as docs/rules/gap9/expressions.md puts them: what is written out, then merged,
+then computed.
 
 Nothing of the kernel is used but the functions of numerics/q15.py, which NNTool's vectors hold to its integers. The
 dumps of NNTool hold this page of rules to the tool (tests/interpreter/gap9/test_expression_rules.py).

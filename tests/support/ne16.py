@@ -1,4 +1,4 @@
-"""NE16 as its register page describes it (docs/gap9.md, 16 and 20): one job after the other on a flat memory.
+"""NE16 as its register page describes it (docs/rules/gap9/ne16.md): one job after the other on a flat memory.
 
 Subtile by subtile, from the registers alone: it knows no filter. What the page leaves out is not modeled; bytes that
 no register accounts for are not read.
@@ -151,7 +151,7 @@ def _left(memory: Array, job: Job, found: Config, sums: Integers, place: int) ->
         sums = sums + memory[place : place + 4 * count].view("<i4")
     if not found.streams_out:
         fields = (found.has_shifts, found.has_biases, found.right_shift, found.out_bytes, found.is_signed)
-        assert fields == (False, False, 0, 4, True), "a job that only sums (docs/gap9.md, 20)"
+        assert fields == (False, False, 0, 4, True), "a job that only sums (docs/rules/gap9/ne16.md#jobs)"
         return sums
     at = [job[name] for name in ("SCALE_PTR", "SCALE_SHIFT_PTR", "SCALE_BIAS_PTR")]
     shift = memory[at[1] : at[1] + count].astype(np.int64) if found.has_shifts else found.right_shift

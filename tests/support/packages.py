@@ -1,4 +1,4 @@
-"""The packages of tflq with their code and their own tests, for figures a package (docs/reliability.md)."""
+"""The packages of tflq with their code and their own tests, for figures a package (docs/guides/limits.md)."""
 
 from __future__ import annotations
 

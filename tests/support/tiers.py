@@ -1,7 +1,7 @@
 """Two tiers of tests; loaded with `-p tests.support.tiers` (pyproject.toml).
 
 The quick tier runs each test function on a sample of its parameter sets and with fewer drawn examples. It is the
-default; --all, or naming tests by path, node id, -k, -m or --lf, runs everything (docs/reliability.md).
+default; --all, or naming tests by path, node id, -k, -m or --lf, runs everything (docs/guides/limits.md).
 
 Sample: of n parameter sets of a function, the ceil(n / 64) with the smallest SHA-256 of their node id. The sample
 depends neither on the order of the tests nor on the workers.

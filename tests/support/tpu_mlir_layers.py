@@ -1,4 +1,5 @@
-"""Graphs of one layer of TPU-MLIR, codes for them, and the roundings of docs/tpu_mlir.md in rational numbers."""
+"""Graphs of one layer of TPU-MLIR, codes for them, and the roundings of docs/targets/tpu_mlir.md in rational
+numbers."""
 
 from __future__ import annotations
 

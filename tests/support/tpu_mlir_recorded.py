@@ -100,7 +100,7 @@ def problems(graph: Graph, inputs: list[Array], layers: list[dict[str, Any]]) ->
 
 
 def _type_problem(tensor: Tensor, integers: dict[str, Any], layer: dict[str, Any]) -> str:
-    # docs/tpu_mlir.md, 5: some layers that the tool calls float16 are not rounded
+    # docs/rules/tpu_mlir_operators.md#elementwise-operators: some layers that the tool calls float16 are not rounded
     if tensor.dtype.value != TYPES[layer["type"]] and not (layer.get("unrounded") and tensor.dtype is DType.FLOAT32):
         return f"type {tensor.dtype.value}, the tool's is {layer['type']}"
     if "scale" in layer:

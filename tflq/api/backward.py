@@ -1,4 +1,4 @@
-"""The strategy of `tflq.search` that finds from which layer on a network needs more bits (docs/search.md)."""
+"""The strategy of `tflq.search` that finds from which layer on a network needs more bits (docs/guides/search.md)."""
 
 from __future__ import annotations
 

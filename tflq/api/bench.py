@@ -311,7 +311,8 @@ def bench(
 
     Args:
         model: to measure.
-        data: "[TASK=]DIR": the folder with the samples and y_labels.csv, or a data description .json (docs/data.md); or
+        data: "[TASK=]DIR": the folder with the samples and y_labels.csv, or a data description .json
+            (docs/guides/data.md); or
             (x, y), samples and classes; or samples, if `labels` are given.
         task: kws01, vww01, ic01, ad01 or sww01; None where files hold what the model's input takes.
         options: what is measured.

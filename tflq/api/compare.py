@@ -95,8 +95,8 @@ class CompareOptions:
         isolated: feed each layer of the first side with the second one's tensors: its own error alone.
         tolerance: differences up to so many steps of a tensor's scale do not count.
         tensors: compare these tensors of the first side only; all where it is empty.
-        diagnose: with a dump: look for the cause in the first layer that is wrong by itself (docs/diagnosis.md).
-        dump: what is known of a dump that it does not tell itself (docs/dumps.md).
+        diagnose: with a dump: look for the cause in the first layer that is wrong by itself (docs/guides/diagnosis.md).
+        dump: what is known of a dump that it does not tell itself (docs/guides/dumps.md).
         target: settings of the sides that are targets.
         calibration: their ranges.
         jobs: processes that share the samples of two models.
@@ -172,7 +172,10 @@ class CompareResult(Result):
 
     @property
     def is_explained(self) -> bool:
-        """Whether every such difference is a known difference between tflq and TFLite (docs/operators.md)."""
+        """Whether every such difference is a known difference between tflq and TFLite.
+
+        Source: docs/differences/tflite_operators.md.
+        """
         return self.comparison.is_explained
 
     @property
@@ -225,7 +228,7 @@ def compare(
     """Compare a side with a reference, tensor by tensor, and rank the layers by what they add.
 
     Args:
-        first: a model, "MODEL@float", "MODEL@TARGET", or a tensor dump: a file or folder (docs/dumps.md).
+        first: a model, "MODEL@float", "MODEL@TARGET", or a tensor dump: a file or folder (docs/guides/dumps.md).
         second: the same; "@float" and "@TARGET" take the first one's model.
         samples: to run on, 100 random ones where none are named; for a dump those that it is a dump of.
         options: what counts as a difference, how targets quantize.

@@ -210,7 +210,8 @@ def export(
 
     Inputs and expected outputs of the samples, weights and other constants, and the params that the arithmetic decided:
     multipliers, shifts, folded biases, tables. index.json says shapes, types and scales. With `program`, C99 source
-    that computes every tensor bit for bit, the samples and what it must write (docs/c99.md). All files, or none after
+    that computes every tensor bit for bit, the samples and what it must write (docs/guides/c99.md). All files, or none
+    after
     an error.
 
     Args:

@@ -235,7 +235,7 @@ def fetch_data(
 def build_data(
     task: str, *sources: str | os.PathLike[str], folder: str | os.PathLike[str] = FOLDER, base_url: str | None = None
 ) -> BuiltData:
-    """Make a task's samples of the original archives, as mlcommons' scripts do (docs/mlperf_tiny.md).
+    """Make a task's samples of the original archives, as mlcommons' scripts do (docs/guides/mlperf_tiny.md).
 
     The labels that the task's folder holds say which samples; where there are none, the published ones are fetched.
 

@@ -61,7 +61,7 @@ class SampleOptions:
             have the model's own type.
         count: Number of random samples; None for the default of the use case.
         seed: of random samples.
-        data: the samples of a labeled data set instead, "[TASK=]DIR" (docs/mlperf_tiny.md).
+        data: the samples of a labeled data set instead, "[TASK=]DIR" (docs/guides/mlperf_tiny.md).
         take: Which of the samples to use; None for all.
     """
 
@@ -102,7 +102,7 @@ class TargetOptions:
 
 @dataclass(frozen=True)
 class CalibrationOptions:
-    """How tensors get their ranges before a target quantizes them (docs/calibration.md).
+    """How tensors get their ranges before a target quantizes them (docs/guides/calibration.md).
 
     Attributes:
         samples: as `SampleOptions.inputs`; none where it is empty.

@@ -1,4 +1,7 @@
-"""`tflq.recover`: weights and biases that a target's integers reconstruct best, as a float model (docs/recover.md)."""
+"""`tflq.recover`: weights and biases that a target's integers reconstruct best, as a float model.
+
+Source: docs/guides/recover.md.
+"""
 
 from __future__ import annotations
 

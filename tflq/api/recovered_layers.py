@@ -1,4 +1,7 @@
-"""What a recovered file says of its layers: the entry of its metadata that `tflq.recover` writes (docs/recover.md)."""
+"""What a recovered file says of its layers: the entry of its metadata that `tflq.recover` writes.
+
+Source: docs/guides/recover.md.
+"""
 
 from __future__ import annotations
 

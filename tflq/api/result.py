@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tflq.benchmarks.significance import Paired
 
 SCHEMA = 1
-"""Version of the keys in JSON; docs/python.md lists them."""
+"""Version of the keys in JSON; docs/guides/python.md lists them."""
 
 
 @dataclass(frozen=True)

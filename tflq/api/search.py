@@ -1,4 +1,4 @@
-"""`tflq.search`: settings of a model's layers that keep a quality, by one of two strategies (docs/search.md)."""
+"""`tflq.search`: settings of a model's layers that keep a quality, by one of two strategies (docs/guides/search.md)."""
 
 from __future__ import annotations
 

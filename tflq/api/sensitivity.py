@@ -1,4 +1,7 @@
-"""`tflq.sensitivity`: what each layer alone does to accuracy and outputs at each of its widths (docs/search.md)."""
+"""`tflq.sensitivity`: what each layer alone does to accuracy and outputs at each of its widths.
+
+Source: docs/guides/search.md.
+"""
 
 from __future__ import annotations
 

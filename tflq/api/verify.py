@@ -48,7 +48,7 @@ class VerifyOptions:
         kernels: TFLite's reference kernels, its optimized ones, or what it uses by default (with XNNPACK).
         runtime: Runtime to compare with; another one than `ref` names package and kernels itself.
         state: for models that keep state.
-        strict: known differences (docs/operators.md) count, too.
+        strict: known differences (docs/differences/tflite_operators.md) count, too.
         jobs: processes to use, each with a TFLite of its own; those of more than one import the program that calls,
             which must not run then. Samples that follow each other run in one.
         scheduler: address of a dask scheduler whose workers are used instead.

@@ -40,7 +40,7 @@ def read_labels(folder: Path) -> tuple[Label, ...]:
         raise InputError(f"{folder}: no such folder; name the folder that holds {FILE_NAME}")
     path = folder / FILE_NAME
     if not path.exists():
-        raise InputError(f"{folder}: holds no {FILE_NAME}, which names each file's class (docs/mlperf_tiny.md)")
+        raise InputError(f"{folder}: holds no {FILE_NAME}, which names each file's class (docs/guides/mlperf_tiny.md)")
     try:
         lines = bytes(read_bytes(path)).decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:

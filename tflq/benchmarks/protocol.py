@@ -1,4 +1,4 @@
-"""The serial protocol of MLPerf Tiny between a host and a device under test (docs/mlperf_tiny.md).
+"""The serial protocol of MLPerf Tiny between a host and a device under test (docs/guides/mlperf_tiny.md).
 
 Commands end in '%', their words are separated by spaces, and a device keeps the first 80 characters of one. Replies are
 lines that end in CR LF; each command's last one is `m-ready`. Source: mlcommons/tiny, benchmark/api.

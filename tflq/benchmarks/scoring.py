@@ -30,7 +30,7 @@ def is_description(path: Path) -> bool:
 
 
 def load_described(path: Path, graph: Graph, count: int | None = None) -> LabeledSamples:
-    """Read the files of a description (docs/data.md) for a classifier: all, or the first `count`.
+    """Read the files of a description (docs/guides/data.md) for a classifier: all, or the first `count`.
 
     Raises:
         InputError: no labels; more classes than the model's output has elements; what the files raise.

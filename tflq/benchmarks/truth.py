@@ -1,4 +1,4 @@
-"""Labeled data whose labels are no classes (docs/data.md): boxes, classes of pixels, texts, and what outputs say."""
+"""Labels that are no classes: boxes, classes of pixels, texts (docs/guides/data.md)."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def _board(port: str | None, baud: int | None, timeout: float | None) -> Board |
     "--recover",
     callback=read_span,
     metavar="START:STOP",
-    help="Recover each target with these samples, too (docs/recover.md), and measure everything on the others.",
+    help="Recover each target with these samples, too (docs/guides/recover.md), and measure everything on the others.",
 )
 @click.option(
     "--metric",
@@ -90,7 +90,7 @@ def _board(port: str | None, baud: int | None, timeout: float | None) -> Board |
     metavar="NAME",
     help="Another figure: top-K (as top-3), sqnr (of the outputs, against the model as it is), or FILE.py:function, "
     "called with outputs [S, classes] and labels [S]; only files that you trust. Of boxes map, map50, map75; of masks "
-    "miou; of texts wer (docs/data.md). Repeat it for more.",
+    "miou; of texts wer (docs/guides/data.md). Repeat it for more.",
 )
 @click.option("--confusion", is_flag=True, help="Show which classes were taken for which; --json always has it.")
 @click.option("--per-class", is_flag=True, help="Show the accuracy of each class as well; --json always has it.")

@@ -66,7 +66,7 @@ def command(
     """Compare A with the reference B, tensor by tensor, and rank the layers by what they add.
 
     Without B the reference is A's model in floating point. Exit status 1 if a tensor differs; not where A is a model as
-    it is, B a dump of TFLite, and docs/operators.md lists all that differs as known.
+    it is, B a dump of TFLite, and docs/differences/tflite_operators.md lists all that differs as known.
     """
     found = compare(first, second, samples, changed(CompareOptions(), options), progress=output.progress)
     if node_data_path is not None:

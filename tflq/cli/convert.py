@@ -48,7 +48,7 @@ from tflq.cli.options import (
 @click.option(
     "--recover",
     is_flag=True,
-    help="First recover the weights (docs/recover.md) with the samples of --data, --input or else --calibrate.",
+    help="First recover the weights (docs/guides/recover.md) with the samples of --data, --input or else --calibrate.",
 )
 @click.option("--trace-passes", is_flag=True, help="Print the lines of the graph that each pass of the target changes.")
 @click.option(

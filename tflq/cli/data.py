@@ -65,7 +65,9 @@ def fetch_command(tasks: tuple[str, ...], folder: Path, base_url: str | None, cl
 @_BASE_URL
 @reporting
 def build_command(task: str, sources: tuple[Path, ...], folder: Path, base_url: str | None) -> int:
-    """Make the samples of TASK of the archives that you have, as mlcommons' own scripts do (docs/mlperf_tiny.md).
+    """Make the samples of TASK of the archives that you have, as mlcommons' own scripts do.
+
+    Source: docs/guides/mlperf_tiny.md.
 
     The labels in the task's folder say which samples; where there are none, the published ones are fetched.
     """

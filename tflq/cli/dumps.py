@@ -22,6 +22,6 @@ from tflq.cli.options import calibration_options, dump_options, reporting, sampl
 def command(path: str, model: str, samples: SampleOptions, **options: object) -> int:
     """Show how DUMP is understood: which array is which tensor, its layout and encoding, and what told it.
 
-    DUMP is a file or folder as boards and tools write them (docs/dumps.md), [TENSOR=]FILE for one array.
+    DUMP is a file or folder as boards and tools write them (docs/guides/dumps.md), [TENSOR=]FILE for one array.
     """
     return output.show(dumps(path, model, samples, changed(DumpsOptions(), options), progress=output.progress))

@@ -21,7 +21,7 @@ LIMIT_OPTION = click.option(
     expose_value=False,
     callback=_apply_limits,
     help="Raise or lower a limit on what a model may ask for, as memory=8G: bytes, memory, tensors, operators, "
-    "subgraphs, depth, expansion, subgraph-runs (docs/reliability.md). Repeat it for several.",
+    "subgraphs, depth, expansion, subgraph-runs (docs/guides/limits.md). Repeat it for several.",
 )
 
 
@@ -38,7 +38,8 @@ BACKEND_OPTION = click.option(
     type=click.Choice(("numpy", "c")),
     expose_value=False,
     callback=_apply_backend,
-    help="c: layers of 8 bits run in C, compiled once by this machine's cc; results are the same (docs/c99.md). numpy "
+    help="c: layers of 8 bits run in C, compiled once by this machine's cc; results are the same "
+    "(docs/guides/c99.md). numpy "
     "unless told, or unless TFLQ_BACKEND is set.",
 )
 DEBUG_OPTION = click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
@@ -59,7 +60,8 @@ KERNELS_OPTION = click.option(
     is_eager=True,
     expose_value=False,
     callback=_load_kernels,
-    help="Run this Python file first: kernels of custom operators (docs/extending.md). Only files that you trust.",
+    help="Run this Python file first: kernels of custom operators "
+    "(docs/internals/extending.md). Only files that you trust.",
 )
 
 

@@ -93,7 +93,7 @@ INPUT_OPTION = click.option(
     shell_complete=completion.file,
     help="Samples for an input: NAME=FILE, or FILE where there is only one input. FILE is .npy, .npz, raw .bin in the "
     "model's encoding (many samples one behind the other), a folder of .bin files, or a data description .json of "
-    "images or WAV files (docs/data.md). Repeat it for each input.",
+    "images or WAV files (docs/guides/data.md). Repeat it for each input.",
 )
 DATA_HELP = (
     "Samples of a labeled data set: TASK=DIR, the one of a task of `tflq bench`; or DIR, a folder with y_labels.csv "
@@ -101,7 +101,7 @@ DATA_HELP = (
 )
 SIDE_HELP = (
     "MODEL.tflite, MODEL.tflite@float, MODEL.tflite@TARGET (@tflite is what a model alone means), or a tensor dump: "
-    "a file or folder (docs/dumps.md). A second one without a model (@float, @gap9-ne16) takes the first one's."
+    "a file or folder (docs/guides/dumps.md). A second one without a model (@float, @gap9-ne16) takes the first one's."
 )
 
 
@@ -184,7 +184,9 @@ def sample_options(default_samples: int) -> _Decorator:
 dump_options = record(
     "dump",
     DumpOptions,
-    click.option("--map", "dump__map_path", metavar="FILE", help="Where the tensors lie in raw bytes (docs/dumps.md)."),
+    click.option(
+        "--map", "dump__map_path", metavar="FILE", help="Where the tensors lie in raw bytes (docs/guides/dumps.md)."
+    ),
     click.option(
         "--layout", "dump__layout", type=click.Choice(LAYOUTS), help="Order of a dump's axes, where shapes do not tell."
     ),
@@ -285,7 +287,7 @@ calibration_options = record(
         "calibration__strategy",
         metavar="NAME",
         help="How a range follows from the samples: extrema (default), mean, weighted-mean, 3std, kld, "
-        "99.99percentile, aciq-laplace, aciq-gauss, mse and others (docs/calibration.md).",
+        "99.99percentile, aciq-laplace, aciq-gauss, mse and others (docs/guides/calibration.md).",
     ),
     click.option(
         "--batch-size",

@@ -68,7 +68,7 @@ template_option = output_option(
 @click.option(
     "--recover",
     is_flag=True,
-    help="Recover every setting with the samples of the search (docs/recover.md), and compare.",
+    help="Recover every setting with the samples of the search (docs/guides/recover.md), and compare.",
 )
 @click.option("--verify", callback=read_span, metavar="START:STOP", help="Try the setting on these other samples, too.")
 @output_option(

@@ -96,7 +96,7 @@ def command(
     """Run MODEL in tflq and in TFLite and compare every tensor bit for bit (NaN equals NaN).
 
     Without --input the samples are random, within what the model's operators allow. Exit status 1 if anything differs
-    that docs/operators.md does not list as known.
+    that docs/differences/tflite_operators.md does not list as known.
     """
     has_target = target != TargetOptions() or not calibration.is_empty
     if (frozen is not None or baseline is not None) and (jobs > 1 or scheduler is not None):

@@ -1,4 +1,4 @@
-"""What a target says a network costs: figures that carry what they are worth (docs/gap9.md, 21)."""
+"""What a target says a network costs: figures that carry what they are worth (docs/guides/estimate.md)."""
 
 from __future__ import annotations
 

@@ -129,7 +129,8 @@ def find_target(name: str) -> Target:
     place = _TABLE.get(name) or foreign.get(name)
     if place is None:
         raise OptionError(
-            f"unknown target '{name}'; there are {', '.join(target_names())} (docs/extending.md: how to add one)"
+            f"unknown target '{name}'; there are {', '.join(target_names())} "
+            "(docs/internals/extending.md: how to add one)"
         )
     module, _, attribute = place.partition(":")
     target: object = getattr(import_module(module), attribute)
@@ -235,7 +236,7 @@ def precision_plan_of(name: str, graph: Graph, settings: Settings) -> PrecisionP
 
 
 def find_promotable(name: str) -> Target:
-    """Return a target with promotions, which widen all layers from a given one to the end (docs/search.md).
+    """Return a target with promotions, which widen all layers from a given one to the end (docs/guides/search.md).
 
     Raises:
         OptionError: No such target, or a target without promotions.

@@ -1,7 +1,7 @@
 """Layers whose multipliers are so large that C leaves their shifts undefined: TFLite's result depends on the processor.
 
 A multiplier is M * 2^(shift - 31). From 2^31 on (2^15 where the accumulator has 64 bits) TFLite shifts by more than the
-width of the number, or by a negative count. tflq computes what TFLite does on x86-64 (docs/tflite.md).
+width of the number, or by a negative count. tflq computes what TFLite does on x86-64 (docs/rules/tflite/index.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The text form of a graph: one line for each input, constant and node (docs/rewriting.md).
+"""The text form of a graph: one line for each input, constant and node (docs/internals/rewriting.md).
 
     graph tiny {
       input %x: int8[1,4] q(0.5, -3)

@@ -1,1 +1,4 @@
-"""Which precision each layer needs: sensitivity, and the cheapest setting that keeps an accuracy (docs/search.md)."""
+"""Which precision each layer needs: sensitivity, and the cheapest setting that keeps an accuracy.
+
+Source: docs/guides/search.md.
+"""

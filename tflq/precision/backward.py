@@ -1,4 +1,6 @@
-"""Backward search: from which layer on a network needs more bits, found by halving from the back (docs/search.md).
+"""Backward search: from which layer on a network needs more bits, found by halving from the back.
+
+Source: docs/guides/search.md.
 
 Deep layers are small and move accuracy most, so that promoting them costs least. A promotion gives more bits to every
 layer from number p to the end; the largest p is wanted whose score is near enough to floating point. Where no p of one

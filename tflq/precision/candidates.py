@@ -1,4 +1,7 @@
-"""Which settings are worth trying: from what each layer adds alone, without running anything (docs/search.md)."""
+"""Which settings are worth trying: from what each layer adds alone, without running anything.
+
+Source: docs/guides/search.md.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a search makes small: bytes, or a target's estimate of cycles or energy (docs/search.md)."""
+"""What a search makes small: bytes, or a target's estimate of cycles or energy (docs/guides/search.md)."""
 
 from __future__ import annotations
 

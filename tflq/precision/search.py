@@ -1,8 +1,8 @@
-"""The cheapest mixed precision that keeps what is required (docs/search.md).
+"""The cheapest mixed precision that keeps what is required (docs/guides/search.md).
 
 What accuracy a ratio of signal to noise is worth: the rising function nearest to what many settings gave.
 
-What the samples of a search tell apart: the chosen setting beside others, sample by sample (docs/search.md).
+What the samples of a search tell apart: the chosen setting beside others, sample by sample (docs/guides/search.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Results as tables and a verdict, rendered as terminal text and HTML page (docs/report.md)."""
+"""Results as tables and a verdict, rendered as terminal text and HTML page (docs/guides/report.md)."""
 
 from __future__ import annotations
 

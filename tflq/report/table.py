@@ -1,4 +1,4 @@
-"""Tables and verdicts: the content of a result, whatever form it is rendered in (docs/python.md, "Results").
+"""Tables and verdicts: the content of a result, whatever form it is rendered in (docs/guides/python.md, "Results").
 
 A result has one `Verdict` and a list of `Table`s. Terminal, page, JSON, CSV and pandas are renderings of these, so no
 number or sentence is written twice.

@@ -68,7 +68,8 @@ def calibrated(strategy: str) -> Graph:
     ],
 )
 def test_float_model_calibrated_here(strategy: str, sets: tuple[str, ...], vendors: int, ours: int) -> None:
-    """Ranges differ from the vendor's by 2^-20 of their value (docs/calibration.md), which moves one clip twice."""
+    """Ranges differ from the vendor's by 2^-20 of their value (docs/guides/calibration.md), which moves one clip
+    twice."""
     assert _count(calibrated(strategy), list(sets), 100) == ours
     assert abs(ours - vendors) <= 1
 

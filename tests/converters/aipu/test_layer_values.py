@@ -4,7 +4,7 @@ Within what their bits allow.
 
 A table gives the nearest code. A multiplier of m bits is off by at most 2^-m of itself, and so are the two factors of
 15 bits that bring operands together. At 16 bits a table of 2^10 entries is read between two points of a grid that is up
-to one entry off (docs/aipu.md, 4).
+to one entry off (docs/rules/aipu/values.md#tables).
 """
 
 from __future__ import annotations

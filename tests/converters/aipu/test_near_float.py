@@ -13,10 +13,11 @@ SCHEMES = {
     "16 bits": ["activation_bits=16", "weight_bits=16"],
 }
 NAMES = [name for name in NETWORKS if not name.startswith("normalized, ")]
-"""x - mean of x has two operands of one type, for which SUB forgets its own scale (docs/aipu.md, 4.28)."""
+"""x - mean of x has two operands of one type, for which SUB forgets its own scale (docs/rules/aipu/operators.md)."""
 
 LOSSY = {("softsign", "16 bits"), ("normalized by Keras, negated False", "16 bits")}
-"""Div's table has 256 entries at 16 bits, too (docs/aipu.md, 4.23), and LayerNorm loses more there than at 8 bits."""
+"""Div's table has 256 entries at 16 bits, too (docs/rules/aipu/operators.md), and LayerNorm loses more there than at 8
+bits."""
 
 
 @pytest.mark.parametrize(("name", "scheme"), [(n, s) for n in NAMES for s in SCHEMES if (n, s) not in LOSSY])

@@ -1,4 +1,4 @@
-"""Which layers need the range of what they write, and types of Constants, as docs/aipu.md has them."""
+"""Which layers need the range of what they write, and types of Constants, as docs/targets/aipu.md has them."""
 
 from __future__ import annotations
 

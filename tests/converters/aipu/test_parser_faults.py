@@ -70,7 +70,9 @@ def test_the_parsers_layers_on_request(operator: str) -> None:
 def test_the_model_is_computed_and_the_layer_named(operator: str) -> None:
     graph, found = _run(operator)
     expected = np.abs(Engine(lower(_network(operator))).run([_samples()]).popitem()[1])
-    if operator != "sub":  # of inputs of one type the Optimizer forgets the difference's scale (docs/aipu.md, 5)
+    if (
+        operator != "sub"
+    ):  # of inputs of one type the Optimizer forgets the difference's scale (docs/rules/aipu/operators.md)
         assert np.abs(found - expected).max() < 0.1
     assert np.corrcoef(found.reshape(-1), expected.reshape(-1))[0, 1] > 0.99
     ((layer, words),) = AIPU.departures(graph).items()

@@ -16,7 +16,10 @@ SETTINGS = ("activation_bits=16", "weight_bits=16", "bias_bits=48", "lut_items_i
 COARSE = ("depthwise_conv", "div", "fully_connected", "group_norm", "instance_norm", "layer_norm", "lrn", "scatter_nd")
 """Layers of which the Optimizer keeps fewer bits: tables of roots and quotients, biases of many units."""
 APART = ("basic_lstm", "bias_add", "gru_v1", "gru_v3")
-"""Recurrent layers have onnxruntime (test_real_recurrent.py); BiasAdd loses the data's weight (docs/aipu.md, 4.8)."""
+"""Recurrent layers have onnxruntime (test_real_recurrent.py); BiasAdd loses the data's weight.
+
+Source: docs/rules/aipu/operators.md.
+"""
 FAR = (
     "pad CONSTANT 9.0",  # beyond the range of the input, whose type the output has
     "lrn WITHIN_CHANNEL 3",  # the Optimizer's scale of the squares is 1

@@ -23,7 +23,10 @@ from tflq.graph import DType, Graph, GraphBuilder, Range
     [(0,), (1, -1), (127, -128), (128, 0), (0, -129), (255, 3), (-256, 100), (32767, -32768), (32768, 5), (99999, -7)],
 )
 def test_lowest_bits_of_biases(codes: tuple[int, ...], bits: int, least: int) -> None:
-    """k = ceil(max(log2(max / (2^(B-1) - 1)), log2(min / -2^(B-1)))) bits at least are 0 (docs/aipu.md, 3)."""
+    """k = ceil(max(log2(max / (2^(B-1) - 1)), log2(min / -2^(B-1)))) bits at least are 0.
+
+    Source: docs/rules/aipu/values.md#linear-layers.
+    """
     k = least
     if bits:
         of_high = math.log2(max(*codes, 1, 1) / (2 ** (bits - 1) - 1))
@@ -66,7 +69,7 @@ TINY = 2e-6
 def test_channels_share_scales_where_a_multiplier_would_be_0(
     largest: tuple[float, ...], shared: tuple[float, ...]
 ) -> None:
-    """Half as many scales as channels, and half as many again (docs/aipu.md, 2)."""
+    """Half as many scales as channels, and half as many again (docs/rules/aipu/values.md#multipliers)."""
     assert _scales(largest, "weights=per_channel") == pytest.approx(shared, rel=1e-5)
 
 

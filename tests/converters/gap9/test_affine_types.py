@@ -1,4 +1,4 @@
-"""Scales and zero points of ranges, in fractions (docs/gap9.md, 2)."""
+"""Scales and zero points of ranges, in fractions (docs/rules/gap9/quantization.md#activations)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of fully connected layers behind maps that NNTool holds channels first (docs/gap9.md, 17.15)."""
+"""Columns of fully connected layers behind maps that NNTool holds channels first (docs/differences/gap9.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fully connected layers whose columns NNTool permutes: on which networks, and how (docs/gap9.md, 17.15)."""
+"""Fully connected layers whose columns NNTool permutes: on which networks, and how (docs/differences/gap9.md)."""
 
 from __future__ import annotations
 

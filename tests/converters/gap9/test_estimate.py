@@ -105,7 +105,8 @@ def test_the_one_product_of_the_log(name: str, count: int) -> None:
 
 
 def test_errors_of_layers_networks_and_times() -> None:
-    """13 % for a layer, 12 % for a network fitted (docs/gap9.md, 18); times and energies hold what the cycles hold."""
+    """13 % for a layer, 12 % for a network fitted (docs/guides/estimate.md); times and energies hold what the cycles
+    hold."""
     found = estimated("ad01_int8").estimate
     fitted = [layer.cycles for layer in found.layers if layer.cycles.grade is Grade.FITTED]
     assert fitted

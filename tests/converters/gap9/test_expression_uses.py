@@ -144,7 +144,8 @@ HANDED_ON = {
 @pytest.mark.parametrize("source", HANDED_ON)
 @pytest.mark.parametrize("other", ["minimum", "exp", "max_pool_2d"])
 def test_asymmetric_tensors_that_an_expression_hands_on(curve: str, source: str, other: str) -> None:
-    """docs/gap9.md, 22: softmax and hard swish read an output of the expression beside them, where Z is not 0."""
+    """docs/rules/gap9/expressions.md: softmax and hard swish read an output of the expression beside them, where Z is
+    not 0."""
     net = Net((0.0, 2.0) if source.endswith("on") else (-1.0, 2.0))
     x, limits = net.x, (0.0, 2.0) if source.endswith("on") else (-1.0, 2.0)
     if "filter" in source:
@@ -215,7 +216,8 @@ IN_FRONT = {
 
 @pytest.mark.parametrize("source", IN_FRONT)
 def test_expressions_join_the_filter_in_front(source: str) -> None:
-    """docs/gap9.md, 22: of one input and one output of equal shape, alone behind a filter, or its pool."""
+    """docs/rules/gap9/expressions.md: of one input and one output of equal shape, alone behind a filter, or its
+    pool."""
     limits = (0.0, 2.0) if "ReLU" in source else (-1.0, 2.0)
     net = Net(limits)
     x = net.x

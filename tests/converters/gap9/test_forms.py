@@ -24,7 +24,7 @@ TAKEN = 351
 """How many of the forms GAP9 takes; the others are refused."""
 ELSEWHERE = ("max_pool_2d of (2, 2, 'same')", "max_pool_2d of (3, 1, 'same')", "average_pool_2d of (2, 2, 'same')",
              "average_pool_2d of (3, 1, 'same')", "bilinear", "nearest_neighbor ((3, 3)")  # fmt: skip
-"""What NNTool computes otherwise (docs/gap9.md, 17): padded pools, resizing."""
+"""What NNTool computes otherwise (docs/differences/gap9.md): padded pools, resizing."""
 STEEP = ("div of two", "div swapped", "0.5 div", "1.0 div", "div channels first", "rectified below 0.0")
 """Quotients by numbers near 0, and a network that is 0."""
 

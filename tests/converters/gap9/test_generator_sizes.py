@@ -1,4 +1,7 @@
-"""Padding, and Feat, Width and Height, in AutoTiler's calls: tables of what NNTool 4.1 wrote (docs/gap9.md, 19)."""
+"""Padding, and Feat, Width and Height, in AutoTiler's calls: tables of what NNTool 4.1 wrote.
+
+Source: docs/targets/gap9.md#hand-over-to-greenwaves-flow.
+"""
 
 from __future__ import annotations
 

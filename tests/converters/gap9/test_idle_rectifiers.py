@@ -1,4 +1,7 @@
-"""Which ReLUs GAP9's converter leaves out: those of what is known not to be negative (docs/gap9.md, 8)."""
+"""Which ReLUs GAP9's converter leaves out: those of what is known not to be negative.
+
+Source: docs/rules/gap9/types.md#types.
+"""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def test_wide_features_are_refused() -> None:
     [(0.0, 0.5, 1, 0.5), (0.0, 3, 3, 3), (0.0, 90, 64, 64), (70.0, 1, 64, 64), (2.0, 9, 2, 2)],
 )
 def test_the_largest_cell(clip: float, reach: float, ne16: float, sq8: float) -> None:
-    """docs/gap9.md, 13: cell_clip, else max|cell| (NE16: at least 1), at most 64."""
+    """docs/rules/gap9/operators.md#lstm: cell_clip, else max|cell| (NE16: at least 1), at most 64."""
     source = read_model(data_path("golden", "gap9", "lstm.tflite")).main.copy()
     node = next(n for n in source.nodes if n.operator == "unidirectional_sequence_lstm")
     state = node.inputs[19]
@@ -160,7 +160,7 @@ def test_the_largest_cell(clip: float, reach: float, ne16: float, sq8: float) ->
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 2.5), (-1.0, 2.5), (-2.5, 1.0)])
 def test_the_input_of_a_layer(low: float, high: float) -> None:
-    """docs/gap9.md, 13: uint8 on the file's range, or int8 symmetric."""
+    """docs/rules/gap9/operators.md#lstm: uint8 on the file's range, or int8 symmetric."""
     graph = case("ne16")[3].main.copy()
     graph.tensors[graph.inputs[0]] = replace(graph.tensors[graph.inputs[0]], range=limits(low, high))
     for target in SCHEMES.values():

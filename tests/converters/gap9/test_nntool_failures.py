@@ -1,4 +1,4 @@
-"""What NNTool 4.1 was seen to fail on, each with a neighbor that it takes (docs/gap9.md, 17.9, 17.31 to 17.33)."""
+"""What NNTool 4.1 was seen to fail on, each with a neighbor that it takes (docs/differences/gap9_failures.md)."""
 
 from __future__ import annotations
 

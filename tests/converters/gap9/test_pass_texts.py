@@ -89,7 +89,7 @@ def test_a_sum_that_broadcasts_the_filter_stays() -> None:
     ],
 )
 def test_relu6_times_about_a_sixth_is_a_hard_sigmoid(off: float, three: float | None, after: list[str]) -> None:
-    """Constants are less than 1/127 off; an addition of 3 belongs to it (docs/gap9.md, 11)."""
+    """Constants are less than 1/127 off; an addition of 3 belongs to it (docs/rules/gap9/operators.md#activations)."""
     constants = f"const %factor: float32[1] = [{1 / 6 + off}]\nconst %three: float32[1] = [{three or 0.0}]\n"
     source = "%x" if three is None else "%s"
     addition = "" if three is None else "%s: float32[1,4,4,2] = add(%x, %three)\n"

@@ -1,4 +1,4 @@
-"""Single passes of the converter on the smallest graph that shows their rule (docs/gap9.md)."""
+"""Single passes of the converter on the smallest graph that shows their rule (docs/targets/gap9.md)."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ mobilenet_v2_1_34.ne16_16 branches_1_43.ne16 two_inputs_1_44.ne16 inception_1_2_
 densenet_1_40.sq8 densenet_1_10.ne16 autoencoder_1_8_mm.ne16 mm_avgpad.ne16 se.ne16 twoin.ne16 conv1d_1_6_mm.ne16
 mobilenet_v3_1_35.ne16 squeeze_excite_1_1_mm.ne16"""
 FLAWED = "small.ne16 dwodd.sq8 reduces.sq8 m_tile.sq8 mm_avgpad.ne16_16 dwodd2.ne16 unet_1_39_mm.ne16"
-"""Right only with numerics=nntool, each for its reason in docs/gap9.md, 17."""
+"""Right only with numerics=nntool, each for its reason in docs/differences/gap9.md."""
 
 
 def verdict(name: str, numerics: str) -> tuple[Verdict, int, str]:

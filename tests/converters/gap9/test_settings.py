@@ -1,4 +1,4 @@
-"""The keys of the target: defaults, what is allowed, and which a layer may have of its own (docs/gap9.md)."""
+"""The keys of the target: defaults, what is allowed, and which a layer may have of its own (docs/targets/gap9.md)."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def pad_of_channels() -> Graph:
 
 
 CASES: list[tuple[Callable[[], Graph], str]] = [
-    (lambda: single("sin", (1, 4), (1, 4)), "no layer of Caffe 1.0 in NNIE's package; docs/coverage.md"),
+    (lambda: single("sin", (1, 4), (1, 4)), "no layer of Caffe 1.0 in NNIE's package; docs/reference/coverage.md"),
     (pad_of_channels, "no layer of Caffe 1.0"),
     (
         lambda: single("add", (1, 2, 2, 3), (1, 2, 2, 3), ones(1, 2, 2, 3), fused_activation_function="none"),

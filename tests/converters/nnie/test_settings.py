@@ -1,4 +1,4 @@
-"""The keys of the target: defaults, what is allowed, and which a layer may have of its own (docs/nnie.md)."""
+"""The keys of the target: defaults, what is allowed, and which a layer may have of its own (docs/targets/nnie.md)."""
 
 from __future__ import annotations
 

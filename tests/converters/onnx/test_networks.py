@@ -20,7 +20,7 @@ NETWORKS = ("kws_ref_model", "pretrainedResnet_quant", "vww_96_int8", "ad01_int8
 FLOAT_SHARE = 1e-5
 """Largest difference of a float output, as a share of the output's range."""
 MOST_OFF = 0.003
-"""Share of a network's elements that may be off by one; docs/onnx.md has the figures."""
+"""Share of a network's elements that may be off by one; docs/targets/onnx.md has the figures."""
 
 
 def settings(form: str) -> Settings:

@@ -1,4 +1,4 @@
-"""The keys as docs/onnx.md states them; all of them hold for the whole graph."""
+"""The keys as docs/targets/onnx.md states them; all of them hold for the whole graph."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ REFUSED = {
     "unidirectional_sequence_lstm": "an LSTM with (layer normalization|a projection|clipped cells), which",
     "unidirectional_sequence_rnn": "activation (none|relu6|relu_n1_to_1) of a recurrent layer",
 }
-"""What a random operator may be refused for: docs/onnx.md lists it."""
+"""What a random operator may be refused for: docs/targets/onnx.md lists it."""
 
 
 @pytest.mark.parametrize("entry", cells(supported_operators(), PLAIN), ids=lambda e: str(e.cell))

@@ -42,7 +42,7 @@ def test_bits_are_levels(bits: int) -> None:
 
 @pytest.mark.parametrize("assignments", [[], ["levels=255"], ["activation_bits=4", "weight_granularity=per-tensor"]])
 def test_what_levels_json_states(assignments: list[str]) -> None:
-    """low = S * (first - Z), high = low + S * (levels - 1): docs/openvino.md, 1 and 2."""
+    """low = S * (first - Z), high = low + S * (levels - 1): docs/rules/openvino.md."""
     made = quantized(*assignments)
     listed = json.loads(OPENVINO.emit(made, Model([made], source="small.tflite"))["levels.json"])
     assert (listed["model"], listed["compile"]) == ("small", {"INFERENCE_PRECISION_HINT": "f32"})

@@ -1,4 +1,5 @@
-"""Levels of calibrated ranges and codes of weights, by the formulas of docs/openvino.md in Python's fractions."""
+"""Levels of calibrated ranges and codes of weights, by the formulas of docs/targets/openvino.md in Python's
+fractions."""
 
 from __future__ import annotations
 

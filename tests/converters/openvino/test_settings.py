@@ -1,4 +1,4 @@
-"""The keys as docs/openvino.md states them, and which of them a layer may have for itself."""
+"""The keys as docs/targets/openvino.md states them, and which of them a layer may have for itself."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ REFUSED = {
     "unidirectional_sequence_lstm": "an LSTM with (layer normalization|a projection|clipped cells|peepholes)",
     "unidirectional_sequence_rnn": "activation (none|relu6|relu_n1_to_1) of a recurrent layer",
 }
-"""What a random operator may be refused for: docs/openvino.md lists it."""
+"""What a random operator may be refused for: docs/targets/openvino.md lists it."""
 
 
 def run(graph: Graph, model: Model, inputs: Sequence[Array]) -> list[Array]:

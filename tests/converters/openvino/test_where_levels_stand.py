@@ -1,4 +1,5 @@
-"""Which tensors hold quantized values (docs/openvino.md, 3): what a layer on them reads or writes, moved or not.
+"""Which tensors hold quantized values (docs/rules/openvino.md#quantize-dequantize-requantize): what a layer on them
+reads or writes, moved or not.
 
 Not the network's output, unless output=int8, and not the filter's result that the runtime adds before it rounds.
 """

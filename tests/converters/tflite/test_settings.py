@@ -1,4 +1,7 @@
-"""The keys of the target: defaults, what is allowed, and which a layer may have of its own (docs/tflite.md)."""
+"""The keys of the target: defaults, what is allowed, and which a layer may have of its own.
+
+Source: docs/rules/tflite/index.md.
+"""
 
 from __future__ import annotations
 

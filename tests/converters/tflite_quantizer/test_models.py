@@ -72,7 +72,7 @@ def test_images_in_tflite(name: str, assignments: tuple[str, ...], oracle: Oracl
 def test_accuracy_on_keyword_clips(assignments: tuple[str, ...]) -> None:
     """Calibrated on 100 clips, the other 900 lose at most half a point against the published int8 model.
 
-    Nor do they gain more than TensorFlow's own quantizer does with these clips: one point (docs/tflite_target.md).
+    Nor do they gain more than TensorFlow's own quantizer does with these clips: one point (docs/targets/tflite.md).
     """
     clips, labels = keyword_clips()
     published = read_model(data_path("models", "kws_ref_model.tflite"))

@@ -314,7 +314,8 @@ SEVERAL_THIRDS = np.arange(1, 5, dtype=np.float32).reshape(4, 1) * THIRD
 def test_constants_of_layers_in_reals(
     operator: str, operands: list[Operand], options: dict[str, Any], is_rounded: list[bool], mode: str
 ) -> None:
-    """docs/tpu_mlir.md, 8: weights are rounded to float16, biases of convolutions and one number of a sum are not."""
+    """docs/targets/tpu_mlir.md#files: weights are rounded to float16, biases of convolutions and one number of a sum
+    are not."""
     operands = [np.array(o) if isinstance(o, np.float32) else o for o in operands]
     shape = (3, 5) if operator == "fully_connected" else IMAGE
     graph = single(operator, operands, shape, **options)
@@ -333,7 +334,8 @@ def test_constants_of_layers_in_reals(
 ])  # fmt: skip
 @pytest.mark.parametrize("mode", ["F16", "F32"])
 def test_what_float16_does_not_round_is_quantized_as_float16(operator: str, is_unrounded: bool, mode: str) -> None:
-    """docs/tpu_mlir.md, 5: the simulator leaves such results in float32, and takes them for float16 behind."""
+    """docs/rules/tpu_mlir_operators.md#elementwise-operators: the simulator leaves such results in float32, and takes
+    them for float16 behind."""
     b = GraphBuilder("reals")
     x, y = b.input("x", IMAGE, FLOAT), (1, 12, 12, 2)
     if operator == "tanh":

@@ -125,7 +125,8 @@ AREA = np.array([1, 2], np.int32)
 def test_ranges_that_follow_the_input(
     operator: str, constant: np.ndarray | None, x: tuple[float, float], y: tuple[float, float], low: float, high: float
 ) -> None:
-    """docs/tpu_mlir.md, 3, steps 2 and 9: ForwardMulConst and KeepSignPattern of TPU-MLIR."""
+    """docs/rules/tpu_mlir.md#ranges-that-are-unified-first, steps 2 and 9: ForwardMulConst and KeepSignPattern of
+    TPU-MLIR."""
     options = {"keep_dims": True} if operator == "mean" else {"fused_activation_function": "none"}
     given = [] if constant is None else [constant]
     graph = quantized(unary(operator, {"x": x, "y": y}, *given, **options), ["asymmetric=true"])

@@ -18,7 +18,7 @@ GROUPS = recorded()
 def test_layers_are_those_of_the_tool(number: int, mode: str, tmp_path: Path) -> None:
     """Types, scales, multipliers, shifts, integers, and reals nearly, from the table that the tool was given.
 
-    Layers that differed when they were recorded are named in the file; docs/tpu_mlir.md, 11 says why.
+    Layers that differed when they were recorded are named in the file; docs/internals/evidence/tpu_mlir.md says why.
     """
     group = GROUPS[number]
     table = tmp_path / "table"

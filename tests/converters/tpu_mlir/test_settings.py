@@ -1,4 +1,7 @@
-"""The keys of the target: defaults, what is allowed, and which a layer may have of its own (docs/tpu_mlir.md, 8)."""
+"""The keys of the target: defaults, what is allowed, and which a layer may have of its own.
+
+Source: docs/targets/tpu_mlir.md#files.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Ranges that neighbors share, step by step as docs/tpu_mlir.md, 3 has them, on small graphs with drawn-up tables."""
+"""Ranges that neighbors share, step by step as docs/rules/tpu_mlir.md#ranges-that-are-unified-first has them, on small
+graphs with drawn-up tables."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def test_small_boxes_need_sixteen_bits() -> None:
 
 
 def by_hand(params: BoundingBoxParams, box: list[int], delta: list[int], widths: tuple[int, int]) -> list[int]:
-    """One box in Python's integers, as docs/aipu.md, 8 and the Optimizer's ops/boundingbox.py have it."""
+    """One box in Python's integers, as docs/rules/aipu/boxes.md and the Optimizer's ops/boundingbox.py have it."""
     v, d = [b + params.offsets[0] for b in box], [c + params.offsets[1] for c in delta]
     most = 1 << (sum(widths) - 1)
     m, n = int(params.output.m[0]), int(params.output.n[0])

@@ -112,7 +112,7 @@ def test_gelu_is_that_of_the_library(library: tuple[str, dict[str, Array], dict[
 
 
 def test_the_exponential_is_that_of_the_processor(library: tuple[str, dict[str, Array], dict[str, Array]]) -> None:
-    """But for the share of arguments that docs/aipu.md names; that of the other maker differs in 1 of 100."""
+    """But for the share of arguments that docs/targets/aipu.md names; that of the other maker differs in 1 of 100."""
     maker, asked, found = library
     apart = {name: np.mean(exponential_of_library(asked["x"], name) != found["exp"]) for name in (AMD, INTEL)}
     assert apart[maker] < 0.001 < 0.01 < apart[AMD if maker == INTEL else INTEL]

@@ -164,7 +164,7 @@ def test_large_kernels_are_added_by_columns(kernel: tuple[int, int], stride: tup
 
 
 def test_batch_norm_rounds_products_and_sums() -> None:
-    """Products of 16 by 16 bits and their sums go through float32 (docs/aipu.md, 3)."""
+    """Products of 16 by 16 bits and their sums go through float32 (docs/rules/aipu/values.md#linear-layers)."""
     builder, rng = GraphBuilder(), np.random.default_rng(12)
     weights, biases = _whole(rng, 4), rng.integers(-(1 << 30), 1 << 30, 4)
     wide = affine_of(np.float32(1), 0, 16, True)

@@ -173,7 +173,8 @@ def _hard_by_hand(
 @pytest.mark.parametrize("method", ["HARD", "GAUSSIAN"])
 @pytest.mark.parametrize("case", range(12))
 def test_classes_in_integers(method: str, case: int) -> None:
-    """Three classes, crossed corners, rows that run out: the rules of docs/aipu.md, 8, in Python's integers."""
+    """Three classes, crossed corners, rows that run out: the rules of docs/rules/aipu/boxes.md, in Python's
+    integers."""
     draw = np.random.default_rng(case)
     sizes = [[5, 0, 9], [14, 0, 0], [1, 6, 7]][case % 3]
     count, rows, limit = sum(sizes), [14, 9, 6][case % 3], [3, 14, 5][case // 3 % 3]

@@ -99,7 +99,7 @@ def test_loops_over_lanes_become_vector_instructions(tmp_path: Path, without_dot
     if platform.machine() not in compiler.X86:
         pytest.skip("the instructions of x86 are looked for")
     if b"__clang__" in subprocess.run([cc, "-dM", "-E", "-x", "c", os.devnull], check=True, capture_output=True).stdout:
-        pytest.skip("clang makes scalar code of some loops over lanes: 1.5 times as slow (docs/c99.md)")
+        pytest.skip("clang makes scalar code of some loops over lanes: 1.5 times as slow (docs/guides/c99.md)")
     source, assembly = tmp_path / "lanes.c", tmp_path / "lanes.s"
     source.write_text(VECTORS)
     flags = [*compiler.FLAGS, *compiler.for_this_processor(), *(["-DWITHOUT_DOT"] if without_dot else [])]

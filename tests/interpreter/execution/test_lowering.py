@@ -68,7 +68,7 @@ def test_all_missing_operators_are_named_at_once(calls: Calls) -> None:  # noqa:
         lower(graph, NAME)
     assert str(caught.value) == (
         "no kernel for svdf in arithmetic 'tests' (operator 1, 4); lstm in arithmetic 'tests' (operator 3); "
-        "arithmetic 'tests' has add, double, refuse (docs/extending.md: how to add one)"
+        "arithmetic 'tests' has add, double, refuse (docs/internals/extending.md: how to add one)"
     )
     assert calls.lowered == []
 

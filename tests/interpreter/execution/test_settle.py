@@ -18,7 +18,7 @@ from tflq.interpreter.execution.settle import resize, settle
 FOLDER = ("cases", "dynamic_shapes")
 MODELS = data_files(*FOLDER)
 REFUSED_HERE = {
-    "rfft_2_1": "TFLite's numbers for transforms of width 1 are none of the input's (docs/tflite.md)",
+    "rfft_2_1": "TFLite's numbers for transforms of width 1 are none of the input's (docs/rules/tflite/index.md)",
 }
 
 

@@ -1,4 +1,4 @@
-"""EXPRESSION beside the rules of docs/gap9.md, 22, as tests/support/gap9_expression_rules.py has them.
+"""EXPRESSION beside the rules of docs/rules/gap9/expressions.md, as tests/support/gap9_expression_rules.py has them.
 
 NNTool's dumps hold these rules to the tool; drawn expressions then hold the kernel to the rules, of types, scales and
 shapes that no dump has.

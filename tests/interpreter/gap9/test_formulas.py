@@ -1,4 +1,5 @@
-"""GAP9's kernels over all quantized values, widths and borders, beside docs/gap9.md, 5 to 12, in Python integers.
+"""GAP9's kernels over all quantized values, widths and borders, beside docs/rules/gap9/filters.md,
+docs/rules/gap9/operators.md, in Python integers.
 
 M and N are taken from the params; that M 2^-N is near the ratio of the scales is asked apart.
 """
@@ -445,7 +446,10 @@ WIDTHS = [
     ((0.0512, 117, "uint8"), (0.0002, 0, "int16"), False), ((0.0002, 900, "uint16"), (0.06, 4, "uint8"), False),
     ((0.0512, 0, "int8"), (0.0512, 0, "int8"), False),
 ]  # fmt: skip
-"""Two types, and whether NNTool shifts: |S_8 - 256 S_16| <= 1e-4, zero points 0, both signed (docs/gap9.md, 17.17)."""
+"""Two types, and whether NNTool shifts: |S_8 - 256 S_16| <= 1e-4, zero points 0, both signed.
+
+Source: docs/differences/gap9.md.
+"""
 
 
 @pytest.mark.parametrize("numerics", ["exact", "nntool"])
@@ -583,7 +587,7 @@ def test_products_of_single_channels_wrap_as_nntools(far: int) -> None:
 
 
 def test_a_scale_that_nntool_takes_an_input_for() -> None:
-    """M 2^-N is about inside_scale S_w / S_y, and the padding is its zero point (docs/gap9.md, 17.14)."""
+    """M 2^-N is about inside_scale S_w / S_y, and the padding is its zero point (docs/differences/gap9.md)."""
     kind, output = (0.05, -3, "int8"), (0.2, 0, "int8")
     weights = np.random.default_rng(7).integers(-127, 128, (4, 4)).astype(np.int8)
     for inside in (0.05, 0.11, 0.013):

@@ -1,4 +1,5 @@
-"""UNIDIRECTIONAL_SEQUENCE_LSTM beside docs/gap9.md, 13, in Python's integers: zero points, layouts, saturation."""
+"""UNIDIRECTIONAL_SEQUENCE_LSTM beside docs/rules/gap9/operators.md#lstm, in Python's integers: zero points, layouts,
+saturation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators in GAP9's arithmetic against loops over Python integers, written from docs/gap9.md."""
+"""Operators in GAP9's arithmetic against loops over Python integers, written from docs/targets/gap9.md."""
 
 from __future__ import annotations
 
@@ -256,7 +256,10 @@ def test_products_of_one_output_or_several(outputs: int) -> None:
 
 
 def test_the_channels_whose_product_with_m_can_leave_int32_are_named() -> None:
-    """Sums of x + 128 in 0..255 reach one way from the bias alone, here 1024 * 127 * 255 * 127 (docs/gap9.md, 17.6)."""
+    """Sums of x + 128 in 0..255 reach one way from the bias alone, here 1024 * 127 * 255 * 127.
+
+    Source: docs/differences/gap9.md.
+    """
     rows = np.array([127, -127, 1, 0], np.int8)
     graph = lower(product_layer(np.repeat(rows[:, None], 1024, axis=1), 0, 127 / 2.0**14), "gap9")
     params = graph.nodes[0].params.filter

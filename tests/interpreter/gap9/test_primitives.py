@@ -171,7 +171,7 @@ def test_the_bounds_of_a_product_hold_every_product(scales: tuple[float, float])
 
 @pytest.mark.parametrize(("off", "shift"), [(0.0, 8), (0.9e-4, 8), (-0.9e-4, 8), (1.1e-4, 0), (-1.1e-4, 0)])
 def test_two_widths_whose_scales_count_as_one(off: float, shift: int) -> None:
-    """|S_8 - 256 S_16| <= 1e-4, zero points 0, both signed (docs/gap9.md, 17.17)."""
+    """|S_8 - 256 S_16| <= 1e-4, zero points 0, both signed (docs/differences/gap9.md)."""
     wide = Affine.per_tensor(np.float64(0.5 / 256), 0, 16, signed=True)
     narrow = Affine.per_tensor(np.float64(0.5 + off), 0, 8, signed=True)
     assert (shift_between(narrow, wide), shift_between(wide, narrow)) == (shift, -shift)

@@ -1,4 +1,6 @@
-"""Fixed-point primitives once more, in Python's own integers and by the letter of the C code (docs/fixed_point.md).
+"""Fixed-point primitives once more, in Python's own integers and by the letter of the C code.
+
+Source: docs/rules/fixed_point.md.
 
 The kernels have closed forms of their own for whole arrays; test_plain.py holds each to its definition here.
 """
@@ -87,7 +89,7 @@ def scaled(x: int, m: int, n: int) -> int:
 
 
 def exp_q15(x: int) -> int:
-    """exp(x / 2^15) * 2^15 for x <= 0, by a series of 8 terms and a table of whole powers (docs/gap9.md)."""
+    """exp(x / 2^15) * 2^15 for x <= 0, by a series of 8 terms and a table of whole powers (docs/targets/gap9.md)."""
     whole, f = divmod(-x, 1 << 15)
     if x == 0 or whole >= 11:
         return 1 << 15 if x == 0 else 0

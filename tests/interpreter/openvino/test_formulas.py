@@ -1,4 +1,5 @@
-"""Layers on quantized values by the formulas of docs/openvino.md, 2, tap by tap in Python's fractions.
+"""Layers on quantized values by the formulas of docs/rules/openvino.md#levels-as-integers, tap by tap in Python's
+fractions.
 
 real = sum (q_x - Z_x) * (q_w - Z_w) * S_x * S_w + b over the taps inside the image; level = round half even(real / S +
 zero level), clamped; code = level + first. Scales are powers of two, so that every real number is exact.

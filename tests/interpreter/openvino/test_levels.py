@@ -1,4 +1,5 @@
-"""Levels as integers, by the formulas of docs/openvino.md, 2: S = (oh - ol) / (levels - 1), Z = -ol / S + first."""
+"""Levels as integers, by the formulas of docs/rules/openvino.md#levels-as-integers: S = (oh - ol) / (levels - 1), Z =
+-ol / S + first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Filters, products, slopes, sums and conversions beside docs/tpu_mlir.md, 2, 4, 5 and 9, element by element."""
+"""Filters, products, slopes, sums and conversions beside docs/rules/tpu_mlir.md, docs/rules/tpu_mlir_operators.md,
+docs/differences/tpu_mlir.md, element by element."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pools, means, softmax and layers of reals beside docs/tpu_mlir.md, 5 to 7, element by element."""
+"""Pools, means, softmax and layers of reals beside docs/rules/tpu_mlir_operators.md, element by element."""
 
 from __future__ import annotations
 

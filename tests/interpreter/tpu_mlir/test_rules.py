@@ -1,4 +1,5 @@
-"""Layers of 8 bits on every quantized value against docs/tpu_mlir.md, 2, 5 and 7, in rational numbers."""
+"""Layers of 8 bits on every quantized value against docs/rules/tpu_mlir.md, docs/rules/tpu_mlir_operators.md, in
+rational numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Target `aipu`: Zhouyi's integers as the Compass Optimizer decides them, and Compass IR (docs/aipu.md)."""
+"""Target `aipu`: Zhouyi's integers as the Compass Optimizer decides them, and Compass IR (docs/targets/aipu.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What one layer of Compass is to the target: a row of its family's table in operators/ (docs/aipu.md, 1 and 5)."""
+"""What one layer of Compass is to the target: a row of its family's table in operators/.
+
+Source: docs/rules/aipu/values.md, docs/rules/aipu/operators.md.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +98,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Row:
-    """What docs/aipu.md, 5 says of layers that have one formula; scripts/worked_layers writes the page's table of it.
+    """Layers with one formula, for the table of docs/rules/aipu/operators.md, which scripts/worked_layers writes.
 
     Attributes:
         paper: sections of the whitepaper, "4.24 to 4.26, 4.28"; "-" where it has none.

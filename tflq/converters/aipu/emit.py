@@ -1,4 +1,7 @@
-"""The graph of Compass's layers as Compass IR, in the layout of the Optimizer or the Parser (docs/aipu.md, 6)."""
+"""The graph of Compass's layers as Compass IR, in the layout of the Optimizer or the Parser.
+
+Source: docs/rules/aipu/compass_ir.md.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Layers that run in floating point inside the quantized graph, to see what they cost (docs/aipu.md, 9).
+"""Layers that run in floating point inside the quantized graph, to see what they cost.
+
+Source: docs/targets/aipu.md#tuning-accuracy.
 
 The operators of the model that such a layer stands for run in arithmetic `float`, with their float weights. Quantized
 values that they read are dequantized first; neighbors in floating point hand on their numbers as they are. What they

@@ -1,4 +1,4 @@
-"""Rules for layers of the Compass IR, beside those for operators of the .tflite (docs/aipu.md, 9).
+"""Rules for layers of the Compass IR, beside those for operators of the .tflite (docs/targets/aipu.md#tuning-accuracy).
 
 Their patterns begin with `IR `: `IR 9-13` is a range of layers in the order of the IR, inputs counted; `IR Softmax` a
 type, or the method of an Activation; `IR {regex}` a name that the expression matches from its start.

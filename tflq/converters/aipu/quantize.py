@@ -1,10 +1,10 @@
-"""From a float graph of Compass's layers, with ranges, to the quantized one (docs/aipu.md).
+"""From a float graph of Compass's layers, with ranges, to the quantized one (docs/targets/aipu.md).
 
-Which Softmax is made of a table and which of powers of two (docs/aipu.md, 5).
+Which Softmax is made of a table and which of powers of two (docs/rules/aipu/operators.md).
 
 Source: Compass Optimizer, passes/tune_op_extra_params_s1.py, for targets below X3.
 
-One scale for all branches of a Concat (docs/aipu.md, 9).
+One scale for all branches of a Concat (docs/targets/aipu.md#tuning-accuracy).
 Source: whitepaper ACN-AWP-1002A, 4.12; Compass Optimizer, unify_scales_for_multi_inputs_operator.py, method "out".
 """
 

@@ -1,4 +1,4 @@
-"""Quantized Compass IR -> lowered graph that runs the integers of the file (docs/aipu.md, 6)."""
+"""Quantized Compass IR -> lowered graph that runs the integers of the file (docs/rules/aipu/compass_ir.md)."""
 
 from __future__ import annotations
 

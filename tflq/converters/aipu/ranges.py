@@ -1,9 +1,9 @@
-"""From a range to scale and zero point, in float32 (docs/aipu.md, 1).
+"""From a range to scale and zero point, in float32 (docs/rules/aipu/values.md#quantized-values).
 
 Source: Compass Optimizer, utils/quant_tool_utils.py, get_linear_quant_params_from_tensor.
 
 Ranges of functions of one input that nothing states: what they give of their input's range.
-A model with float outputs behind its last quantized operator has no range there (docs/aipu.md, 6).
+A model with float outputs behind its last quantized operator has no range there (docs/rules/aipu/compass_ir.md).
 """
 
 from __future__ import annotations

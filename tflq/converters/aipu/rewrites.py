@@ -1,4 +1,4 @@
-"""What the Optimizer changes in the float graph before it quantizes (docs/aipu.md, 6).
+"""What the Optimizer changes in the float graph before it quantizes (docs/rules/aipu/compass_ir.md).
 
 Mul by one constant number becomes BatchNorm; Pow with one constant exponent becomes a function of its base; a MatMul
 takes the number that it is multiplied by.
@@ -176,7 +176,7 @@ def _tensor(name: str, data: Array) -> Tensor:
     return Tensor(name, data.shape, DType.FLOAT32, data=data)
 
 
-_SOURCE = "docs/aipu.md, 6"
+_SOURCE = "docs/rules/aipu/compass_ir.md"
 _PASSES = (
     Pass("merge_factors", merge_factors, "a product with a number is BatchNorm", _SOURCE),
     Pass("state_exponents", state_exponents, "one exponent has a table", _SOURCE),

@@ -1,4 +1,7 @@
-"""A float TFLite graph -> the graph of Compass's layers, as the Compass Parser maps them (docs/aipu.md, 6)."""
+"""A float TFLite graph -> the graph of Compass's layers, as the Compass Parser maps them.
+
+Source: docs/rules/aipu/compass_ir.md.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights and biases of linear layers (docs/aipu.md, 3).
+"""Weights and biases of linear layers (docs/rules/aipu/values.md#linear-layers).
 
 Source: Compass Optimizer, ops/conv.py, linear_op_quantize; utils/quant_tool_utils.py, the per-channel branch.
 """

@@ -1,4 +1,7 @@
-"""Calibration: real ranges of tensors from samples, from a file, or from a quantization (docs/calibration.md)."""
+"""Calibration: real ranges of tensors from samples, from a file, or from a quantization.
+
+Source: docs/guides/calibration.md.
+"""
 
 from __future__ import annotations
 

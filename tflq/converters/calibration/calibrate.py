@@ -121,7 +121,8 @@ def calibrate(
 ) -> Graph:
     """Return the graph with a float32 `range` on each input and each computed tensor of real numbers.
 
-    The float view runs (docs/architecture.md), one batch at a time; memory does not grow with the number of samples.
+    The float view runs (docs/internals/architecture.md), one batch at a time; memory does not grow with the number of
+    samples.
     A QUANTIZE or DEQUANTIZE gives its output the range of its input. Constants get no range.
 
     Args:

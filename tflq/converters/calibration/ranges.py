@@ -6,7 +6,7 @@ ai-edge-quantizer saves of a calibration: an object whose `model_qsvs` are name 
 What ai-edge-quantizer saves of a calibration: ranges, and what GPTQ and OSCAR ask for.
 
 A JSON object whose `model_qsvs` are name -> {"min": nested list of one number, "max": the same, ...}; `hessian` and
-`mu2` are nested lists of more (docs/tflite_target.md).
+`mu2` are nested lists of more (docs/targets/tflite.md).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ the window's bins into `target` groups of equal length (in Compass the last one 
 over those of its bins that are not empty. The divergence is the sum of P * ln(P / Q) where P > 0.
 
 TensorRT makes Q of the bare window, so that clipping costs something. Compass makes it of P: there the narrowest window
-has no divergence at all, and only the choice among several candidates widens it (docs/calibration.md).
+has no divergence at all, and only the choice among several candidates widens it (docs/guides/calibration.md).
 
 Source: "8-bit inference with TensorRT" (GTC 2017), pages 37-39.
 """
@@ -198,7 +198,7 @@ class Statistics:
     """Extrema, moving averages and histograms of one tensor.
 
     A moving average is r := f32(f32(m) * r) + f32(f32(1 - m) * batch) in float32, started by the first batch; for
-    Compass's own strategies this is what it computes (docs/calibration.md).
+    Compass's own strategies this is what it computes (docs/guides/calibration.md).
 
     Attributes:
         batches: number of batches seen.

@@ -1,4 +1,4 @@
-"""Targets `gap9-ne16` and `gap9-sq8`: GAP9's NE16 accelerator and the cluster's SQ8 kernels (docs/gap9.md)."""
+"""Targets `gap9-ne16` and `gap9-sq8`: GAP9's NE16 accelerator and the cluster's SQ8 kernels (docs/targets/gap9.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Real ranges, and scale and zero point from them, as GAP9's tool computes them (docs/gap9.md, 2).
+"""Real ranges, and scale and zero point from them, as GAP9's tool computes them.
+
+Source: docs/rules/gap9/quantization.md#activations.
 
 The precision of a scale is that of its range: float32 ranges (a file's min/max) give float32 scales, float64 ranges
 give float64. The params of a network depend on it.

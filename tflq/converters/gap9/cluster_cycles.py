@@ -1,4 +1,4 @@
-"""Cycles of the cluster's kernels: what one published log or one fit says of them (docs/gap9.md, 21).
+"""Cycles of the cluster's kernels: what one published log or one fit says of them (docs/guides/estimate.md).
 
 Sources: GreenWaves' MLPerf Tiny v1.0 submission: the medians of its results, and its two logs of GVSOC, layer by layer.
 """

@@ -1,4 +1,4 @@
-"""Where NNTool's integers are not the right result: one line a layer (docs/gap9.md, 17).
+"""Where NNTool's integers are not the right result: one line a layer (docs/differences/gap9.md).
 
 Of a file: where its importer fails on what is folded here before a target sees the graph (17.24). Operators on shapes
 and indices are constants by then (converters/settled.py); NNTool imports each of them.

@@ -1,4 +1,4 @@
-"""NE16 or the cluster for each filter, by the estimate of cycles (docs/gap9.md, 21)."""
+"""NE16 or the cluster for each filter, by the estimate of cycles (docs/guides/estimate.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a network costs on GAP9: cycles, memory, energy, each figure with what it is worth (docs/gap9.md, 21).
+"""What a network costs on GAP9: cycles, memory, energy, each figure with what it is worth (docs/guides/estimate.md).
 
 A layer on NE16 takes its jobs' cycles, by the formula that is its RTL, with the fitted cost of a layer around them.
 """

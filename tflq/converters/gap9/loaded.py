@@ -1,4 +1,7 @@
-"""The graph that NNTool's loader makes of a file, which its first search for transposes sees (docs/gap9.md, 17.15)."""
+"""The graph that NNTool's loader makes of a file, which its first search for transposes sees.
+
+Source: docs/differences/gap9.md.
+"""
 
 from __future__ import annotations
 

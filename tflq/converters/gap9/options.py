@@ -1,4 +1,4 @@
-"""The keys of GAP9's targets (docs/gap9.md lists them)."""
+"""The keys of GAP9's targets (docs/targets/gap9.md lists them)."""
 
 from __future__ import annotations
 

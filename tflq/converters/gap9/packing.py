@@ -1,6 +1,6 @@
 """Weights as GAP9's memory holds them: NE16's bit planes, and the dense stream of sub-byte quantized values.
 
-Source: docs/gap9.md, 3, 16.
+Source: docs/rules/gap9/quantization.md, docs/rules/gap9/ne16.md.
 
 Quantized values are offset binary, q + 2^(bits-1), in TFLite's order [O, KH, KW, I]; depthwise [C, KH, KW, 1]; linear
 [O, I].

@@ -1,4 +1,4 @@
-"""NNTool's search for transposes that can go, as its log tells it (docs/gap9.md, 17.15).
+"""NNTool's search for transposes that can go, as its log tells it (docs/differences/gap9.md).
 
 Its graph has a transpose in front of and behind each convolution and pool.
 """

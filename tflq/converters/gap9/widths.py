@@ -1,4 +1,4 @@
-"""The widths that NE16's filters can have: weights of 2 to 8 bits (docs/gap9.md, Settings)."""
+"""The widths that NE16's filters can have: weights of 2 to 8 bits (docs/targets/gap9.md, Settings)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Target `nnie`: HiSilicon NNIE's logarithmic quantized values, and a Caffe package for its mapper (docs/nnie.md)."""
+"""Target `nnie`: HiSilicon NNIE's logarithmic quantized values, and a Caffe package for its mapper.
+
+Source: docs/targets/nnie.md.
+"""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def layer_inputs(graph: Graph, node: Node) -> tuple[int, ...]:
 
 
 def is_assumed(graph: Graph, node: Node) -> bool:
-    """Whether how NNIE quantizes a node's layer is an assumption (docs/nnie.md, 5)."""
+    """Whether how NNIE quantizes a node's layer is an assumption (docs/rules/nnie.md#layers)."""
     by_constant = node.operator in ("add", "mul") and len(layer_inputs(graph, node)) == 1
     return by_constant or node.operator in ASSUMED
 

@@ -1,4 +1,4 @@
-"""The files: Caffe package, the mapper's cfg and lists, clipping table and README (docs/nnie.md, 6)."""
+"""The files: Caffe package, the mapper's cfg and lists, clipping table and README (docs/targets/nnie.md#files)."""
 
 from __future__ import annotations
 

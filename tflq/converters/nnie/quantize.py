@@ -27,7 +27,7 @@ from tflq.interpreter.kernels.nnie.logarithm import FORMULAS, clipping_of, schem
 ARITHMETIC = "nnie"
 ASSUMPTION = "assumed: inputs with one z, constants float; how NNIE quantizes this layer is not published"
 DEPTHWISE_ADVICE = "depthwise: HiSilicon advises to avoid it; it runs, slowly"
-_FORMULA = "HiSilicon's library, the published page, or MQBench's code (docs/nnie.md, 4)"
+_FORMULA = "HiSilicon's library, the published page, or MQBench's code (docs/differences/nnie.md)"
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def quantize_graph(graph: Graph, settings: Settings) -> Graph:
         "quantize_layers",
         lambda network: _quantize_layers(network, options),
         "one clipping value for all inputs of a layer, one for its weights",
-        "docs/nnie.md, 5",
+        "docs/rules/nnie.md#layers",
     )
     result = rewrite_graph(result, [layers], owner="nnie-layers")
     validate(result, "nnie graph")

@@ -1,4 +1,4 @@
-"""Rewrites of the float network before it becomes Caffe's layers (docs/nnie.md, 5).
+"""Rewrites of the float network before it becomes Caffe's layers (docs/rules/nnie.md#layers).
 
 `PASSES` lists them in order. The values of the network do not change: values are moved, and products by one are exact.
 On NNIE a convolution of ones and zeros quantizes its input as every convolution does.
@@ -321,7 +321,7 @@ def _fold_scale(editor: GraphEditor, node: Node) -> Node | None:
     return editor.change(node, inputs=inputs, outputs=scaling.outputs, fused_activation_function=activation)
 
 
-_LAYERS = "docs/nnie.md, 5"
+_LAYERS = "docs/rules/nnie.md#layers"
 PASSES: tuple[Pass[GraphEditor], ...] = (
     graph_pass("float_view", float_network, "Caffe's layers compute on float32; ranges are kept", _LAYERS),
     Pass("remove_dead", GraphEditor.remove_dead, "an unread node has no layer and is no reader"),

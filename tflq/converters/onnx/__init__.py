@@ -1,4 +1,4 @@
-"""Target `onnx`: float models, and models with QuantizeLinear and DequantizeLinear (docs/onnx.md).
+"""Target `onnx`: float models, and models with QuantizeLinear and DequantizeLinear (docs/targets/onnx.md).
 
 A converter like any other, whose arithmetic is that of the file that it writes: real numbers run in float,
 integers in TFLite's.
@@ -70,7 +70,7 @@ def _remove_arithmetic(editor: GraphEditor) -> None:
         editor.replace(node, replace(node, arithmetic=None))
 
 
-_SOURCE = "docs/onnx.md"
+_SOURCE = "docs/targets/onnx.md"
 _FLOAT_VIEW = graph_pass(
     "float_view", float_view, "form=float, weights: operators compute on float32, without QUANTIZE", _SOURCE
 )
@@ -91,7 +91,7 @@ ONNX = Target(
     summary="an ONNX model: float32, or 8 bits with QuantizeLinear and DequantizeLinear",
     arithmetic="tflite",  # which runs float networks in float
     specification={
-        "documentation": "docs/onnx.md",
+        "documentation": "docs/targets/onnx.md",
         "opsets": list(IR_VERSIONS),
         "layout": "NCHW",
         "operators": list(supported_operators()),

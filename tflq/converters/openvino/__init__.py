@@ -1,4 +1,4 @@
-"""Target `openvino`: FakeQuantize, as OpenVINO's CPU plug-in executes it in int8 (docs/openvino.md)."""
+"""Target `openvino`: FakeQuantize, as OpenVINO's CPU plug-in executes it in int8 (docs/targets/openvino.md)."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from tflq.interpreter.kernels.openvino.levels import CODES, rule_of
 from tflq.interpreter.registry import has_kernel
 from tflq.schemas.openvino import int8_levels
 
-_SOURCE = "docs/openvino.md, 3"
+_SOURCE = "docs/rules/openvino.md#quantize-dequantize-requantize"
 
 
 _FUSE = Pass[GraphEditor](
@@ -85,7 +85,7 @@ def quantize_graph(graph: Graph, settings: Settings) -> Graph:
         "insert_levels",
         lambda network: insert(network, graph, rules_of(network, graph, options), options),
         "FakeQuantize follows each tensor that a quantized layer reads or writes; weights become quantized values",
-        "docs/openvino.md, 1",
+        "docs/rules/openvino.md#fakequantize",
     )
     return finished(rewrite_graph(float_network(graph), [_FUSE, levels], owner="openvino-levels"), options)
 

@@ -1,1 +1,1 @@
-"""Rewrites that several targets share; a target has its own rewrites in its package (docs/rewriting.md)."""
+"""Rewrites that several targets share; a target has its own rewrites in its package (docs/internals/rewriting.md)."""

@@ -32,7 +32,7 @@ def refuse_custom(node: Node) -> str:
         return ""
     return (
         f"custom operator '{node.custom_code}' has no mapping: the target needs a rule of the entry-point group "
-        "tflq.operators (docs/extending.md); or replace it, or cut the graph in front of it"
+        "tflq.operators (docs/internals/extending.md); or replace it, or cut the graph in front of it"
     )
 
 
@@ -46,7 +46,7 @@ def no_mapping(node: Node, what: str) -> str:
     way = "replace it or cut the graph in front of it"
     if node.operator == "while":
         way = f"Keras writes recurrent layers without it where they have unroll=True; else {way}"
-    return refuse_custom(node) or f"{what}; docs/coverage.md lists what it takes: {way}"
+    return refuse_custom(node) or f"{what}; docs/reference/coverage.md lists what it takes: {way}"
 
 
 def refuse_state(graph: Graph) -> dict[int, str]:

@@ -1,4 +1,4 @@
-"""Target `tflite`: a float or quantized network as a .tflite of integers (docs/tflite_target.md)."""
+"""Target `tflite`: a float or quantized network as a .tflite of integers (docs/targets/tflite.md)."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Attributes, DType, Graph, Node, Range, Tensor, float_view
 from tflq.graph.rewriting import GraphEditor, Pass, graph_pass, rewrite_graph
 
-_SOURCE = "docs/tflite_target.md"
+_SOURCE = "docs/targets/tflite.md"
 _MINUS_INFINITY = -1e30
 
 

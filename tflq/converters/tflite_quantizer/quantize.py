@@ -50,13 +50,13 @@ def quantize_graph(graph: Graph, settings: Settings) -> Graph:
         "quantize_by_recipe",
         lambda network: quantize_by_recipe(network, options, settings, samples_of(graph)),
         "recipe: ai-edge-quantizer quantizes the network",
-        "docs/tflite_target.md",
+        "docs/targets/tflite.md",
     )
     by_rules = graph_pass(
         "quantize",
         lambda network: _quantize(replace(prepared, graph=network), options),
         "type: operators with a kernel on integers run on them; QUANTIZE and DEQUANTIZE where types meet",
-        "docs/tflite_target.md",
+        "docs/targets/tflite.md",
     )
     result = rewrite_graph(prepared.graph, [by_recipe if options.whole.recipe else by_rules], owner="tflite-integers")
     validate(result, "quantized graph")

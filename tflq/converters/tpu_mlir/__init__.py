@@ -1,4 +1,4 @@
-"""Target `tpu-mlir`: INT8 on BM1684X as TPU-MLIR quantizes and runs it (docs/tpu_mlir.md)."""
+"""Target `tpu-mlir`: INT8 on BM1684X as TPU-MLIR quantizes and runs it (docs/targets/tpu_mlir.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ONNX graph in the forms that TPU-MLIR reads rightly and fuses (docs/tpu_mlir.md, 8)."""
+"""The ONNX graph in the forms that TPU-MLIR reads rightly and fuses (docs/targets/tpu_mlir.md#files)."""
 
 from __future__ import annotations
 

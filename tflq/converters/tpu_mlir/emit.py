@@ -1,4 +1,7 @@
-"""All files of a quantized graph: what TPU-MLIR reads, how to call it, and the integers (docs/tpu_mlir.md, 8)."""
+"""All files of a quantized graph: what TPU-MLIR reads, how to call it, and the integers.
+
+Source: docs/targets/tpu_mlir.md#files.
+"""
 
 from __future__ import annotations
 

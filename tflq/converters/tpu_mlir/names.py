@@ -1,4 +1,4 @@
-"""TPU-MLIR's names of the values of an ONNX graph (docs/tpu_mlir.md, 8)."""
+"""TPU-MLIR's names of the values of an ONNX graph (docs/targets/tpu_mlir.md#files)."""
 
 from __future__ import annotations
 

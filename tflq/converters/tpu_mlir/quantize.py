@@ -33,7 +33,7 @@ from tflq.errors import OptionError
 from tflq.graph import Graph, validate
 from tflq.graph.rewriting import GraphEditor, Pass, graph_pass, rewrite_graph
 
-_SOURCE = "docs/tpu_mlir.md, 4"
+_SOURCE = "docs/rules/tpu_mlir.md#convolutions-and-fully-connected-layers"
 _PASSES: tuple[Pass[GraphEditor], ...] = (
     Pass("fuse_silu", fuse_silu, "x * logistic(x) is one table", _SOURCE),
     Pass("fuse_softsign", fuse_softsign, "x / (1 + |x|) is one table", _SOURCE),
@@ -62,7 +62,10 @@ _PASSES: tuple[Pass[GraphEditor], ...] = (
         _SOURCE,
     ),
 )
-"""What TPU-MLIR rewrites before it reads the calibration table (docs/tpu_mlir.md, 4)."""
+"""What TPU-MLIR rewrites before it reads the calibration table.
+
+Source: docs/rules/tpu_mlir.md#convolutions-and-fully-connected-layers.
+"""
 
 
 @dataclass(frozen=True)
@@ -130,7 +133,7 @@ def quantize_network(network: SeenNetwork, table: CalibrationTable | None, optio
         "assemble",
         lambda graph: assemble(graph, Ranges(network, spans, types), options),
         "layers compute in their types; a conversion follows where two types meet",
-        "docs/tpu_mlir.md, 5",
+        "docs/rules/tpu_mlir_operators.md#elementwise-operators",
     )
     result = rewrite_graph(fused, [assembled], owner="tpu-mlir-assemble")
     validate(result, "tpu-mlir graph")

@@ -1,4 +1,4 @@
-"""TPU-MLIR's tables: ranges of tensors, modes of layers (docs/tpu_mlir.md, 8)."""
+"""TPU-MLIR's tables: ranges of tensors, modes of layers (docs/targets/tpu_mlir.md#files)."""
 
 from __future__ import annotations
 

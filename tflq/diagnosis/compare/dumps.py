@@ -1,4 +1,4 @@
-"""A tensor dump of a board or another tool as a side: the model decides order and names (docs/dumps.md)."""
+"""A tensor dump of a board or another tool as a side: the model decides order and names (docs/guides/dumps.md)."""
 
 from __future__ import annotations
 

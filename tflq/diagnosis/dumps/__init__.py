@@ -1,1 +1,1 @@
-"""Reads tensor dumps as boards and tools write them (docs/dumps.md): files, names, layouts, encodings."""
+"""Reads tensor dumps as boards and tools write them (docs/guides/dumps.md): files, names, layouts, encodings."""

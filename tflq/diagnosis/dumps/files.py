@@ -45,7 +45,7 @@ class _Block:
 
 
 def read_words(path: str, content: str, name: str) -> Stored:
-    """Read hexadecimal 32-bit words, one a line: two's complement, value / 4096, planar (docs/nnie.md).
+    """Read hexadecimal 32-bit words, one a line: two's complement, value / 4096, planar (docs/targets/nnie.md).
 
     Raises:
         InputError: a line that is no word.

@@ -89,7 +89,7 @@ class DumpOptions:
     """What the caller knows of a dump; nothing of it is needed where the dump tells.
 
     Attributes:
-        map_path: JSON that says where the tensors lie in raw bytes (docs/dumps.md).
+        map_path: JSON that says where the tensors lie in raw bytes (docs/guides/dumps.md).
         layout: "nhwc" or "nchw": order of the axes where shapes do not tell.
         numbers: what numbers in names count: "operators", "operators-from-1" or "tensors".
         values: "quantized" or "real": what whole numbers in floating point are.

@@ -27,7 +27,7 @@ class Finding:
         elements: Elements that it was compared on.
         share: Share of the differing elements that it explains, minus those that it spoils.
         advice: Sentence that says how to check the cause.
-        anchor: Section of docs/diagnosis.md.
+        anchor: Section of docs/guides/diagnosis.md.
         gain: Bits that the cause saves compared with a list of the differences (evidence.py).
         bits: Bits of its place and numbers.
         place: Words of the part of the tensor in which it acts; empty if everywhere.

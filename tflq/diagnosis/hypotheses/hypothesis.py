@@ -47,7 +47,7 @@ class Hypothesis:
         name: Short and unique: the key in `--json`.
         predict: Function from a layer to its predictions; pure.
         advice: Sentence that says how to check the cause.
-        anchor: Section of docs/diagnosis.md.
+        anchor: Section of docs/guides/diagnosis.md.
         stage: 1 for causes computed from the model alone, 2 for sets of elements that the dump itself names, 3 for
         numbers
             fitted to the dump. A stage is tried if the stages before it gave no exact cause.

@@ -94,7 +94,7 @@ HYPOTHESES = (
 
 
 GROUP = "tflq.hypotheses"
-"""Entry points of hypotheses of other packages (docs/extending.md)."""
+"""Entry points of hypotheses of other packages (docs/internals/extending.md)."""
 
 
 def read_table() -> tuple[Hypothesis, ...]:
@@ -103,6 +103,7 @@ def read_table() -> tuple[Hypothesis, ...]:
     wrong = [x for x in extra if not isinstance(x, Hypothesis)]
     if wrong:
         raise TflqError(
-            f"entry points of {GROUP}: found {type(wrong[0]).__name__}, allowed is a Hypothesis (docs/extending.md)"
+            f"entry points of {GROUP}: found {type(wrong[0]).__name__}, allowed is a Hypothesis "
+            "(docs/internals/extending.md)"
         )
     return (*HYPOTHESES, *extra)

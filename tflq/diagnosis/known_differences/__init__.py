@@ -2,7 +2,7 @@
 
 `rows.py` is the table, `row.py` what a row says, with the conditions on nodes and elements.
 `blame.py` judges the elements of one node, and those of a whole model. `tflq verify`, `tflq compare`, the
-table of conformance (docs/operators.md) and the tests read this one table.
+table of conformance (docs/differences/tflite_operators.md) and the tests read this one table.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The table of known differences. There are no others.
 
 A test that allows a difference takes its bound from here, and so do `tflq verify`, `tflq compare` and the table of
-conformance, docs/operators.md, which prints the rows.
+conformance, docs/differences/tflite_operators.md, which prints the rows.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Networks as C99 programs, made from recordings of their kernels (docs/c99.md)."""
+"""Networks as C99 programs, made from recordings of their kernels (docs/guides/c99.md)."""

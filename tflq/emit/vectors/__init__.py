@@ -1,4 +1,7 @@
-"""Test vectors: what each layer reads, holds and must write, for firmware and RTL test benches (docs/commands.md)."""
+"""Test vectors: what each layer reads, holds and must write, for firmware and RTL test benches.
+
+Source: docs/reference/conventions.md.
+"""
 
 from __future__ import annotations
 

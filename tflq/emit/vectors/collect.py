@@ -2,7 +2,8 @@
 
 What `lower` decided for a node, as named arrays and numbers.
 
-NE16's jobs as test vectors: registers, and memory before the first job and after the last (docs/gap9.md, 20).
+NE16's jobs as test vectors: registers, and memory before the first job and after the last
+(docs/rules/gap9/ne16.md#jobs).
 """
 
 from __future__ import annotations

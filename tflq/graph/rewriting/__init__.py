@@ -1,4 +1,7 @@
-"""Rewriting: a graph under change, patterns of nodes, and passes with a record of their changes (docs/rewriting.md)."""
+"""Rewriting: a graph under change, patterns of nodes, and passes with a record of their changes.
+
+Source: docs/internals/rewriting.md.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Passes: named rewrites in order, with the reason of each, and a record of their changes.
 
-PASSES = (Pass("fuse_silu", fuse_silu, "x * logistic(x) is one table", "docs/tpu_mlir.md, 4"),)
+SOURCE = "docs/rules/tpu_mlir.md#convolutions-and-fully-connected-layers"
+    PASSES = (Pass("fuse_silu", fuse_silu, "x * logistic(x) is one table", SOURCE),)
 graph = rewrite_graph(graph, PASSES, owner="tpu-mlir")
 """
 
@@ -189,6 +190,6 @@ def _extra_passes() -> Iterator[ExtraPass]:
         if not isinstance(extra, ExtraPass):
             raise TflqError(
                 f"entry point '{entry.name}' of {ENTRY_POINT_GROUP}: found {type(extra).__name__}, allowed is an "
-                f"ExtraPass (docs/extending.md)"
+                f"ExtraPass (docs/internals/extending.md)"
             )
         yield extra

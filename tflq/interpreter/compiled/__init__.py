@@ -1,4 +1,6 @@
-"""Layers of 8 bits in compiled C, equal to numpy's results to the bit: `Engine(backend="c")` (docs/c99.md, section 2).
+"""Layers of 8 bits in compiled C, equal to numpy's results to the bit: `Engine(backend="c")`.
+
+Source: docs/guides/c99.md, section 2.
 
 `kernels.c` holds the loops. It knows shapes, weights and tables, no network and no arithmetic, so that it is compiled
 once on a machine: `compiler.py` does that and keeps the library. `forms.py` says what the params of a layer are to it,

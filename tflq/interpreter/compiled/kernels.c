@@ -1,7 +1,8 @@
 /* Layers of 8-bit integers over many samples, exactly: what Engine(backend="c") compiles once on a machine.
  *
  * Nothing here knows a network or a vendor's rounding: shapes, weights and tables come in structs. Sums are exact
- * integers; a sum becomes a quantized value by a float map that was proven equal to the integer rule (docs/exactness.md)
+ * integers; a sum becomes a quantized value by a float map that was proven equal to the integer rule
+ (docs/internals/exactness.md)
  * or by a table that the rule filled.
  *
  * A tensor lies in the arena as channels of pixels of rows, with a border that holds the padding value for ever: as

@@ -1,4 +1,5 @@
-/* From sums to elements: the proven map of docs/exactness.md, add then multiply, and the accumulators listed beside it. */
+/* From sums to elements: the proven map of docs/internals/exactness.md, add then multiply, and the accumulators listed
+beside it. */
 #ifndef TFLQ_MAP_H
 #define TFLQ_MAP_H
 

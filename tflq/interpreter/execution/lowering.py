@@ -77,7 +77,7 @@ def require_kernels(graph: Graph, default: str) -> None:
         lines = "; ".join(f"{what} (operator {', '.join(numbers)})" for what, numbers in missing.items())
         known = ", ".join(sorted(arithmetic(default).kernels))
         raise UnsupportedError(
-            f"no kernel for {lines}; arithmetic '{default}' has {known} (docs/extending.md: how to add one)"
+            f"no kernel for {lines}; arithmetic '{default}' has {known} (docs/internals/extending.md: how to add one)"
         )
 
 

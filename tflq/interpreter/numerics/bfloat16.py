@@ -1,4 +1,4 @@
-"""bfloat16: the upper half of a float32, kept in uint16 because numpy has no such type (docs/tflite.md)."""
+"""bfloat16: the upper half of a float32, kept in uint16 because numpy has no such type (docs/rules/tflite/index.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixed-point primitives: each with its formula and who rounds how (docs/fixed_point.md).
+"""Fixed-point primitives: each with its formula and who rounds how (docs/rules/fixed_point.md).
 
 All take and return numpy integers or arrays of them; operands broadcast. Values of 32 bits live in int64, so nothing
 overflows by accident: where the C code wraps or saturates, the function says so and does it. `>>` is arithmetic.

@@ -1,4 +1,4 @@
-"""Fixed-point exp and reciprocal of the gemmlowp library on int32 (docs/fixed_point.md).
+"""Fixed-point exp and reciprocal of the gemmlowp library on int32 (docs/rules/fixed_point.md).
 
 A value with n integer bits stands for raw * 2^(n - 31). Products are SRDHM: integer bits add up.
 """

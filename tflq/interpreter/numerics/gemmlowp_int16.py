@@ -1,4 +1,4 @@
-"""Logistic and tanh of the gemmlowp library on int16, as tables over all inputs (docs/fixed_point.md).
+"""Logistic and tanh of the gemmlowp library on int16, as tables over all inputs (docs/rules/fixed_point.md).
 
 A value with n integer bits stands for raw * 2^(n - 15); results have none. The steps are those of gemmlowp.py, with its
 constants rounded to 16 bits, int16 registers that wrap, and one sum that saturates.

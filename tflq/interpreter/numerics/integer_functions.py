@@ -1,6 +1,6 @@
-"""ln(x), 1 / sqrt(n) and the sigmoid's table as TFLite's integer kernels compute them (docs/fixed_point.md).
+"""ln(x), 1 / sqrt(n) and the sigmoid's table as TFLite's integer kernels compute them (docs/rules/fixed_point.md).
 
-ln(x) of a fixed-point number, as LOG_SOFTMAX uses it (docs/fixed_point.md).
+ln(x) of a fixed-point number, as LOG_SOFTMAX uses it (docs/rules/fixed_point.md).
 
 A value with n integer bits stands for raw * 2^(n - 31). Products are SRDHM: integer bits add up.
 

@@ -1,4 +1,4 @@
-"""Lookup tables: an operator with one small input is a table, made once when it is lowered (docs/fixed_point.md).
+"""Lookup tables: an operator with one small input is a table, made once when it is lowered (docs/rules/fixed_point.md).
 
 A table is indexed by the raw bits of the code: entry i of a table for int8 belongs to the byte i, so that int8 tables
 begin with 0..127 and go on with -128..-1.

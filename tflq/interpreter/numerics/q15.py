@@ -1,4 +1,6 @@
-"""Functions of fixed-point numbers with 12 to 16 fractional bits, as GAP9's expressions have them (docs/gap9.md, 22).
+"""Functions of fixed-point numbers with 12 to 16 fractional bits, as GAP9's expressions have them.
+
+Source: docs/rules/gap9/expressions.md.
 
 All are integer arithmetic on 32 bits with arithmetic shifts: polynomials over a normalized argument, small tables of
 powers, Newton steps. Values live in int64; where 32 bits wrap, the function says so.

@@ -5,7 +5,7 @@ StepMap, because each of its operations is nondecreasing under IEEE rounding. Wi
 equals F on the whole range if M(T[k]) >= k and M(T[k] - 1) < k for every quantized value k. If only M(T[k] + 1) >= k
 and M(T[k] - 2) < k hold, M equals F but for accumulators T[k] and T[k] - 1, and those few are listed as exceptions.
 Every T[k] follows from F (thresholds.py), and just that is checked: nothing is assumed about the size of rounding
-errors (docs/exactness.md).
+errors (docs/internals/exactness.md).
 
 Maps are fitted when they are first needed: in float64 with the first accumulators, in float32, which takes longer to
 find, once so many accumulators went through that it pays.

@@ -1,11 +1,11 @@
-"""Operands of LSTM operators: which input is what, and whether their shapes fit (docs/tflite.md).
+"""Operands of LSTM operators: which input is what, and whether their shapes fit (docs/rules/tflite/index.md).
 
 I inputs, C cells, O outputs (O = C without projection). Gates are called input, forget, cell and output; an LSTM
 without weights of the input gate couples it to the forget gate (CIFG): input = 1 - forget.
 
 Source: TFLite kernels/lstm_shared.h, unidirectional_sequence_lstm.cc (CheckInputTensorDimensions).
 
-Operands of LSTM's basic cell: five inputs, four outputs; all gates in one product (docs/tflite.md).
+Operands of LSTM's basic cell: five inputs, four outputs; all gates in one product (docs/rules/tflite/index.md).
 
 Input [B, I], last output [B, U], weights [4 * U, I + U] of the gates input, cell, forget and output, bias [4 * U],
 state [B, U]; output, new state, input and last output side by side, sums of the gates.

@@ -1,4 +1,4 @@
-"""Step 2 of docs/recover.md: what a filter is fitted to: its output positions, and means over tiles and whole images.
+"""Equations that a filter is fitted to: output positions, means over tiles and images (docs/guides/recover.md).
 
 What later layers make of an error is mostly its mean over many positions: errors that cancel out cost little, those
 that an image has everywhere cost much. So the fit counts the mean error of tiles and of whole images beside that of

@@ -1,4 +1,4 @@
-"""Steps 5 to 8 of docs/recover.md: quantized weights and scales by coordinate descent from several starts."""
+"""Steps 5 to 8 of docs/guides/recover.md: quantized weights and scales by coordinate descent from several starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loop over the filters of a network, and the verdict on the whole (docs/recover.md).
+"""The loop over the filters of a network, and the verdict on the whole (docs/guides/recover.md).
 
 What recovery did to a network's results, on samples that it was fitted to and on others.
 """

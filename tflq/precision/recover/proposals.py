@@ -1,4 +1,4 @@
-"""Recovery of one filter: propose, quantize by the target itself, judge, keep (docs/recover.md, steps 4 to 7).
+"""Recovery of one filter: propose, quantize by the target itself, judge, keep (docs/guides/recover.md, steps 4 to 7).
 
 A filter of the float network in a target's graph: where its weights stand there, in which layout, on which grid.
 """

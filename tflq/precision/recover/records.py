@@ -44,14 +44,14 @@ class Objective:
 
 
 RECOVERY = Objective()
-"""tflq's own (docs/recover.md)."""
+"""tflq's own (docs/guides/recover.md)."""
 
 _OBJECTIVES = {
     "none": RECOVERY,
     "adaround": Objective(rounds=True, moves_scale=False, moves_bias=False),
     "adaquant_zy": Objective(reads_float=True, rounds=True),
 }
-"""Source: Compass Optimizer, features/calibration/global_calibration, as docs/aipu.md has them."""
+"""Source: Compass Optimizer, features/calibration/global_calibration, as docs/targets/aipu.md has them."""
 
 
 def objective_of(settings: Settings) -> Objective:

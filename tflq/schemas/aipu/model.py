@@ -1,4 +1,4 @@
-"""Compass IR in memory: a header, layers in order, and constants as arrays (docs/aipu.md, 6)."""
+"""Compass IR in memory: a header, layers in order, and constants as arrays (docs/rules/aipu/compass_ir.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NNIE's specification as data: schemes, limits, keys of the mapper's cfg (docs/nnie.md)."""
+"""NNIE's specification as data: schemes, limits, keys of the mapper's cfg (docs/targets/nnie.md)."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""int8 with scales 2^-f: a worked example of a target outside tflq (docs/extending.md)."""
+"""int8 with scales 2^-f: a worked example of a target outside tflq (docs/internals/extending.md)."""

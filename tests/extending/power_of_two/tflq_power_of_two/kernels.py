@@ -28,7 +28,7 @@ from tflq.interpreter.samples import align
 from tflq_power_of_two.primitives import shift_half_even
 
 NAME = "power_of_two"
-SOURCE = "docs/extending.md"
+SOURCE = "docs/internals/extending.md"
 
 
 def exponent_of(tensor: Tensor) -> int:

@@ -18,7 +18,7 @@ from tflq.graph.rewriting import GraphEditor
 from tflq.interpreter.kernels.nnie.layers import logarithmic_kernel
 from tflq.interpreter.registry import Kernel
 
-SOURCE = "docs/extending.md"
+SOURCE = "docs/internals/extending.md"
 
 
 def run_float(params: None, x: Array) -> tuple[Array, ...]:

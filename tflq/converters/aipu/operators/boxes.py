@@ -1,4 +1,7 @@
-"""Layers of boxes and regions: NMS, BoundingBox, Proposal, DetectionOutput, RoiAlign and its kind (docs/aipu.md, 8)."""
+"""Layers of boxes and regions: NMS, BoundingBox, Proposal, DetectionOutput, RoiAlign and its kind.
+
+Source: docs/rules/aipu/boxes.md.
+"""
 
 from __future__ import annotations
 

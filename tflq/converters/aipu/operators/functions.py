@@ -1,4 +1,7 @@
-"""Functions of one input: Activation, tables, Abs, Negative, Sign, Cast, Softmax, LogSoftmax (docs/aipu.md, 4, 5)."""
+"""Functions of one input: Activation, tables, Abs, Negative, Sign, Cast, Softmax, LogSoftmax.
+
+Source: docs/rules/aipu/values.md, docs/rules/aipu/operators.md.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Layers that give indices or counts, or choose by them: ArgMinMax, TopK, OneHot, Count (docs/aipu.md, 5)."""
+"""Layers that give indices or counts, or choose by them: ArgMinMax, TopK, OneHot, Count.
+
+Source: docs/rules/aipu/operators.md.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Layers of weights and biases: convolutions, FullyConnected, BatchNorm, BiasAdd, MatMul (docs/aipu.md, 3)."""
+"""Layers of weights and biases: convolutions, FullyConnected, BatchNorm, BiasAdd, MatMul.
+
+Source: docs/rules/aipu/values.md#linear-layers.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers that only move values and pass their input's type, and Constant (docs/aipu.md, 5)."""
+"""Layers that only move values and pass their input's type, and Constant (docs/rules/aipu/operators.md)."""
 
 from __future__ import annotations
 

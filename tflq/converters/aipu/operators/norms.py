@@ -1,4 +1,4 @@
-"""Layers that normalize over axes: LayerNorm, InstanceNorm, GroupNorm (docs/aipu.md, 5)."""
+"""Layers that normalize over axes: LayerNorm, InstanceNorm, GroupNorm (docs/rules/aipu/operators.md)."""
 
 from __future__ import annotations
 

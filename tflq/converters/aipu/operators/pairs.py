@@ -1,4 +1,4 @@
-"""Layers of two inputs: Eltwise, Div, Pow, SquaredDifference, Logical, Where (docs/aipu.md, 5)."""
+"""Layers of two inputs: Eltwise, Div, Pow, SquaredDifference, Logical, Where (docs/rules/aipu/operators.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GRUv1, GRUv3 and BasicLSTM (docs/aipu.md, 5)."""
+"""GRUv1, GRUv3 and BasicLSTM (docs/rules/aipu/operators.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers over axes: Reduce, Cumulate, SegmentReduce, Moments, Normalization, LRN (docs/aipu.md, 5)."""
+"""Layers over axes: Reduce, Cumulate, SegmentReduce, Moments, Normalization, LRN (docs/rules/aipu/operators.md)."""
 
 from __future__ import annotations
 

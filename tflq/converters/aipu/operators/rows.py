@@ -1,4 +1,7 @@
-"""Layers that choose or combine rows: Concat, Gather, ReverseSequence, ScatterND, Repeat, Filter (docs/aipu.md, 5)."""
+"""Layers that choose or combine rows: Concat, Gather, ReverseSequence, ScatterND, Repeat, Filter.
+
+Source: docs/rules/aipu/operators.md.
+"""
 
 from __future__ import annotations
 

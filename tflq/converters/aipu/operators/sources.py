@@ -1,4 +1,4 @@
-"""How each operator of TFLite becomes layers of Compass: one row an operator (docs/aipu.md, 5)."""
+"""How each operator of TFLite becomes layers of Compass: one row an operator (docs/rules/aipu/operators.md)."""
 
 from __future__ import annotations
 

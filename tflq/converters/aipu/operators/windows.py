@@ -1,4 +1,7 @@
-"""Layers over windows of an image: Pooling, MaxPoolingWithArgMax, UpsampleByIndex, Resize (docs/aipu.md, 5)."""
+"""Layers over windows of an image: Pooling, MaxPoolingWithArgMax, UpsampleByIndex, Resize.
+
+Source: docs/rules/aipu/operators.md.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Passes of the Compass Parser over the layers that a file states, in the Parser's order (docs/aipu.md, 6).
+"""Passes of the Compass Parser over the layers that a file states, in the Parser's order.
+
+Source: docs/rules/aipu/compass_ir.md.
 
 Source: Compass Parser, front_end/onnx/passes. A row names the tool's passes if they are known one by one.
 """
@@ -12,7 +14,7 @@ from tflq.converters.aipu.passes.layers import Layers
 from tflq.graph.rewriting import Pass
 
 
-def _row(run: Callable[[Layers], None], why: str, source: str = "docs/aipu.md, 6") -> Pass[Layers]:
+def _row(run: Callable[[Layers], None], why: str, source: str = "docs/rules/aipu/compass_ir.md") -> Pass[Layers]:
     """Return the pass of a function, which has its name."""
     return Pass(run.__name__, run, why, source)
 

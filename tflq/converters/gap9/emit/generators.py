@@ -2,7 +2,7 @@
 
 Names of parameters are those of AutoTiler's headers (gap_sdk, tools/autotiler_v3: CNN_Generators_SQ8.h,
 CNN_Generators_NE16.h, CNN_Copy_Generators.h, ResizeGenerator.h; Apache-2.0). Their values were compared with the models
-that NNTool writes (scripts/peer nntool-generators; docs/gap9.md, 19).
+that NNTool writes (scripts/peer nntool-generators; docs/targets/gap9.md#hand-over-to-greenwaves-flow).
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The constants as the device reads them: by name, as one binary with an index, and as C (docs/gap9.md, 16)."""
+"""The constants as the device reads them: by name, as one binary with an index, and as C.
+
+Source: docs/rules/gap9/ne16.md#memory.
+"""
 
 from __future__ import annotations
 

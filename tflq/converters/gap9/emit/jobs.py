@@ -1,4 +1,4 @@
-"""NE16's jobs as files for a driver: JSON, C structs and a memory image (docs/gap9.md, 20)."""
+"""NE16's jobs as files for a driver: JSON, C structs and a memory image (docs/rules/gap9/ne16.md#jobs)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""nntool.py: a script for NNTool's environment that builds what was decided here (docs/gap9.md, 19)."""
+"""nntool.py: a script for NNTool's environment that builds what was decided here.
+
+Source: docs/targets/gap9.md#hand-over-to-greenwaves-flow.
+"""
 
 from __future__ import annotations
 

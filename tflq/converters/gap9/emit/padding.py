@@ -1,4 +1,4 @@
-"""ConvPad, PoolPad and PADTYPE: how AutoTiler is told of padding (docs/gap9.md, 19).
+"""ConvPad, PoolPad and PADTYPE: how AutoTiler is told of padding (docs/targets/gap9.md#hand-over-to-greenwaves-flow).
 
 AutoTiler pads by itself: its call says whether, and where the larger part goes. Compared with NNTool's models of 190
 filters with pools, padded on any sides (gap9's recorded networks, and PAD in front of kernels 1x1 to 5x5).

@@ -1,7 +1,8 @@
 """The run function of the network, as a comment of constants.c: arguments, shapes, order of the layers.
 
 What NNTool's model passes to AutoTiler's CreateGraph as arguments, and what it binds to each generator, in their order
-(seen in the models that it writes; docs/gap9.md, 19). AutoTiler's own output was not run.
+(seen in the models that it writes; docs/targets/gap9.md#hand-over-to-greenwaves-flow). AutoTiler's own output was not
+run.
 """
 
 from __future__ import annotations

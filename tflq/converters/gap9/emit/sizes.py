@@ -1,4 +1,7 @@
-"""Feat, Width and Height of what is element-wise, as NNTool gives them to AutoTiler (docs/gap9.md, 19)."""
+"""Feat, Width and Height of what is element-wise, as NNTool gives them to AutoTiler.
+
+Source: docs/targets/gap9.md#hand-over-to-greenwaves-flow.
+"""
 
 from __future__ import annotations
 

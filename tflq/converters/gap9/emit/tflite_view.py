@@ -1,4 +1,4 @@
-"""The quantized graph as TFLite can run it: int8, float32 scales, TFLite's own operators (docs/gap9.md, files).
+"""The quantized graph as TFLite can run it: int8, float32 scales, TFLite's own operators (docs/targets/gap9.md, files).
 
 TFLite's arithmetic is not GAP9's: results differ by a quantized value here and there. uint8 becomes int8 by taking 128
 off quantized values and zero points, which changes no number. Expressions are real numbers between DEQUANTIZE and

@@ -1,4 +1,4 @@
-"""NNTool's expression matcher: element-wise operators that become one node (docs/gap9.md, 22).
+"""NNTool's expression matcher: element-wise operators that become one node (docs/rules/gap9/expressions.md).
 
 `groups.py`: which take part, what needs the matcher, and which belong together. `match.py`: the pass.
 """

@@ -1,4 +1,4 @@
-"""The pass: groups of element-wise operators become EXPRESSION nodes (docs/gap9.md, 22)."""
+"""The pass: groups of element-wise operators become EXPRESSION nodes (docs/rules/gap9/expressions.md)."""
 
 from __future__ import annotations
 

@@ -1,1 +1,4 @@
-"""NE16's jobs: what a filter is to the accelerator, its registers, its cycles (docs/gap9.md, 20 and 21)."""
+"""NE16's jobs: what a filter is to the accelerator, its registers, its cycles.
+
+Source: docs/rules/gap9/ne16.md, docs/guides/estimate.md.
+"""

@@ -1,4 +1,4 @@
-"""Cycles of a filter on NE16 alone, equal to its open RTL, from trigger to end (docs/gap9.md, 21).
+"""Cycles of a filter on NE16 alone, equal to its open RTL, from trigger to end (docs/guides/estimate.md).
 
 Memory never refuses. A subtile is 3x3 output pixels and a block of k <= 32 output channels (depthwise 16). With b
 weight bits and G groups of 16 input bytes it takes

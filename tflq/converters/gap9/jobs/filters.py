@@ -1,4 +1,4 @@
-"""One filter as NE16 sees it: its mode, its maps, its numbers (docs/gap9.md, 20)."""
+"""One filter as NE16 sees it: its mode, its maps, its numbers (docs/rules/gap9/ne16.md#jobs)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A filter's memory: where its bytes lie, what stands there before its jobs and after each one (docs/gap9.md, 20)."""
+"""A filter's memory: where its bytes lie, what stands there before its jobs and after each one.
+
+Source: docs/rules/gap9/ne16.md#jobs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The registers of NE16's jobs: which follow from a filter and where it lies in memory (docs/gap9.md, 20)."""
+"""The registers of NE16's jobs: which follow from a filter and where it lies in memory.
+
+Source: docs/rules/gap9/ne16.md#jobs.
+"""
 
 from __future__ import annotations
 

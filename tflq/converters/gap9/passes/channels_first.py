@@ -1,4 +1,4 @@
-"""Maps that NNTool holds channels first where a fully connected layer flattens them (docs/gap9.md, 17.15)."""
+"""Maps that NNTool holds channels first where a fully connected layer flattens them (docs/differences/gap9.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of fully connected layers that NNTool permutes (docs/gap9.md, 17.15)."""
+"""Columns of fully connected layers that NNTool permutes (docs/differences/gap9.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Weights, biases and constant operands in GAP9's types (docs/gap9.md, 3, 4 and 13)."""
+"""Weights, biases and constant operands in GAP9's types.
+
+Source: docs/rules/gap9/quantization.md, docs/rules/gap9/operators.md.
+"""
 
 from __future__ import annotations
 
@@ -114,7 +117,7 @@ def keeps_bias(editor: GraphEditor, node: Node, made: FilterConstants, types: tu
     """Whether NNTool takes the bias that the file holds for the one that a filter needs, and leaves it as it is.
 
     It does on SQ8 where no zero point folds and the file's S_b is S_x S_w to it (same_scales). Example: S_b is
-    1.20018e-5 in the file, 1.19956e-5 here: the bias stays 40496, where 40517 is right (docs/gap9.md, 17.28).
+    1.20018e-5 in the file, 1.19956e-5 here: the bias stays 40496, where 40517 is right (docs/differences/gap9.md).
 
     Args:
         editor: Graph with the file's constants.
@@ -171,7 +174,7 @@ def _weight_bits(weights: Tensor, options: LayerOptions, on_ne16: bool) -> int:
 
 
 def tiny_channels(weights: Tensor, axis: int) -> Integers:
-    """Return the channels on which NNTool's loader stumbles: 0 < max|w_c| / 127 < 1e-6 (docs/gap9.md, 17.29).
+    """Return the channels on which NNTool's loader stumbles: 0 < max|w_c| / 127 < 1e-6 (docs/differences/gap9.md).
 
     It looks at them where it gives each channel a scale of its own: of asymmetric weights, and of several channels with
     one scale. Example: 8-bit weights of scale 1e-4, a channel of which holds 1 at most.

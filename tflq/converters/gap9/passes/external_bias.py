@@ -1,4 +1,4 @@
-"""A constant added behind a filter is part of its bias (docs/gap9.md, 6)."""
+"""A constant added behind a filter is part of its bias (docs/rules/gap9/filters.md#filters)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""ReLU6 times 1/6 is a hard sigmoid: one activation, which its filter fuses (docs/gap9.md, 11)."""
+"""ReLU6 times 1/6 is a hard sigmoid: one activation, which its filter fuses.
+
+Source: docs/rules/gap9/operators.md#activations.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What one operator takes and writes: its forms, the first that matches decides (docs/gap9.md, 8.2 and 11).
+"""What one operator takes and writes: its forms, the first that matches decides.
+
+Source: docs/rules/gap9/types.md, docs/rules/gap9/operators.md.
 
 A form accepts certain integer types for inputs and demands. Constants match always, and so does what is not there.
 """

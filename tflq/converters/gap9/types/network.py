@@ -1,4 +1,4 @@
-"""The graph between units as edges, each with one type or in conflict (docs/gap9.md, 8.1)."""
+"""The graph between units as edges, each with one type or in conflict (docs/rules/gap9/types.md#types)."""
 
 from __future__ import annotations
 

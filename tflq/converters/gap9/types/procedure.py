@@ -1,4 +1,4 @@
-"""The two passes that choose every type: forward, then elimination of conflicts (docs/gap9.md, 8.5)."""
+"""The two passes that choose every type: forward, then elimination of conflicts (docs/rules/gap9/types.md#types)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operator, its forms, a type and a decision are, where types are chosen (docs/gap9.md, 8)."""
+"""What an operator, its forms, a type and a decision are, where types are chosen (docs/rules/gap9/types.md#types)."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class Operator:
         pads: whether it pads.
         behind: whether it stands inside a fusion, behind its first member.
         short: whether a softmax writes 8 bits.
-        as_nntool: whether it has NNTool's flaws (docs/gap9.md, 17).
+        as_nntool: whether it has NNTool's flaws (docs/differences/gap9.md).
         lost_bits: how many bits a 16-bit input of this scale gives up.
         behind_filter: whether that first member is a filter; behind a global pool a curve has signed types.
         behind_concatenation: whether what it reads is a concatenation's, as it stands or moved, or its maximum.

@@ -1,4 +1,4 @@
-"""A unit, one operator or a fusion, decides what it takes and writes (docs/gap9.md, 8.4)."""
+"""A unit, one operator or a fusion, decides what it takes and writes (docs/rules/gap9/types.md#types)."""
 
 from __future__ import annotations
 
@@ -102,7 +102,8 @@ class Resolver:
     def inside(self, before: Resolved, arrived: Types) -> Resolved | None:
         """Let the filter of a fusion alone follow a changed input, while the fusion keeps its types.
 
-        NNTool's flaw: its M and N then fit another input than the one that comes (docs/gap9.md, 17). Only a filter that
+        NNTool's flaw: its M and N then fit another input than the one that comes (docs/differences/gap9.md). Only a
+        filter that
         writes by itself what it writes in the fusion does so: with a ReLU or pool, not with a ReLU6 or curve (None).
         Nor does one that cannot take what comes: a filter on NE16 where int8 does.
         """
@@ -187,7 +188,9 @@ def _none(_scale: Reals) -> int:
 
 
 def lost_bits(editor: Gap9Editor, node: Node, scale: Reals) -> int:
-    """Return how many bits a 16-bit input gives up, because a filter's accumulator could overflow (docs/gap9.md, 12).
+    """Return how many bits a 16-bit input gives up, because a filter's accumulator could overflow.
+
+    Source: docs/rules/gap9/operators.md#16-bit-features.
 
     bits = ceil(log2(max|output range| / min_c(S_x * S_w[c]))) + 1; the excess over 31, at most max_precision_limit.
 

@@ -1,1 +1,1 @@
-"""Graphs as Caffe 1.0 networks (docs/nnie.md, 6)."""
+"""Graphs as Caffe 1.0 networks (docs/targets/nnie.md#files)."""

@@ -1,4 +1,7 @@
-"""From FakeQuantize to layers on codes: Quantize and Dequantize, as far as they go (docs/openvino.md, 3)."""
+"""From FakeQuantize to layers on codes: Quantize and Dequantize, as far as they go.
+
+Source: docs/rules/openvino.md#quantize-dequantize-requantize.
+"""
 
 from __future__ import annotations
 

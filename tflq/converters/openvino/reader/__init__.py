@@ -55,7 +55,9 @@ def model_from_bytes(xml: bytes | memoryview, weights: bytes | memoryview, where
             raise FormatError(f"{where}, line {layer.line}: layer '{layer.name}' ({layer.type}): {error}") from None
     if problems:
         raise UnsupportedError(f"{where}: " + "; ".join(problems))
-    fold_biases = Pass("fold_biases", _fold_biases, "IR has biases as Add layers", "docs/openvino.md, 6")
+    fold_biases = Pass(
+        "fold_biases", _fold_biases, "IR has biases as Add layers", "docs/targets/openvino.md#reading-ir"
+    )
     graph = rewrite_graph(reading.graph, [fold_biases])
     try:
         validate(graph, where)

@@ -1,4 +1,7 @@
-"""Constants as integers: weights, biases and the operands of pairs (docs/tpu_mlir.md, 4 and 5)."""
+"""Constants as integers: weights, biases and the operands of pairs.
+
+Source: docs/rules/tpu_mlir.md, docs/rules/tpu_mlir_operators.md.
+"""
 
 from __future__ import annotations
 

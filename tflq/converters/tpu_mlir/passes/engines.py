@@ -1,4 +1,7 @@
-"""What each layer computes in: INT8, or reals where TPU-MLIR leaves the integers (docs/tpu_mlir.md, 5)."""
+"""What each layer computes in: INT8, or reals where TPU-MLIR leaves the integers.
+
+Source: docs/rules/tpu_mlir_operators.md#elementwise-operators.
+"""
 
 from __future__ import annotations
 

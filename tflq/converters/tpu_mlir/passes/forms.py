@@ -1,4 +1,7 @@
-"""How TPU-MLIR sees an operator: what its constant operand is, and what it reduces (docs/tpu_mlir.md, 4 and 5)."""
+"""How TPU-MLIR sees an operator: what its constant operand is, and what it reduces.
+
+Source: docs/rules/tpu_mlir.md, docs/rules/tpu_mlir_operators.md.
+"""
 
 from __future__ import annotations
 

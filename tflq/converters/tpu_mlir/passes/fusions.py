@@ -1,4 +1,7 @@
-"""What TPU-MLIR makes of several nodes before it reads the calibration table (docs/tpu_mlir.md, 4)."""
+"""What TPU-MLIR makes of several nodes before it reads the calibration table.
+
+Source: docs/rules/tpu_mlir.md#convolutions-and-fully-connected-layers.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +87,7 @@ def merge_pointwise(editor: GraphEditor) -> None:
     Neither is padded or grouped, no activation between, and nothing else reads what is between; where the merged
     weights are more than 20 times the two, both stay.
 
-    Source: docs/tpu_mlir.md, 4
+    Source: docs/rules/tpu_mlir.md#convolutions-and-fully-connected-layers
 
     Raises:
         UnsupportedError: a stride of the first, which TPU-MLIR loses; a window of the second that is not square.

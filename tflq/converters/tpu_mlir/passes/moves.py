@@ -1,4 +1,7 @@
-"""A float network as TPU-MLIR sees it through its ONNX graph: names, permutations, moves (docs/tpu_mlir.md, 3)."""
+"""A float network as TPU-MLIR sees it through its ONNX graph: names, permutations, moves.
+
+Source: docs/rules/tpu_mlir.md#ranges-that-are-unified-first.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From ranges to types (docs/tpu_mlir.md, 1): a line for each tensor, then integers."""
+"""From ranges to types (docs/rules/tpu_mlir.md#types-of-activations): a line for each tensor, then integers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ranges that neighbors share, before they become types (docs/tpu_mlir.md, 3).
+"""Ranges that neighbors share, before they become types (docs/rules/tpu_mlir.md#ranges-that-are-unified-first).
 
 In the symmetric mode a range is (-threshold, threshold), or (0, threshold) where the minimum is not negative. In the
 asymmetric mode it is (minimum, maximum), but for products and differences of two activations and for absolute values,

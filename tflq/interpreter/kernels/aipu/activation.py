@@ -1,4 +1,6 @@
-"""What happens to a sum v before its zero point, fused into a linear layer or as its own layer (docs/aipu.md, 3, 5).
+"""What happens to a sum v before its zero point, fused into a linear layer or as its own layer.
+
+Source: docs/rules/aipu/values.md, docs/rules/aipu/operators.md.
 
     NONE               RNE(v * M * 2^-N)
     RELU, RELU6        RNE(max(v, 0) * M * 2^-N); RELU takes v through float32, RELU6 leaves its upper limit to the type
@@ -201,12 +203,15 @@ def _extra_bits(output: Tensor) -> int:
 
 
 KERNELS = {
-    "abs": Kernel(lower, run, "RNE(|x + zp_x| * M * 2^-N) - zp_y", "Compass Optimizer, ops/abs.py; docs/aipu.md, 5"),
+    "abs": Kernel(lower, run, "RNE(|x + zp_x| * M * 2^-N) - zp_y", "Compass Optimizer, ops/abs.py; "
+        "docs/rules/aipu/operators.md"),
     "activation": Kernel(lower, run,
         "by method: a step and M / 2^N, or a table",
-        "Compass Optimizer, ops/activation.py, clip.py, leakyrelu.py, prelu.py; docs/aipu.md, 4 and 5"),
+        "Compass Optimizer, ops/activation.py, clip.py, leakyrelu.py, prelu.py; "
+            "docs/rules/aipu/values.md, docs/rules/aipu/operators.md"),
     "crelu": Kernel(lower, run,
-        "the rectified input beside the rectified negative", "Compass Optimizer, ops/crelu.py; docs/aipu.md, 5"),
-    "negative": Kernel(lower, run, "-(x + zp_x) - zp_y", "Compass Optimizer, ops/neg.py; docs/aipu.md, 5"),
-    "sign": Kernel(lower_sign, run, "-1, 0 or 1 of x + zp_x", "docs/aipu.md, 5"),
+        "the rectified input beside the rectified negative", "Compass Optimizer, ops/crelu.py; "
+            "docs/rules/aipu/operators.md"),
+    "negative": Kernel(lower, run, "-(x + zp_x) - zp_y", "Compass Optimizer, ops/neg.py; docs/rules/aipu/operators.md"),
+    "sign": Kernel(lower_sign, run, "-1, 0 or 1 of x + zp_x", "docs/rules/aipu/operators.md"),
 }  # fmt: skip

@@ -216,6 +216,6 @@ def _step(params: LstmParams, x: Integers, state: Integers, cell: Integers, time
 
 KERNELS = {
     "basic_lstm": Kernel(lower, run,
-        "gates by tables, states of one scale, cells of one scale a step (docs/aipu.md, 5)",
+        "gates by tables, states of one scale, cells of one scale a step (docs/rules/aipu/operators.md)",
         "Compass Optimizer, ops/basiclstm.py, rnn.py"),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""BoundingBox: boxes in 0..1 moved by deltas and clamped to 0..1 (docs/aipu.md, 8)."""
+"""BoundingBox: boxes in 0..1 moved by deltas and clamped to 0..1 (docs/rules/aipu/boxes.md)."""
 
 from __future__ import annotations
 
@@ -146,6 +146,6 @@ def _table_scale(exponent: float) -> np.float32:
 
 KERNELS = {
     "bounding_box": Kernel(lower, run,
-        "BoundingBox: boxes in 0..1 moved by deltas and clamped to 0..1 (docs/aipu.md, 8)",
+        "BoundingBox: boxes in 0..1 moved by deltas and clamped to 0..1 (docs/rules/aipu/boxes.md)",
         "Compass Optimizer, ops/boundingbox.py and multibox_transform_Loc.py"),
 }  # fmt: skip

@@ -1,10 +1,10 @@
-"""Several inputs, each on the scale of the output by its own M / 2^N: Concat, Where (docs/aipu.md, 5).
+"""Several inputs, each on the scale of the output by its own M / 2^N: Concat, Where (docs/rules/aipu/operators.md).
 
 Concat: every branch on the scale of the output by its own M / 2^N, where they are not near.
 
 Where: of two inputs the one that a condition chooses, each on the scale of the output by its own M / 2^N. y =
 clamp(RNE((x_i + zp_i) * M_i * 2^-N_i) - zp_y), r_i = s_y / s_i; where exactly one input is plain integers its ratio is
-1, and two plain ones are not rescaled (docs/aipu.md, 5).
+1, and two plain ones are not rescaled (docs/rules/aipu/operators.md).
 """
 
 from __future__ import annotations
@@ -125,8 +125,9 @@ def _ratio(branch: Tensor, output: Tensor) -> float:
 
 KERNELS = {
     "concat": Kernel(lower_concat, run_concat,
-        "each branch RNE((x + zp_i) * M_i * 2^-N_i) - zp_y", "Compass Optimizer, ops/concat.py; docs/aipu.md, 5"),
+        "each branch RNE((x + zp_i) * M_i * 2^-N_i) - zp_y", "Compass Optimizer, ops/concat.py; "
+            "docs/rules/aipu/operators.md"),
     "where": Kernel(lower_where, run_where,
         "of two inputs the chosen one, RNE((x_i + zp_i) * M_i * 2^-N_i) - zp_y",
-        "Compass Optimizer, ops/select.py; docs/aipu.md, 5"),
+        "Compass Optimizer, ops/select.py; docs/rules/aipu/operators.md"),
 }  # fmt: skip

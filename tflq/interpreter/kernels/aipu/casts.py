@@ -1,4 +1,6 @@
-"""Quantized values to whole numbers, to real numbers, and back: Cast, Dequantize, Quantize (docs/aipu.md, 1 and 5).
+"""Quantized values to whole numbers, to real numbers, and back: Cast, Dequantize, Quantize.
+
+Source: docs/rules/aipu/values.md, docs/rules/aipu/operators.md.
 
 Cast: integers stay; real numbers become y = clamp(RNE((x + zp_x) * M * 2^-N)) at scale 1, r = 1 / s_x in 15 bits.
 Beyond 16 bits the product is cut toward zero instead: the Optimizer rounds nothing there, and storing truncates.
@@ -105,8 +107,10 @@ def run_quantize(params: QuantizeParams, x: Array) -> tuple[Array, ...]:
 KERNELS = {
     "cast": Kernel(lower_cast, run_cast,
         "RNE((x + zp_x) * M * 2^-N) at scale 1; integers as they are",
-        "Compass Optimizer, ops/cast.py; docs/aipu.md, 5"),
+        "Compass Optimizer, ops/cast.py; docs/rules/aipu/operators.md"),
     "dequantize": Kernel(lower_dequantize, run_dequantize,
-        "(q + zp) / s", "Compass Optimizer, utils/quant_tool_utils.py, linear_dequantize; docs/aipu.md, 1"),
-    "quantize": Kernel(lower_quantize, run_quantize, "clamp(RNE(f32(s * x) - zp))", "docs/aipu.md, 1"),
+        "(q + zp) / s", "Compass Optimizer, utils/quant_tool_utils.py, linear_dequantize; "
+            "docs/rules/aipu/values.md#quantized-values"),
+    "quantize": Kernel(lower_quantize, run_quantize, "clamp(RNE(f32(s * x) - zp))",
+        "docs/rules/aipu/values.md#quantized-values"),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Count: the histogram of quantized values, between limits at the input's scale (docs/aipu.md, 5).
+"""Count: the histogram of quantized values, between limits at the input's scale (docs/rules/aipu/operators.md).
 
 The limits do not lose the zero point, so that an asymmetric input's bins are off by zp: the Optimizer's own.
 """
@@ -93,6 +93,6 @@ def _edges(first: float, last: float, bins: int) -> Singles:
 
 KERNELS = {
     "count": Kernel(lower, run,
-        "Count: the histogram of quantized values, between limits at the input's scale (docs/aipu.md, 5)",
+        "Count: the histogram of quantized values, between limits at the input's scale (docs/rules/aipu/operators.md)",
         "Compass Optimizer, ops/count.py"),
 }  # fmt: skip

@@ -1,4 +1,6 @@
-"""Functions by table, activations among them, and at 16 bits Cosine and Sine by a period (docs/aipu.md, 4).
+"""Functions by table, activations among them, and at 16 bits Cosine and Sine by a period.
+
+Source: docs/rules/aipu/values.md#tables.
 
 Functions by table: Exp, Square, Sqrt, Rsqrt, Reciprocal, Log, Floor, Ceil, Round, Cosine, Sine, BNLL and activations.
 Source: Compass Optimizer, ops/activation.py, apply_lut.
@@ -213,7 +215,10 @@ KERNELS = {
     **dict.fromkeys(
         OPERATORS,
         Kernel(
-            lower, run, "a table of the function", "Compass Optimizer, ops/activation.py, apply_lut; docs/aipu.md, 4"
+            lower,
+            run,
+            "a table of the function",
+            "Compass Optimizer, ops/activation.py, apply_lut; docs/rules/aipu/values.md#tables",
         ),
     ),
     **dict.fromkeys(
@@ -222,7 +227,7 @@ KERNELS = {
             lower_periodic,
             run,
             "a table; at 16 bits of one period",
-            "Compass Optimizer, ops/cosine.py; docs/aipu.md, 4",
+            "Compass Optimizer, ops/cosine.py; docs/rules/aipu/values.md#tables",
         ),
     ),
 }

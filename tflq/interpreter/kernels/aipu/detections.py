@@ -1,4 +1,4 @@
-"""Layers that find boxes above a score: DetectionOutput of proposals, Proposal of anchors (docs/aipu.md, 8).
+"""Layers that find boxes above a score: DetectionOutput of proposals, Proposal of anchors (docs/rules/aipu/boxes.md).
 
 Source: Compass Optimizer, ops/detectionoutput.py and proposal.py.
 """
@@ -241,8 +241,8 @@ def _moved_anchors(params: ProposalParams, deltas: Array) -> Array:
 KERNELS = {
     "detection_output": Kernel(lower, run,
         "proposals moved by the deltas of each class, those above a score class by class",
-        "Compass Optimizer, ops/detectionoutput.py; docs/aipu.md, 8"),
+        "Compass Optimizer, ops/detectionoutput.py; docs/rules/aipu/boxes.md"),
     "proposal": Kernel(lower_proposal, run_proposal,
         "anchors moved by deltas, clamped to the window, those above a score in anchor order",
-        "Compass Optimizer, ops/proposal.py; docs/aipu.md, 8"),
+        "Compass Optimizer, ops/proposal.py; docs/rules/aipu/boxes.md"),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Pairs on a common scale: Eltwise, Add, Sub, Mul, SquaredDifference, Logical (docs/aipu.md, 5).
+"""Pairs on a common scale: Eltwise, Add, Sub, Mul, SquaredDifference, Logical (docs/rules/aipu/operators.md).
 
 Eltwise, Add, Sub, Mul: two inputs on a common scale, then M / 2^N.
 ADD, SUB, MAX, MIN: y = clamp(RNE((k0 * (a + zp_a) op k1 * (b + zp_b)) * M * 2^-N) - zp_y), k0 : k1 = s_b : s_a in 15
@@ -271,13 +271,13 @@ KERNELS = {
             lower_eltwise,
             run_eltwise,
             "(k0 * (a + zp_a) op k1 * (b + zp_b)) * M * 2^-N - zp_y",
-            "Compass Optimizer, ops/eltwise.py; docs/aipu.md, 5",
+            "Compass Optimizer, ops/eltwise.py; docs/rules/aipu/operators.md",
         ),
     ),
     "logical": Kernel(lower_logical, run_logical,
         "(a + zp_a) * k_a compared with (b + zp_b) * k_b; AND, OR, XOR, NOT of values",
-        "Compass Optimizer, ops/logical.py; docs/aipu.md, 5"),
+        "Compass Optimizer, ops/logical.py; docs/rules/aipu/operators.md"),
     "squared_difference": Kernel(lower_squared_difference, run_squared_difference,
         "RNE(clamp32((x_0 - x_1)^2) * M * 2^-N) - zp_y",
-        "Compass Optimizer, ops/squared_difference.py; docs/aipu.md, 5"),
+        "Compass Optimizer, ops/squared_difference.py; docs/rules/aipu/operators.md"),
 }  # fmt: skip

@@ -1,8 +1,11 @@
-"""The exponential of the Optimizer's library, with which it makes tables of Exp and Softmax (docs/aipu.md, 4).
+"""The exponential of the Optimizer's library, with which it makes tables of Exp and Softmax.
+
+Source: docs/rules/aipu/values.md#tables.
 
 It is off by an ulp from the correctly rounded one for some arguments, which shows in an entry of a table now and then.
 
-GELU with which the Optimizer makes tables: x / 2 * (1 + erf(x / sqrt(2))) by polynomials (docs/aipu.md, 4).
+GELU with which the Optimizer makes tables: x / 2 * (1 + erf(x / sqrt(2))) by polynomials
+(docs/rules/aipu/values.md#tables).
 
 PyTorch leaves it to oneDNN, which on processors with AVX-512 takes one polynomial of degree 5 a quarter of a binade of
 abs(x). Its values are up to a few ulps from the correctly rounded ones.

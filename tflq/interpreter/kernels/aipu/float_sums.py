@@ -1,4 +1,6 @@
-"""Sums of MatMul and ConvTranspose in float32, as the Optimizer's own forward adds them (docs/aipu.md, 3).
+"""Sums of MatMul and ConvTranspose in float32, as the Optimizer's own forward adds them.
+
+Source: docs/rules/aipu/values.md#linear-layers.
 
 The float libraries of the Optimizer's forward (MKL, oneDNN): their code depends on the processor.
 
@@ -16,7 +18,8 @@ first to last. The bias is added last.
 
 What zp_x adds to each output is PyTorch's own sum (accumulate/sequential.py), in biases and in ConvTranspose's forward.
 
-Source: docs/aipu.md, 4; Compass Optimizer, ops/matmul.py, deconv.py, conv.py (compute_input_zp_mul_reduce_weight);
+Source: docs/rules/aipu/values.md#tables; Compass Optimizer, ops/matmul.py, deconv.py, conv.py
+(compute_input_zp_mul_reduce_weight);
 PyTorch, aten/src/ATen/native/LinearAlgebra.cpp, Convolution.cpp.
 """
 

@@ -1,4 +1,6 @@
-"""GridSample: values of an image at places that another tensor names, nearest or between pixels (docs/aipu.md, 5).
+"""GridSample: values of an image at places that another tensor names, nearest or between pixels.
+
+Source: docs/rules/aipu/operators.md.
 
 A place p of -1..1 lies at d(p) of an axis of n pixels: (p + 1) / 2 * (n - 1) with align_corners, else
 ((p + 1) * n - 1) / 2.
@@ -234,5 +236,6 @@ def pixels_at(
 
 KERNELS = {
     "grid_sample": Kernel(lower, run,
-        "values at named places, nearest or between pixels", "Compass Optimizer, ops/grid_sample.py; docs/aipu.md, 5"),
+        "values at named places, nearest or between pixels", "Compass Optimizer, ops/grid_sample.py; "
+            "docs/rules/aipu/operators.md"),
 }  # fmt: skip

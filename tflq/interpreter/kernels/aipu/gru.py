@@ -1,4 +1,4 @@
-"""GRUv1, GRUv3: gates by tables, states of one scale, six multipliers (docs/aipu.md, 5).
+"""GRUv1, GRUv3: gates by tables, states of one scale, six multipliers (docs/rules/aipu/operators.md).
 
 v = x W_x + clamp32(RNE(h W_h * M_0 * 2^-N_0)) + b; r, u = sigm(clamp(RNE(v * M_1 * 2^-N_1))). The candidate likewise
 with M_2 and M_3, h W_h replaced by RNE(r * h * 2^-bits) W_hc (GRUv3), or by
@@ -274,7 +274,10 @@ def limited_32(values: Array) -> Integers:
 
 KERNELS = {
     name: Kernel(
-        lower, run, "gates by tables, h = (1 - u) c + u h", "Compass Optimizer, ops/gruv3.py, gruv1.py; docs/aipu.md, 5"
+        lower,
+        run,
+        "gates by tables, h = (1 - u) c + u h",
+        "Compass Optimizer, ops/gruv3.py, gruv1.py; docs/rules/aipu/operators.md",
     )
     for name in ("gru_v1", "gru_v3")
 }

@@ -1,4 +1,6 @@
-"""Imported params: what a quantized file decided runs as it stands, nothing is derived in its place (docs/aipu.md, 6).
+"""Imported params: what a quantized file decided runs as it stands, nothing is derived in its place.
+
+Source: docs/rules/aipu/compass_ir.md.
 
 A node that was read from a quantized file keeps them in `extra`, each under the name of the kernel's own param. Its
 attributes then hold what the Optimizer wrote in place of the real values (limits of CLIP, slope of LEAKYRELU, constant

@@ -1,4 +1,6 @@
-"""Layers that give indices, or choose by them: ArgMinMax, TopK, InTopK, CTCGreedyDecoder, OneHot (docs/aipu.md, 5).
+"""Layers that give indices, or choose by them: ArgMinMax, TopK, InTopK, CTCGreedyDecoder, OneHot.
+
+Source: docs/rules/aipu/operators.md.
 
 ArgMinMax: index of the smallest or largest quantized value, the first on ties; uint16, scale 1.
 
@@ -199,14 +201,17 @@ def run_one_hot(params: OneHotParams, indices: Array) -> tuple[Array, ...]:
 
 KERNELS = {
     "arg_min_max": Kernel(lower_arg_min_max, run_arg_min_max,
-        "index of the smallest or largest value, the first on ties", "docs/aipu.md, 5"),
+        "index of the smallest or largest value, the first on ties", "docs/rules/aipu/operators.md"),
     "top_k": Kernel(lower_top_k, run_top_k,
-        "the k largest or smallest values and their indices", "Compass Optimizer, ops/topk.py; docs/aipu.md, 5"),
+        "the k largest or smallest values and their indices", "Compass Optimizer, ops/topk.py; "
+            "docs/rules/aipu/operators.md"),
     "in_top_k": Kernel(lower_in_top_k, run_in_top_k,
-        "whether the target is among the k largest, ties count", "Compass Optimizer, ops/intopk.py; docs/aipu.md, 5"),
+        "whether the target is among the k largest, ties count", "Compass Optimizer, ops/intopk.py; "
+            "docs/rules/aipu/operators.md"),
     "ctc_greedy_decoder": Kernel(lower_ctc_greedy_decoder, run_ctc_greedy_decoder,
         "the best class of each step, without the blank",
-        "Compass Optimizer, ops/ctcgreedydecoder.py; docs/aipu.md, 5"),
+        "Compass Optimizer, ops/ctcgreedydecoder.py; docs/rules/aipu/operators.md"),
     "one_hot": Kernel(lower_one_hot, run_one_hot,
-        "the on-value at the index, the off-value elsewhere", "Compass Optimizer, ops/onehot.py; docs/aipu.md, 5"),
+        "the on-value at the index, the off-value elsewhere", "Compass Optimizer, ops/onehot.py; "
+            "docs/rules/aipu/operators.md"),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Layers that only move quantized values, and pass their input's type (docs/aipu.md, 5).
+"""Layers that only move quantized values, and pass their input's type (docs/rules/aipu/operators.md).
 
 Layers that only move quantized values, and pass their input's type.
 Each takes quantized [N, ...] with the samples folded into N where only the other axes move, or works axis by axis
@@ -252,8 +252,9 @@ def run_constant(_integers: ConstantParams, weights: Array) -> tuple[Array, ...]
 
 KERNELS = {
     **dict.fromkeys(
-        _MOVES, Kernel(lower_layout, run_layout, "values move, what is filled in stands for 0", "docs/aipu.md, 5")
+        _MOVES,
+        Kernel(lower_layout, run_layout, "values move, what is filled in stands for 0", "docs/rules/aipu/operators.md"),
     ),
-    "reshape": Kernel(lower_reshape, run_reshape, "the same values in another shape", "docs/aipu.md, 5"),
-    "constant": Kernel(lower_constant, run_constant, "the values of its weights", "docs/aipu.md, 5"),
+    "reshape": Kernel(lower_reshape, run_reshape, "the same values in another shape", "docs/rules/aipu/operators.md"),
+    "constant": Kernel(lower_constant, run_constant, "the values of its weights", "docs/rules/aipu/operators.md"),
 }

@@ -1,4 +1,6 @@
-"""Layers of weights and biases: y = clamp(RNE((acc + bias) * M * 2^-N) - zp_y) (docs/aipu.md, 3).
+"""Layers of weights and biases: y = clamp(RNE((acc + bias) * M * 2^-N) - zp_y).
+
+Source: docs/rules/aipu/values.md#linear-layers.
 
 acc = sum x * w with stored values, padding holding -zp_x; the bias holds zp_x * sum(w) already, as Compass stores it.
 r = s_y / (s_x * s_w); several M of one layer share one N.
@@ -336,7 +338,7 @@ def run_batch_norm(params: BatchNormParams, x: Array, *_constants: Array) -> tup
 
 
 _RULE = "clamp(RNE((acc + bias) * M * 2^-N) - zp_y)"
-_SOURCE = "Compass Optimizer, ops/conv.py, fc.py, deconv.py, bn.py; docs/aipu.md, 3"
+_SOURCE = "Compass Optimizer, ops/conv.py, fc.py, deconv.py, bn.py; docs/rules/aipu/values.md#linear-layers"
 
 KERNELS = {
     **dict.fromkeys(

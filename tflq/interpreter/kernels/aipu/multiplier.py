@@ -1,4 +1,6 @@
-"""Multipliers M / 2^N of a ratio of scales, and the last step that stores what they give (docs/aipu.md, 2).
+"""Multipliers M / 2^N of a ratio of scales, and the last step that stores what they give.
+
+Source: docs/rules/aipu/values.md#multipliers.
 
 Multipliers M / 2^N of a ratio of scales.
 Source: Compass Optimizer, utils/quant_tool_utils.py, get_linear_quant_params_from_tensor and unify_shifts_for_aiff.

@@ -210,5 +210,5 @@ def _threshold(node: Node, operands: Operands) -> int:
 
 KERNELS = {
     "nms": Kernel(lower, run,
-        "HARD and GAUSSIAN, class by class, in whole numbers (docs/aipu.md, 8)", "Compass Optimizer, ops/nms.py"),
+        "HARD and GAUSSIAN, class by class, in integers (docs/rules/aipu/boxes.md)", "Compass Optimizer, ops/nms.py"),
 }  # fmt: skip

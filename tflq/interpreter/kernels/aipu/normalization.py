@@ -1,4 +1,4 @@
-"""Moments, and division by a root of the sum of squares: Moments, Normalization (docs/aipu.md, 5).
+"""Moments, and division by a root of the sum of squares: Moments, Normalization (docs/rules/aipu/operators.md).
 
 Reciprocal square roots of whole numbers by a table of 193 entries, interpolated.
 Source: Compass Optimizer, utils/math_utils.py, calculate_inverse_sqrt.
@@ -174,7 +174,9 @@ def _wide(params: MomentsParams, variance: Integers) -> Array:
 KERNELS = {
     "normalization": Kernel(lower_normalization, run_normalization,
         "x / sqrt(sum of x^2), by a table of reciprocal roots",
-        "Compass Optimizer, ops/lpnormalization.py; utils/math_utils.py, calculate_inverse_sqrt; docs/aipu.md, 5"),
+        "Compass Optimizer, ops/lpnormalization.py; utils/math_utils.py, calculate_inverse_sqrt; "
+            "docs/rules/aipu/operators.md"),
     "moments": Kernel(lower_moments, run_moments,
-        "mean and variance, RNE(v * M * 2^-N) - zp_v", "Compass Optimizer, ops/moments.py; docs/aipu.md, 5"),
+        "mean and variance, RNE(v * M * 2^-N) - zp_v", "Compass Optimizer, ops/moments.py; "
+            "docs/rules/aipu/operators.md"),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""LayerNorm, InstanceNorm, GroupNorm, LRN: values over their spread (docs/aipu.md, 5).
+"""LayerNorm, InstanceNorm, GroupNorm, LRN: values over their spread (docs/rules/aipu/operators.md).
 
 Norms: m = RNE(mean of quantized values), zp included. 8 bits, n elements: V = sum (q - m)^2 >> v,
 v = 30 + ceil(log2 n) - 34, one more where odd; g = (isqrt(V) + 2^15) >> 16;
@@ -302,9 +302,9 @@ def _lrn_table(node: Node, operands: Operands, s_q: np.float32) -> tuple[Integer
 KERNELS = {
     **dict.fromkeys(
         ("group_norm", "instance_norm", "layer_norm"),
-        Kernel(lower, run, _RULE, "Compass Optimizer, ops/groupnorm.py; docs/aipu.md, 5"),
+        Kernel(lower, run, _RULE, "Compass Optimizer, ops/groupnorm.py; docs/rules/aipu/operators.md"),
     ),
     "lrn": Kernel(lower_lrn, run_lrn,
         "(x + zp_x) * t(sum of squares) * M * 2^-N - zp_y, t a table of (bias + alpha * q / size)^-beta",
-        "Compass Optimizer, ops/LRN.py; docs/aipu.md, 5"),
+        "Compass Optimizer, ops/LRN.py; docs/rules/aipu/operators.md"),
 }  # fmt: skip

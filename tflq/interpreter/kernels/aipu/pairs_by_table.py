@@ -1,4 +1,4 @@
-"""Pairs that tables compute: Div, Pow (docs/aipu.md, 5).
+"""Pairs that tables compute: Div, Pow (docs/rules/aipu/operators.md).
 
 Div by a table of reciprocals: y = RNE(sign(b') * a' * t(|b'|) * M * 2^-N) - zp_y, x' = x + zp. t[i] = RNE(65535 / i),
 t[0] = 0: dividing by zero gives 0. Divisors of 16 bits read between the entries, which are few units large there: a
@@ -151,8 +151,9 @@ def _sign_powers(signs: Integers, exponents: Integers) -> Integers:
 
 KERNELS = {
     "div": Kernel(lower_div, run_div,
-        "RNE(sign(b') * a' * t(|b'|) * M * 2^-N) - zp_y", "Compass Optimizer, ops/div.py; docs/aipu.md, 5"),
+        "RNE(sign(b') * a' * t(|b'|) * M * 2^-N) - zp_y", "Compass Optimizer, ops/div.py; "
+            "docs/rules/aipu/operators.md"),
     "pow": Kernel(lower_pow, run_pow,
         "one table, or t_exp(RNE(t_log(x) * (p + zp_p) * M * 2^-N)) with its sign",
-        "Compass Optimizer, ops/pow.py; docs/aipu.md, 5"),
+        "Compass Optimizer, ops/pow.py; docs/rules/aipu/operators.md"),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Pools of Compass, and where a maximum stands (docs/aipu.md, 5).
+"""Pools of Compass, and where a maximum stands (docs/rules/aipu/operators.md).
 
 Padding never wins in MaxPoolingWithArgMax. Of two values for one place of UpsampleByIndex the later one wins.
 """
@@ -241,13 +241,15 @@ def run_upsample_by_index(params: UpsampleParams, values: Array, indices: Array)
 
 
 KERNELS = {
-    "global_pool": Kernel(lower_pooling, run_pooling, "as POOLING, the window is the image", "docs/aipu.md, 5"),
+    "global_pool": Kernel(lower_pooling, run_pooling, "as POOLING, the window is the image",
+        "docs/rules/aipu/operators.md"),
     "pooling": Kernel(lower_pooling, run_pooling,
         "AVG by a multiplier of 8 bits a position, MAX of raw quantized values; both pass the input's type",
-        "docs/aipu.md, 5"),
+        "docs/rules/aipu/operators.md"),
     "max_pooling_with_arg_max": Kernel(lower_max_pooling_with_arg_max, run_max_pooling_with_arg_max,
         "the largest value of each window and where it stands",
-        "Compass Optimizer, ops/maxpooling_withargmax.py; docs/aipu.md, 5"),
+        "Compass Optimizer, ops/maxpooling_withargmax.py; docs/rules/aipu/operators.md"),
     "upsample_by_index": Kernel(lower_upsample_by_index, run_upsample_by_index,
-        "values put where indices say, -zp elsewhere", "Compass Optimizer, ops/upsamplebyindex.py; docs/aipu.md, 5"),
+        "values put where indices say, -zp elsewhere", "Compass Optimizer, ops/upsamplebyindex.py; "
+            "docs/rules/aipu/operators.md"),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""PyramidROIAlign: each box is sampled from the map that its area chooses (docs/aipu.md, 8).
+"""PyramidROIAlign: each box is sampled from the map that its area chooses (docs/rules/aipu/boxes.md).
 
 Boxes in pixels: samples as RoiAlign's. Boxes in 0..1 of a node with a canonical_size: pyramid_levels.py. Others: one
 bilinear sample a bin, the first and the last on the box's edges. Rows go with heights and columns with widths; the
@@ -260,6 +260,6 @@ def _positions(params: PyramidParams, axis: int, start: Integers, length: Intege
 
 KERNELS = {
     "pyramid_roi_align": Kernel(lower, run,
-        "PyramidROIAlign: each box is sampled from the map that its area chooses (docs/aipu.md, 8)",
+        "PyramidROIAlign: each box is sampled from the map that its area chooses (docs/rules/aipu/boxes.md)",
         "Compass Optimizer, ops/pyramidroi.py; whitepaper ACN-AWP-1002A, 5.1.3.4"),
 }  # fmt: skip

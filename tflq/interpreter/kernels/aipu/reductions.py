@@ -1,4 +1,4 @@
-"""Sums, products, extremes and truths along axes: Reduce, Cumulate, SegmentReduce (docs/aipu.md, 5).
+"""Sums, products, extremes and truths along axes: Reduce, Cumulate, SegmentReduce (docs/rules/aipu/operators.md).
 
 Products that stay within 16 bits by halving, and the multipliers that make up for it.
 Source: Compass Optimizer, ops/cumulate.py and reduce.py, convert_less_mbit.
@@ -305,10 +305,11 @@ def run_segment_reduce(params: SegmentParams, x: Array, segments: Array) -> tupl
 KERNELS = {
     "reduce": Kernel(lower_reduce, run_reduce,
         "SUM, MEAN, PROD, L1 by one multiplier, L2 by a table of roots; MIN, MAX of values; ANY, ALL of truth values",
-        "Compass Optimizer, ops/reduce.py; docs/aipu.md, 5"),
+        "Compass Optimizer, ops/reduce.py; docs/rules/aipu/operators.md"),
     "cumulate": Kernel(lower_cumulate, run_cumulate,
-        "running sums or products, each with its own M / 2^N", "Compass Optimizer, ops/cumulate.py; docs/aipu.md, 5"),
+        "running sums or products, each with its own M / 2^N", "Compass Optimizer, ops/cumulate.py; "
+            "docs/rules/aipu/operators.md"),
     "segment_reduce": Kernel(lower_segment_reduce, run_segment_reduce,
         "RNE(sum of the rows of a segment * M * 2^-N) - zp_y",
-        "Compass Optimizer, ops/segment_reduce.py; docs/aipu.md, 5"),
+        "Compass Optimizer, ops/segment_reduce.py; docs/rules/aipu/operators.md"),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Resize NEAREST and BILINEAR (docs/aipu.md, 5).
+"""Resize NEAREST and BILINEAR (docs/rules/aipu/operators.md).
 
 Where the pixels of a resized axis lie in the source, in float64, from the sizes alone.
 """
@@ -148,6 +148,6 @@ def _rounded(v: Doubles, rounding: str, shrinks: bool) -> Doubles:
 
 KERNELS = {
     "resize": Kernel(lower, run,
-        "Resize NEAREST and BILINEAR (docs/aipu.md, 5)",
-        "Compass Optimizer, ops/interp.py; docs/aipu.md, 5"),
+        "Resize NEAREST and BILINEAR (docs/rules/aipu/operators.md)",
+        "Compass Optimizer, ops/interp.py; docs/rules/aipu/operators.md"),
 }  # fmt: skip

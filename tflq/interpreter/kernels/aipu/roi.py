@@ -1,4 +1,6 @@
-"""Regions of interest of a feature map: MaxRoiPool, RoiAlign, bilinear samples for PyramidROIAlign (docs/aipu.md, 8).
+"""Regions of interest of a feature map: MaxRoiPool, RoiAlign, bilinear samples for PyramidROIAlign.
+
+Source: docs/rules/aipu/boxes.md.
 
 Source: Compass Optimizer, ops/maxroipooling.py, roialign.py and pyramidroi.py.
 """
@@ -353,8 +355,8 @@ def _pair(node: Node, key: str) -> tuple[int, int]:
 KERNELS = {
     "max_roi_pool": Kernel(_lower_max_roi_pool, _run_max_roi_pool,
         "the largest quantized value of each bin of a box; an empty bin holds the code 0",
-        "Compass Optimizer, ops/maxroipooling.py; docs/aipu.md, 8"),
+        "Compass Optimizer, ops/maxroipooling.py; docs/rules/aipu/boxes.md"),
     "roi_align": Kernel(_lower_roi_align, _run_roi_align,
         "bilinear samples of each bin, averaged or their maximum",
-        "Compass Optimizer, ops/roialign.py; docs/aipu.md, 8"),
+        "Compass Optimizer, ops/roialign.py; docs/rules/aipu/boxes.md"),
 }  # fmt: skip

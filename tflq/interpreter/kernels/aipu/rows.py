@@ -1,4 +1,6 @@
-"""Rows that indices, counts or a selector choose: Gather, GatherND, ReverseSequence, Repeat, Filter (docs/aipu.md, 5).
+"""Rows that indices, counts or a selector choose: Gather, GatherND, ReverseSequence, Repeat, Filter.
+
+Source: docs/rules/aipu/operators.md.
 
 Gather, GatherND, ReverseSequence: quantized values are chosen by plain integers and pass their type.
 The moves themselves are TFLite's (kernels/move). Compass differs at the edges: an index below 0 counts from the end,
@@ -152,11 +154,12 @@ KERNELS = {
             lower_gather,
             run_gather,
             "values chosen by plain integers",
-            "Compass Optimizer, ops/gather.py, gather_nd.py, reversesequence.py; docs/aipu.md, 5",
+            "Compass Optimizer, ops/gather.py, gather_nd.py, reversesequence.py; docs/rules/aipu/operators.md",
         ),
     ),
     "repeat": Kernel(lower_repeat, run_repeat,
-        "each slice as often as told", "Compass Optimizer, ops/repeat.py; docs/aipu.md, 5"),
+        "each slice as often as told", "Compass Optimizer, ops/repeat.py; docs/rules/aipu/operators.md"),
     "filter": Kernel(lower_filter, run_filter,
-        "the slices that a selector keeps, to the front", "Compass Optimizer, ops/filter.py; docs/aipu.md, 5"),
+        "the slices that a selector keeps, to the front", "Compass Optimizer, ops/filter.py; "
+            "docs/rules/aipu/operators.md"),
 }  # fmt: skip

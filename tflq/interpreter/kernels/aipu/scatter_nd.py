@@ -1,4 +1,4 @@
-"""ScatterND: updates are combined into data, row of indices by row; then M / 2^N (docs/aipu.md, 5).
+"""ScatterND: updates are combined into data, row of indices by row; then M / 2^N (docs/rules/aipu/operators.md).
 
 ADD, MAX, MIN, NONE: (d + zp_d) * k_d and (u + zp_u) * k_u on a common scale, as Eltwise with k of at most 14 bits
 (13 where an input has 16), both halved until they fit the activation's width. MUL: the product of d' = (d + zp_d) * M_0
@@ -142,7 +142,7 @@ def run_elements(params: ScatterParams, data: Array, indices: Array, updates: Ar
 
 
 _RULE = "updates are combined into data on a common scale, then M / 2^N"
-_SOURCE = "Compass Optimizer, ops/scatter_nd.py, scatter_elements.py; docs/aipu.md, 5"
+_SOURCE = "Compass Optimizer, ops/scatter_nd.py, scatter_elements.py; docs/rules/aipu/operators.md"
 _Decision = tuple[tuple[int, int], int, Multiplier]
 
 

@@ -1,4 +1,4 @@
-"""Softmax and its logarithm (docs/aipu.md, 5).
+"""Softmax and its logarithm (docs/rules/aipu/operators.md).
 
 Softmax by a table of exponentials (quantize_method=LUT), or by powers of two. e = t[x - rowmax + 2^b - 1], S =
 sum e, (M, N) of s_y, L = 31 - ceil(log2 M); R = trunc(M * 2^L / S); y = clamp(RNE(e * R * 2^-(N + L)) - zp_y). Where an
@@ -339,7 +339,9 @@ def _factors(node: Node, x: Tensor, output: Tensor) -> tuple[np.float32, np.floa
 
 KERNELS = {
     "softmax": Kernel(lower_softmax, run_softmax,
-        "RNE(e * trunc(M * 2^L / sum e) * 2^-(N + L)) - zp_y", "Compass Optimizer, ops/softmax.py; docs/aipu.md, 5"),
+        "RNE(e * trunc(M * 2^L / sum e) * 2^-(N + L)) - zp_y", "Compass Optimizer, ops/softmax.py; "
+            "docs/rules/aipu/operators.md"),
     "log_softmax": Kernel(lower_log_softmax, run_log_softmax,
-        "RNE(f32((x - max) * q0 - q1 * ln(sum t))) - zp_y", "Compass Optimizer, ops/logsoftmax.py; docs/aipu.md, 5"),
+        "RNE(f32((x - max) * q0 - q1 * ln(sum t))) - zp_y", "Compass Optimizer, ops/logsoftmax.py; "
+            "docs/rules/aipu/operators.md"),
 }  # fmt: skip

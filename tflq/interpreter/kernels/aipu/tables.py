@@ -1,6 +1,6 @@
 """Tables of a function and their lookup, interpolated where the quantized values are wider than the table.
 
-Source: docs/aipu.md, 4.
+Source: docs/rules/aipu/values.md#tables.
 
 Source: Compass Optimizer, ops/activation.py and utils/math_utils.py, lookup_lut_powerof2.
 """

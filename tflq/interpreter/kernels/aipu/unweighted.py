@@ -1,4 +1,4 @@
-"""Linear layers without weights: MatMul of two computed matrices, BiasAdd (docs/aipu.md, 5).
+"""Linear layers without weights: MatMul of two computed matrices, BiasAdd (docs/rules/aipu/operators.md).
 
 MatMul: z = (x + zp_x) @ (y + zp_y), r = s_z / (s_x * s_y).
 
@@ -125,7 +125,8 @@ def run_bias_add(params: BiasAddParams, x: Array, _biases: Array) -> tuple[Array
 
 KERNELS = {
     "bias_add": Kernel(lower_bias_add, run_bias_add,
-        "RNE((q + b) * M * 2^-N) - zp_y", "Compass Optimizer, ops/bias_add.py; docs/aipu.md, 5"),
+        "RNE((q + b) * M * 2^-N) - zp_y", "Compass Optimizer, ops/bias_add.py; docs/rules/aipu/operators.md"),
     "mat_mul": Kernel(lower_mat_mul, run_mat_mul,
-        "RNE(((x + zp_x) @ (y + zp_y)) * M * 2^-N) - zp_z", "Compass Optimizer, ops/matmul.py; docs/aipu.md, 5"),
+        "RNE(((x + zp_x) @ (y + zp_y)) * M * 2^-N) - zp_z", "Compass Optimizer, ops/matmul.py; "
+            "docs/rules/aipu/operators.md"),
 }  # fmt: skip

@@ -1,4 +1,6 @@
-"""Functions as PyTorch's vectors compute them, with which the Optimizer makes tables (docs/aipu.md, 4).
+"""Functions as PyTorch's vectors compute them, with which the Optimizer makes tables.
+
+Source: docs/rules/aipu/values.md#tables.
 
 Float32 throughout; where one float32 is too short, pairs of a high and a low part. `fused(a, b, c)` is a * b + c,
 rounded once. On processors with AVX-512 and without the results are the same.

@@ -1,4 +1,6 @@
-"""Convolution3D: the rule of a linear layer on sums over volumes (docs/aipu.md, 3 and 5).
+"""Convolution3D: the rule of a linear layer on sums over volumes.
+
+Source: docs/rules/aipu/values.md, docs/rules/aipu/operators.md.
 
 acc = sum over kz of the convolutions of slices z * stride_z + kz * dilation_z with their weights, -zp_x outside the
 volume. Sums are exact; the Optimizer's own forward adds in float32, in an order that its library chooses, so that about
@@ -81,5 +83,6 @@ def run(params: VolumeParams, x: Array, *_constants: Array) -> tuple[Array, ...]
 
 KERNELS = {
     "convolution_3d": Kernel(lower, run,
-        "clamp(RNE((acc + bias) * M * 2^-N) - zp_y)", "Compass Optimizer, ops/conv3d.py; docs/aipu.md, 3"),
+        "clamp(RNE((acc + bias) * M * 2^-N) - zp_y)", "Compass Optimizer, ops/conv3d.py; "
+            "docs/rules/aipu/values.md#linear-layers"),
 }  # fmt: skip

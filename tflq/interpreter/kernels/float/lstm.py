@@ -1,4 +1,4 @@
-"""LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM and BIDIRECTIONAL_SEQUENCE_LSTM of float32 (docs/tflite.md).
+"""LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM and BIDIRECTIONAL_SEQUENCE_LSTM of float32 (docs/rules/tflite/index.md).
 
 The arithmetic is in lstm_sequence.py. LSTM's basic cell: a = clamp(W [x, h] + b, the finite numbers), the product in
 the order of eigen.py; c = s(a_input) tanh(a_cell) + s(a_forget) c; h = s(a_output) tanh(c), s and tanh those of

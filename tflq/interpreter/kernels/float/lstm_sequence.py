@@ -1,4 +1,4 @@
-"""LSTM of float32 over a sequence, with or without a second input (docs/tflite.md).
+"""LSTM of float32 over a sequence, with or without a second input (docs/rules/tflite/index.md).
 
 g = act(W x + A a + R h + p * c + b), with layer normalization act(n * normal(W x + A a + R h + p * c) + b); c = f * c +
 i * g, clipped, i = 1 - f where the gates are coupled; h = o * act(c), or its projection P h + b, clipped. Products in

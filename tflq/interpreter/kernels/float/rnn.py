@@ -1,4 +1,6 @@
-"""RNN, UNIDIRECTIONAL_SEQUENCE_RNN and BIDIRECTIONAL_SEQUENCE_RNN with float32 activations (docs/tflite.md).
+"""RNN, UNIDIRECTIONAL_SEQUENCE_RNN and BIDIRECTIONAL_SEQUENCE_RNN with float32 activations.
+
+Source: docs/rules/tflite/index.md.
 
 h = act(((b + W x) + A a) + R h), each product added as vector_functions.py does, or as tflite/hybrid.py where the
 weights are integers (tflite/hybrid_rnn.py).

@@ -1,4 +1,4 @@
-"""Activations and QUANTIZE in GAP9's arithmetic (docs/gap9.md, 9 and 11).
+"""Activations and QUANTIZE in GAP9's arithmetic (docs/rules/gap9/types.md, docs/rules/gap9/operators.md).
 
 Behind a 32-bit filter output a rule runs in blocks; alone on 8 bits it is a table. Of RELU and RELU6 the upper clamp is
 the end of the type (1.4).
@@ -300,7 +300,7 @@ def samples_last(params: object, operands: Operands) -> float | None:
 
 _sigmoid, _tanh = (partial(lower_sigmoid_tanh, is_tanh=flag) for flag in (False, True))
 _swish, _hard_sigmoid = (partial(lower_hard_curve, is_swish=flag) for flag in (True, False))
-_SOURCE = "docs/gap9.md, 11"
+_SOURCE = "docs/rules/gap9/operators.md#activations"
 _RELU = "y = clip(norm((max(x, Z_i) - Z_i) * M, N) + Z_o), with equal types max(x, Z_i)"
 KERNELS = {
     "logistic": Kernel(_sigmoid, run, "y = clip(norm(sigmoid(x in Q12) * M, N) + Z_y)", _SOURCE),
@@ -308,7 +308,9 @@ KERNELS = {
     "hard_swish": Kernel(_swish, run, "y = clip(norm(x * clip(x + 3, 0, 6) * M, N) + Z_y)", _SOURCE),
     "hard_sigmoid": Kernel(_hard_sigmoid, run, "y = clip(norm(clip(x + 3, 0, 6) * M, N) + Z_y)", _SOURCE),
     "leaky_relu": Kernel(lower_leaky_relu, run, "y = clip((x > 0 ? x : norm(x * L, 7)) + Z_y)", _SOURCE),
-    "quantize": Kernel(lower_quantize, run_quantize, "y = clip(rnd((x - Z_i) * S_i / S_o) + Z_o)", "docs/gap9.md, 9"),
+    "quantize": Kernel(
+        lower_quantize, run_quantize, "y = clip(rnd((x - Z_i) * S_i / S_o) + Z_o)", "docs/rules/gap9/types.md#quantize"
+    ),
     "relu": Kernel(lower_relu, run_relu, _RELU, _SOURCE, samples_last=samples_last),
     "relu6": Kernel(lower_relu, run_relu, f"{_RELU}, in a type that ends at 6", _SOURCE),
 }

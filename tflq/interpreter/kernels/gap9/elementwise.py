@@ -1,4 +1,4 @@
-"""ADD, SUB and MUL in GAP9's arithmetic (docs/gap9.md, 10).
+"""ADD, SUB and MUL in GAP9's arithmetic (docs/rules/gap9/operators.md#add-mul-pools).
 
 Of a sum, the operand of larger scale is brought to the other's. A product takes symmetric types. Two inputs of 8 bits
 run as a table of all pairs.
@@ -153,7 +153,10 @@ def _bias(types: tuple[Affine, ...], y: Affine, scaled: int, sign: int) -> int:
 
 
 PairParams = SumParams | ProductOfTensors
-_SUM, _SOURCE = "y = clip(norm((x_o {} norm(x_s * M1, N1)) * M2, N2) + bias)", "docs/gap9.md, 10"
+_SUM, _SOURCE = (
+    "y = clip(norm((x_o {} norm(x_s * M1, N1)) * M2, N2) + bias)",
+    "docs/rules/gap9/operators.md#add-mul-pools",
+)
 KERNELS = {
     "add": Kernel(partial(lower_sum, sign=1), run_pair, _SUM.format("+"), _SOURCE),
     "sub": Kernel(partial(lower_sum, sign=-1), run_pair, _SUM.format("-"), _SOURCE),

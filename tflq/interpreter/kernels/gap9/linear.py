@@ -1,4 +1,6 @@
-"""CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED in GAP9's arithmetic (docs/gap9.md, 4 to 6).
+"""CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED in GAP9's arithmetic.
+
+Source: docs/rules/gap9/quantization.md, docs/rules/gap9/filters.md.
 
 acc = stored bias + sum x * (w - Z_w) with raw quantized values x, padding holding Z_x;
 stored bias = B - Z_x * sum(w - Z_w) + rnd(Z_y * S_y / (S_x * S_w)): the output's zero point is folded in too. Then
@@ -229,4 +231,8 @@ def _refuse_overflow(values: Integers | Reals, what: str, way_out: str) -> None:
         )
 
 
-KERNELS = linear_kernels(lower_filter, "y = clip(norm(norm(acc + stored bias, pre) * M, N))", "docs/gap9.md, 4 to 6")
+KERNELS = linear_kernels(
+    lower_filter,
+    "y = clip(norm(norm(acc + stored bias, pre) * M, N))",
+    "docs/rules/gap9/quantization.md, docs/rules/gap9/filters.md",
+)

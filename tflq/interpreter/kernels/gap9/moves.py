@@ -1,4 +1,6 @@
-"""CONCATENATION, RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR and TILE in GAP9's arithmetic (docs/gap9.md, 10 and 17).
+"""CONCATENATION, RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR and TILE in GAP9's arithmetic.
+
+Source: docs/rules/gap9/operators.md, docs/differences/gap9.md.
 
 The options align_corners and half_pixel_centers are ignored, as NNTool does.
 """
@@ -130,10 +132,14 @@ def lower_concatenation(node: Node, operands: Operands) -> Concatenation:
     return check_shapes(node, operands)
 
 
-_SOURCE = "docs/gap9.md, 10"
+_SOURCE = "docs/rules/gap9/operators.md#add-mul-pools"
 KERNELS = {
-    "concatenation": Kernel(lower_concatenation, run_concatenation, "the same quantized values", "docs/gap9.md, 8"),
+    "concatenation": Kernel(
+        lower_concatenation, run_concatenation, "the same quantized values", "docs/rules/gap9/types.md#types"
+    ),
     "resize_bilinear": Kernel(lower_bilinear, run_bilinear, "four neighbors in 128ths, >> 14", _SOURCE),
     "resize_nearest_neighbor": Kernel(lower_nearest, run_nearest, "the element at (step * i + 2^15) >> 16", _SOURCE),
-    "tile": Kernel(lower_tile, run_tile, "repeated along an axis; NNTool repeats each element", "docs/gap9.md, 17"),
+    "tile": Kernel(
+        lower_tile, run_tile, "repeated along an axis; NNTool repeats each element", "docs/differences/gap9.md"
+    ),
 }

@@ -1,4 +1,4 @@
-"""MulBias: a real ratio of scales as M * 2^-N with an 8-bit M (docs/gap9.md, 5)."""
+"""MulBias: a real ratio of scales as M * 2^-N with an 8-bit M (docs/rules/gap9/filters.md#mulbias)."""
 
 from __future__ import annotations
 

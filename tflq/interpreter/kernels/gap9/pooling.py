@@ -1,4 +1,4 @@
-"""Pools, means, sums and maxima in GAP9's arithmetic (docs/gap9.md, 10).
+"""Pools, means, sums and maxima in GAP9's arithmetic (docs/rules/gap9/operators.md#add-mul-pools).
 
 AVERAGE_POOL_2D has a truncated reciprocal and counts the padding, MAX_POOL_2D lets the padding's zero point take part.
 MEAN, SUM and REDUCE_MAX go over height and width: global pools of int8, input and output symmetric.
@@ -117,7 +117,7 @@ def run_reduce_max(params: Reduction, x: Array, *_axes: Array) -> tuple[Array, .
     return (x.max(axis=tuple(a + 1 for a in params.axes)).reshape(shape_of_result(params, x)),)
 
 
-_SOURCE = "docs/gap9.md, 10"
+_SOURCE = "docs/rules/gap9/operators.md#add-mul-pools"
 _mean, _sum = (partial(find_rescaled_sum, fraction_bits=bits) for bits in (_FRACTION_BITS, None))
 KERNELS = {
     "average_pool_2d": average_pool_kernel(find_reciprocal, "y = clip(norm(sum * (65536 // taps), 16))", _SOURCE),

@@ -1,6 +1,6 @@
 """The two roundings of GAP9's tools: of real numbers to quantized values, and of accumulators by shifting.
 
-Source: docs/gap9.md, 1.
+Source: docs/rules/gap9/quantization.md#ranges.
 """
 
 from __future__ import annotations
@@ -90,7 +90,8 @@ class Stored:
 def shift_between(source: Affine, target: Affine) -> int:
     """Return the bits by which NNTool shifts between two widths, however their scales differ; 0: it multiplies.
 
-    Both are signed with zero point 0, and |S_8 - 256 S_16| <= 1e-4, which it counts as one scale (docs/gap9.md, 17.17).
+    Both are signed with zero point 0, and |S_8 - 256 S_16| <= 1e-4, which it counts as one scale
+    (docs/differences/gap9.md).
     """
     bits = target.bits - source.bits
     narrow, wide = (source, target) if bits > 0 else (target, source)
@@ -100,7 +101,7 @@ def shift_between(source: Affine, target: Affine) -> int:
 
 
 def taken_for(node: Node, affine: Affine) -> Affine:
-    """Return the type that NNTool's readers take a result for (docs/gap9.md, 17.14), else `affine`."""
+    """Return the type that NNTool's readers take a result for (docs/differences/gap9.md), else `affine`."""
     if "outside_scale" not in node.attributes:
         return affine
     scale, zero_point = node.attributes.real("outside_scale"), node.attributes.integer("outside_zero_point")

@@ -78,5 +78,5 @@ def _in_float(params: SoftmaxParams, below: Integers) -> Array:
 KERNELS = {
     "softmax": Kernel(lower, run,
         "SOFTMAX over the last axis in GAP9's arithmetic: integer exponentials in Q15; TFLite's beta is ignored",
-        "docs/gap9.md, 11"),
+        "docs/rules/gap9/operators.md#activations"),
 }  # fmt: skip

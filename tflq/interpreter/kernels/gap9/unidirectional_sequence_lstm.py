@@ -200,5 +200,6 @@ def _clipped(x: Integers) -> Integers:
 
 KERNELS = {
     "unidirectional_sequence_lstm": Kernel(lower, run,
-        "UNIDIRECTIONAL_SEQUENCE_LSTM in GAP9's arithmetic, 8 bits: NE16's and SQ8's", "docs/gap9.md, 13"),
+        "UNIDIRECTIONAL_SEQUENCE_LSTM in GAP9's arithmetic, 8 bits: NE16's and SQ8's",
+            "docs/rules/gap9/operators.md#lstm"),
 }  # fmt: skip

@@ -1,4 +1,4 @@
 """Arithmetic `nnie`: products of dequantized logarithmic quantized values, as in the hardware's simulation.
 
-Source: docs/nnie.md.
+Source: docs/targets/nnie.md.
 """

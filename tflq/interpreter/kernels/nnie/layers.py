@@ -1,4 +1,4 @@
-"""Layers on logarithmic quantized values: inputs get one z, then the float kernel runs (docs/nnie.md, 5).
+"""Layers on logarithmic quantized values: inputs get one z, then the float kernel runs (docs/rules/nnie.md#layers).
 
 What every quantizing layer does first: its computed inputs become logarithmic quantized values with one z for all of
 them; constant weights become such with one z for all channels. Then the float kernel runs on what the quantized values
@@ -151,7 +151,7 @@ def logarithmic_kernel(operator: str) -> Kernel:
         return _run(operator, params, arrays)
 
     rule = f"{operator} of what logarithmic values with one z stand for, in float32"
-    return Kernel(_lower, run, rule, "docs/nnie.md, 5")
+    return Kernel(_lower, run, rule, "docs/rules/nnie.md#layers")
 
 
 def _weighted_row(operator: str, position: int) -> Kernel:
@@ -167,7 +167,7 @@ def _weighted_row(operator: str, position: int) -> Kernel:
 
     rule = "float32 sums of products of what logarithmic quantized values stand for"
     lower = partial(_lower_weighted, position=position)
-    return Kernel(lower, run_transposed if position else run, rule, "docs/nnie.md, 5")
+    return Kernel(lower, run_transposed if position else run, rule, "docs/rules/nnie.md#layers")
 
 
 OPERATORS = """

@@ -1,4 +1,4 @@
-"""Sign and base-2 logarithm in 8 or 16 bits (docs/nnie.md, 1 to 4).
+"""Sign and base-2 logarithm in 8 or 16 bits (docs/rules/nnie.md, docs/differences/nnie.md).
 
 S steps an octave, quantized values q of 0..M, and one number z for all values of a group: a quantized value stands for
 +-2^((q + z) / S), or for 0. All comparisons and logarithms are float64 of float32 values; results are stored as

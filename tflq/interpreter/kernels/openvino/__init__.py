@@ -1,1 +1,4 @@
-"""Arithmetic `openvino`: levels between linear operators, as the CPU plug-in executes them (docs/openvino.md, 2)."""
+"""Arithmetic `openvino`: levels between linear operators, as the CPU plug-in executes them.
+
+Source: docs/rules/openvino.md#levels-as-integers.
+"""

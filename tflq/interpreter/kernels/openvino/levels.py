@@ -4,14 +4,15 @@ Code = level index + smallest quantized value. A tensor of quantized values has 
 range. The node that writes it may state another input range (attributes levels, input_low, input_high, output_low,
 output_high), as FakeQuantize can; without them it is the same.
 
-FAKE_QUANTIZE is float32, as in OpenVINO's CPU plug-in (docs/openvino.md, 2): index = 0 where x <= min(il, ih),
+FAKE_QUANTIZE is float32, as in OpenVINO's CPU plug-in (docs/rules/openvino.md#levels-as-integers): index = 0 where x
+<= min(il, ih),
 levels - 1 where x > max(il, ih), else round half even(f32(f32(x * a) + b)) with a = f32(f32(levels - 1) / f32(ih - il))
 and b = f32(-il * a); value = index / (levels - 1) * (oh - ol) + ol. The published formula divides by ih - il for each x
 instead; indices then differ where x lies within a few units in the last place of a half.
 
 QUANTIZE is the first half, reals to quantized values by that formula; or Requantize alone, quantized values to the
 quantized values of another range: S * (q - Z) in float64, then the output's levels. DEQUANTIZE is the second half:
-f32((q - Z) * S), the product in float64 (docs/openvino.md, 3).
+f32((q - Z) * S), the product in float64 (docs/rules/openvino.md#quantize-dequantize-requantize).
 """
 
 from __future__ import annotations
@@ -362,7 +363,11 @@ def run_fake_quantize(params: FakeQuantize, x: Singles) -> tuple[Array, ...]:
 
 
 KERNELS = {
-    "quantize": Kernel(lower_quantize, run_quantize, "the level of a real, in float32", "docs/openvino.md, 1 to 3"),
-    "dequantize": Kernel(lower_dequantize, run_dequantize, "f32((q - Z) * S)", "docs/openvino.md, 3"),
-    "fake_quantize": Kernel(lower_fake_quantize, run_fake_quantize, "value of a real's level", "docs/openvino.md, 2"),
+    "quantize": Kernel(lower_quantize, run_quantize, "the level of a real, in float32", "docs/rules/openvino.md"),
+    "dequantize": Kernel(
+        lower_dequantize, run_dequantize, "f32((q - Z) * S)", "docs/rules/openvino.md#quantize-dequantize-requantize"
+    ),
+    "fake_quantize": Kernel(
+        lower_fake_quantize, run_fake_quantize, "value of a real's level", "docs/rules/openvino.md#levels-as-integers"
+    ),
 }

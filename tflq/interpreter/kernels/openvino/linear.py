@@ -148,4 +148,6 @@ def _fitted(found: FilterParams, x: Tensor) -> StepMaps | None:
     return fit_step_map(found.exact, slope, offset, lower, upper, round(zero), levels.first, top)
 
 
-KERNELS = linear_kernels(lower_filter, "level((acc - Z_x * sum(w)) * S_x * S_w + b), in float64", "docs/openvino.md, 2")
+KERNELS = linear_kernels(
+    lower_filter, "level((acc - Z_x * sum(w)) * S_x * S_w + b), in float64", "docs/rules/openvino.md#levels-as-integers"
+)

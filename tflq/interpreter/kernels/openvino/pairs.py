@@ -1,7 +1,7 @@
 """ADD, SUB and MUL of two operands, each with its own range (non-unified): reals in float64, then levels.
 
 An operand is quantized values, per tensor or per channel, or real numbers (a constant: ScaleShift).
-CONCATENATION brings each to the levels of the output (docs/openvino.md, 2).
+CONCATENATION brings each to the levels of the output (docs/rules/openvino.md#levels-as-integers).
 """
 
 from __future__ import annotations
@@ -86,7 +86,12 @@ def _real(x: Array, affine: Affine | None) -> Array:
 
 
 def _row(rule: Rule, sign: str) -> Kernel:
-    return Kernel(lower_pair, partial(run_pair, rule=rule), f"level(a {sign} b), in float64", "docs/openvino.md, 2")
+    return Kernel(
+        lower_pair,
+        partial(run_pair, rule=rule),
+        f"level(a {sign} b), in float64",
+        "docs/rules/openvino.md#levels-as-integers",
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,5 +141,7 @@ KERNELS = {
     "add": _row(np.add, "+"),
     "sub": _row(np.subtract, "-"),
     "mul": _row(np.multiply, "*"),
-    "concatenation": Kernel(_lower_concatenation, _run_concatenation, "level of each value", "docs/openvino.md, 2"),
+    "concatenation": Kernel(
+        _lower_concatenation, _run_concatenation, "level of each value", "docs/rules/openvino.md#levels-as-integers"
+    ),
 }

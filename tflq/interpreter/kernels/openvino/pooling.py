@@ -76,7 +76,7 @@ def lower_max_pool(node: Node, operands: Operands) -> MaxPool:
     return MaxPool(window_of_node(node, x.shape), x.dtype.minimum)
 
 
-_RULE, _SOURCE = "level((sum / n - Z) * S), in float64", "docs/openvino.md, 2"
+_RULE, _SOURCE = "level((sum / n - Z) * S), in float64", "docs/rules/openvino.md#levels-as-integers"
 KERNELS = {
     "average_pool_2d": average_pool_kernel(lower_average, f"{_RULE}; the padding is not counted", _SOURCE),
     "max_pool_2d": Kernel(lower_max_pool, run_max_pool, "the largest quantized value", _SOURCE),

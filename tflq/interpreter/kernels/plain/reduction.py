@@ -1,7 +1,8 @@
 """Reductions of plain numbers and quantized values as they are: one element for each place outside the axes.
 
 REDUCE_MAX, REDUCE_MIN, REDUCE_ANY and REDUCE_ALL; SUM, MEAN and REDUCE_PROD of numbers that are not quantized
-(docs/tflite.md). (TFLite splits a sum or product over all axes among its threads from 1024 elements a thread on; this
+(docs/rules/tflite/index.md). (TFLite splits a sum or product over all axes among its threads from 1024 elements a
+thread on; this
 is the result of one.)
 
 Quantized values are taken as they are; TFLite refuses integers of 8 and 16 bits whose scale or zero point changes.

@@ -180,7 +180,8 @@ UNQUANTIZED = {
         "x where x > 0, else f32(x * alpha). Equal to TFLite bit for bit",
         "TFLite kernels/internal/reference/leaky_relu.h"),
     "quantize": unary(_FLOAT32, lambda _, x: x,
-        "in a model's float view: both sides are float32, and the values stay", "docs/calibration.md (the float view)"),
+        "in a model's float view: both sides are float32, and the values stay",
+            "docs/guides/calibration.md (the float view)"),
     "dequantize": Kernel(_lower_widened, _run_widened,
         "float16 is widened to float32; in a model's float view both sides are float32", "TFLite kernels/dequantize.h"),
 }  # fmt: skip

@@ -245,6 +245,6 @@ KERNELS = {
     "abs": Kernel(_lower_abs, _run_abs,
         "|x| in TFLite's integer arithmetic", "TFLite kernels/elementwise.cc (AbsEval)"),
     "hard_swish": Kernel(_lower_hard_swish, _run_hard_swish,
-        "x * relu6(x + 3) / 6, in TFLite's 16-bit integer arithmetic (docs/tflite.md), made into a table",
+        "x * relu6(x + 3) / 6, in TFLite's 16-bit integer arithmetic (docs/rules/tflite/index.md), made into a table",
         "TFLite kernels/activations.cc (HardSwishPrepare) and internal/reference/hard_swish.h"),
 }  # fmt: skip

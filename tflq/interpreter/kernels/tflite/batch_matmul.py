@@ -1,4 +1,6 @@
-"""BATCH_MATMUL in TFLite's integer arithmetic, and of float32 activations with int8 weights (docs/tflite.md).
+"""BATCH_MATMUL in TFLite's integer arithmetic, and of float32 activations with int8 weights.
+
+Source: docs/rules/tflite/index.md.
 
 Float32 activations with int8 weights: each row of x is quantized (hybrid.py), symmetrically unless
 asymmetric_quantize_inputs is set. y = f32(f32(scale of the row * sw) * t), t = f32(f32(acc) - f32(sum over k of w *
@@ -181,6 +183,6 @@ def _run_batch_matmul(params: BatchMatmul | HybridBatchMatmul, x: Array, y: Arra
 
 KERNELS = {
     "batch_matmul": Kernel(_lower_batch_matmul, _run_batch_matmul,
-        "BATCH_MATMUL in TFLite's integer arithmetic (docs/tflite.md)",
+        "BATCH_MATMUL in TFLite's integer arithmetic (docs/rules/tflite/index.md)",
         "TFLite kernels/batch_matmul.cc, internal/reference/batch_matmul.h"),
 }  # fmt: skip

@@ -1,6 +1,7 @@
 """Comparisons in TFLite's integer arithmetic: both sides come to one fine scale, then integers are compared.
 
-v_k = RDBP(SRDHM((x_k - z_k) * 256, m_k), -e_k), (m_k, e_k) the multiplier of the scale s_k itself (docs/tflite.md).
+v_k = RDBP(SRDHM((x_k - z_k) * 256, m_k), -e_k), (m_k, e_k) the multiplier of the scale s_k itself
+(docs/rules/tflite/index.md).
 int8 and uint8 always; int16 in EQUAL and NOT_EQUAL where it is quantized (the other four compare raw int16 quantized
 values).
 

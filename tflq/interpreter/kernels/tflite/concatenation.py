@@ -1,4 +1,6 @@
-"""CONCATENATION in TFLite's integer arithmetic: uint8 is rescaled, everything else is moved (docs/tflite.md).
+"""CONCATENATION in TFLite's integer arithmetic: uint8 is rescaled, everything else is moved.
+
+Source: docs/rules/tflite/index.md.
 
 uint8: y = clamp(int32(round_half_away(f32(f32(x * r) + b))) + z_o) with r = f32(s_i * f32(1 / s_o)), b = f32(-z_i *
 r), for inputs whose scale or zero point is not the output's: a table. int8 must share scale and zero point; int16 must
@@ -86,6 +88,7 @@ def _words(tensor: Tensor) -> str:
 
 KERNELS = {
     "concatenation": Kernel(lower, run,
-        "CONCATENATION in TFLite's integer arithmetic: uint8 is rescaled, everything else is moved (docs/tflite.md)",
+        "CONCATENATION in TFLite's integer arithmetic: uint8 is rescaled, everything else is moved "
+            "(docs/rules/tflite/index.md)",
         "TFLite kernels/concatenation.cc and internal/reference/concatenation.h (ConcatenationWithScaling)"),
 }  # fmt: skip

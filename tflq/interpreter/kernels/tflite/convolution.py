@@ -1,4 +1,6 @@
-"""CONV_2D and DEPTHWISE_CONV_2D of TFLite: integers, and float32 activations with integer weights (docs/tflite.md).
+"""CONV_2D and DEPTHWISE_CONV_2D of TFLite: integers, and float32 activations with integer weights.
+
+Source: docs/rules/tflite/index.md.
 
 Float32 activations: each image is quantized as one row (hybrid.py). Where all weight scales are equal and there is one
 group, CONV_2D quantizes symmetrically and y = clamp(f32(f32(f32(acc) * f32(scale of image * sw)) + bias)). Else inputs

@@ -1,4 +1,4 @@
-"""An LSTM cell whose gates are summed up from 8-bit parts: LSTM with 12 intermediates (docs/tflite.md).
+"""An LSTM cell whose gates are summed up from 8-bit parts: LSTM with 12 intermediates (docs/rules/tflite/index.md).
 
 Each gate: a = sat8(MBQ(sum of w (x - zx)) + za), b = sat8(MBQ(sum of r (h - zh)) + zb), sat16(MBQ(a - za) + MBQ(b -
 zb)), then a layer normalization in float32. The input gate is 1 - forget, whether it has weights or not, and cells are
@@ -7,7 +7,7 @@ for its last multiplier the shift of the forget gate's: an index that the kernel
 
 Source: TFLite kernels/lstm.cc (PopulateQuantizedLstmParams8x8_8).
 
-Runs an LSTM cell whose gates are summed up from 8-bit parts (docs/tflite.md).
+Runs an LSTM cell whose gates are summed up from 8-bit parts (docs/rules/tflite/index.md).
 
 g = round_half_away(4096 (n(x) w s + b s / 1024)), n(x) the sum brought to mean 0 and deviation 1 in float32; then
 trunc(32768 / (1 + e^-x)), or trunc(32768 tanh(x)) for the cell gate, x = g / 4096 in float32. c = sat16(RDBP(f c, 15) +

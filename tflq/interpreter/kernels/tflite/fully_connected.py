@@ -1,4 +1,4 @@
-"""FULLY_CONNECTED in TFLite's integer arithmetic: int8, uint8, int16 (docs/tflite.md).
+"""FULLY_CONNECTED in TFLite's integer arithmetic: int8, uint8, int16 (docs/rules/tflite/index.md).
 
 total = sum of (w - zw) * (x - zi) + bias; y = clamp(round_half_away(float64(total) * (si * sw / so)) + zo), the scale
 in float64: the reference kernels use no fixed-point multiplier but for sparse int8 weights (MBQ) and int16 weights
@@ -299,7 +299,7 @@ def _lower_shuffled(node: Node, operands: Operands) -> ShuffledFullyConnected:
 
 KERNELS = {
     "fully_connected": Kernel(lower, run,
-        "FULLY_CONNECTED in TFLite's integer arithmetic: int8, uint8, int16 (docs/tflite.md)",
+        "FULLY_CONNECTED in TFLite's integer arithmetic: int8, uint8, int16 (docs/rules/tflite/index.md)",
         "TFLite kernels/fully_connected.cc (CheckTypes, PrepareImpl, EvalQuantized, EvalShuffledQuantized), "
         "internal/reference/fully_connected.h, internal/reference/integer_ops/fully_connected.h"),
 }  # fmt: skip

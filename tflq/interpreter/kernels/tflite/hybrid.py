@@ -1,6 +1,9 @@
-"""Hybrid operators: activations turned to int8 at run time, row by row, and integer dot products (docs/tflite.md).
+"""Hybrid operators: activations turned to int8 at run time, row by row, and integer dot products.
 
-Float activations turned to int8 at run time, row by row: the input side of hybrid operators (docs/tflite.md).
+Source: docs/rules/tflite/index.md.
+
+Float activations turned to int8 at run time, row by row: the input side of hybrid operators
+(docs/rules/tflite/index.md).
 
 Symmetric: scale = f32(max|x| / 127), q = clamp(round(x * f32(127 / max|x|)), +-127). Asymmetric: the range, widened to
 0, is cut into 255 steps; the zero point is the one of the bound with the smaller error, rounded half away from zero;
@@ -10,7 +13,7 @@ trunc(f32(x + copysign(0.5, x))), in the rest of a row it is half away from zero
 Source: TFLite kernels/internal/optimized/neon_tensor_utils.cc (NeonSymmetricQuantizeFloats,
 NeonAsymmetricQuantizeFloats), which its wheels run on x86 through SSE, also under the reference kernels.
 
-Integer dot products of hybrid operators, as TFLite's SSE code computes them (docs/tflite.md).
+Integer dot products of hybrid operators, as TFLite's SSE code computes them (docs/rules/tflite/index.md).
 
 sum over k of w[o, k] * q[k] - zero_point * sum over k of w[o, k]. Sixteen columns at a time the sign of q is moved to
 w, where -(-128) stays -128: a product of w = -128 and q < 0 has the wrong sign there. The remaining columns are right.

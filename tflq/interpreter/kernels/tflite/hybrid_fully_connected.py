@@ -1,4 +1,4 @@
-"""FULLY_CONNECTED with float32 activations and weights of int8, int4, int2 or uint8 (docs/tflite.md).
+"""FULLY_CONNECTED with float32 activations and weights of int8, int4, int2 or uint8 (docs/rules/tflite/index.md).
 
 int4 with a scale for each block of a row: each row of the input is quantized with a zero point (hybrid.py). In float32,
 block by block: total = total + f32(acc) * s, sums = sums + s * (sum of w); then y = (total - zero point * sums) * scale

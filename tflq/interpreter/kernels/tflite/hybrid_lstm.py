@@ -1,4 +1,4 @@
-"""LSTM with float32 activations and states, and int8 or uint8 weights, over a sequence (docs/tflite.md).
+"""LSTM with float32 activations and states, and int8 or uint8 weights, over a sequence (docs/rules/tflite/index.md).
 
 The sums of float/lstm_sequence.py, but each vector is quantized (hybrid.py) and each product is f32(f32(total) *
 f32(sw * scale of the vector)); peephole weights become f32(w * scale); a normalization and a diagonal are float32.

@@ -1,4 +1,6 @@
-"""RNN layers with float32 activations and integer weights; their vectors are quantized at run time (docs/tflite.md).
+"""RNN layers with float32 activations and integer weights; their vectors are quantized at run time.
+
+Source: docs/rules/tflite/index.md.
 
 Source: TFLite kernels/internal/kernel_utils.cc (RnnBatchStep with int8 weights).
 """

@@ -1,4 +1,4 @@
-"""The params of an LSTM with int8 input, int8 weights and int16 cells (docs/tflite.md).
+"""The params of an LSTM with int8 input, int8 weights and int16 cells (docs/rules/tflite/index.md).
 
 Each gate: g = sat16(MBQ(W x + bias - zx * row sums)); g = sat16(g + MBQ(R h - zh * row sums)), with peephole
 g = sat16(g + MBQ(p * c)), with layer normalization g = norm(g); then logistic, or tanh for the cell gate, of int16 with

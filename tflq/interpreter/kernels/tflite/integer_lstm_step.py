@@ -1,4 +1,4 @@
-"""Runs an LSTM of int8 over its sequence (docs/tflite.md).
+"""Runs an LSTM of int8 over its sequence (docs/rules/tflite/index.md).
 
 c = sat16(RDBP(f * c, 15) + RDBP(i * g, 30 + log2(scale of c))), clipped; hidden = sat8(MBQ(o * tanh(c)) + zero point);
 the output is the hidden value, or its projection sat8(MBQ(P hidden) + zero point), clipped.

@@ -1,6 +1,6 @@
-"""LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM and BIDIRECTIONAL_SEQUENCE_LSTM with integers (docs/tflite.md).
+"""LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM and BIDIRECTIONAL_SEQUENCE_LSTM with integers (docs/rules/tflite/index.md).
 
-LSTM's basic cell of uint8 with an int16 state of scale 2^-11 (docs/tflite.md).
+LSTM's basic cell of uint8 with an int16 state of scale 2^-11 (docs/rules/tflite/index.md).
 
 All gates in one product: a = sat16(sum of (w - zw) * (v - 128) + bias, times f32(4096 * bias scale)), v the input and
 behind it the last output. Then in 16 bits, with 3 integer bits for a and 4 for the state: state = sat16(RDBP(SRDHM(i,

@@ -1,4 +1,6 @@
-"""MUL and DIV, elementwise with broadcasting and a fused activation, in integers as TFLite (docs/tflite.md).
+"""MUL and DIV, elementwise with broadcasting and a fused activation, in integers as TFLite.
+
+Source: docs/rules/tflite/index.md.
 
 MUL: y = clamp(MBQ((x_1 - z_1) * (x_2 - z_2), m, s) + z_o), int32; the product of two int16 fits. The real multiplier is
 f32(f32(s_1 * s_2) / s_o): float32 throughout, unlike most operators (TFLM: in float64). XNNPACK multiplies the product
@@ -217,9 +219,11 @@ def _divide_plain(params: PlainBinary, x: Array, y: Array) -> Array:
 
 KERNELS = {
     "mul": Kernel(_lower_mul, _run_mul,
-        "x_1 * x_2, elementwise with broadcasting and a fused activation, in integers as TFLite (docs/tflite.md)",
+        "x_1 * x_2, elementwise with broadcasting and a fused activation, in integers as TFLite "
+            "(docs/rules/tflite/index.md)",
         "TFLite kernels/mul.cc and internal/reference/integer_ops/mul.h, internal/reference/mul.h"),
     "div": Kernel(_lower_div, _run_div,
-        "x_1 / x_2, elementwise with broadcasting and a fused activation, in TFLite's integers (docs/tflite.md)",
+        "x_1 / x_2, elementwise with broadcasting and a fused activation, in TFLite's integers "
+            "(docs/rules/tflite/index.md)",
         "TFLite kernels/div.cc, internal/reference/div.h (DivElementwise)"),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""AVERAGE_POOL_2D and MAX_POOL_2D in TFLite's integer arithmetic: int8, uint8, int16 (docs/tflite.md).
+"""AVERAGE_POOL_2D and MAX_POOL_2D in TFLite's integer arithmetic: int8, uint8, int16 (docs/rules/tflite/index.md).
 
 Average: acc = sum of the quantized values over the n taps inside the image; y = clamp(trunc((acc +- n // 2) / n)), +
 where acc > 0. Maximum: y = clamp(max of the quantized values over the taps inside the image). Nothing is rescaled:

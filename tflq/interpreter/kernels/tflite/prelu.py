@@ -1,4 +1,4 @@
-"""LEAKY_RELU and PRELU: x where x >= 0, else alpha * x, in TFLite's integer arithmetic (docs/tflite.md).
+"""LEAKY_RELU and PRELU: x where x >= 0, else alpha * x, in TFLite's integer arithmetic (docs/rules/tflite/index.md).
 
 LEAKY_RELU: v = x - z_i; y = clamp(z_o + MBQ(v, of f32(s_i / s_o))) for v >= 0, else clamp(z_o + MBQ(v, of f32(f32(s_i
 alpha) / s_o))). A negative alpha multiplies by its magnitude and negates after the rounding (TensorFlow 2.21 passes the
@@ -197,7 +197,7 @@ def _compute(params: Prelu, x: Integers, alpha: Integers) -> Integers:
 
 KERNELS = {
     "leaky_relu": Kernel(_lower_leaky_relu, _run_leaky_relu,
-        "x where x >= 0, else alpha x, in TFLite's integer arithmetic (docs/tflite.md)",
+        "x where x >= 0, else alpha x, in TFLite's integer arithmetic (docs/rules/tflite/index.md)",
         "TFLite kernels/activations.cc (LeakyReluPrepare) and internal/reference/leaky_relu.h"),
     "prelu": Kernel(_lower_prelu, _run_prelu,
         "x where x >= 0, else alpha * x with one alpha per element of a shape that broadcasts, in TFLite's integers",

@@ -1,4 +1,6 @@
-"""QUANTIZE and DEQUANTIZE: real numbers to integers, integers to others, and back to float32 (docs/tflite.md).
+"""QUANTIZE and DEQUANTIZE: real numbers to integers, integers to others, and back to float32.
+
+Source: docs/rules/tflite/index.md.
 
 QUANTIZE: From float32: y = clamp(int32(round_half_away(f32(x / s))) + z), per tensor or per channel; what does not fit
 int32, and NaN, becomes -2^31 (x86) before the zero point is added. Between integers: y = clamp(MBQ(x - z_i, m, s) +
@@ -299,9 +301,9 @@ def _per_channel(source: Tensor) -> Dequantize:
 
 KERNELS = {
     "quantize": Kernel(_lower_quantize, _run_quantize,
-        "real numbers to integers, or integers of one quantization to another (docs/tflite.md)",
+        "real numbers to integers, or integers of one quantization to another (docs/rules/tflite/index.md)",
         "TFLite kernels/quantize.cc, internal/reference/quantize.h and requantize.h"),
     "dequantize": Kernel(_lower_dequantize, _run_dequantize,
-        "integers to float32 (docs/tflite.md)",
+        "integers to float32 (docs/rules/tflite/index.md)",
         "TFLite kernels/dequantize.h, internal/reference/dequantize.h and integer_ops/dequantize.h"),
 }  # fmt: skip

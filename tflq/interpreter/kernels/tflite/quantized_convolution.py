@@ -1,4 +1,4 @@
-"""What CONV_2D and DEPTHWISE_CONV_2D share in TFLite's integer arithmetic (docs/tflite.md).
+"""What CONV_2D and DEPTHWISE_CONV_2D share in TFLite's integer arithmetic (docs/rules/tflite/index.md).
 
 The accumulator is that of weighted.py. A depthwise convolution is a grouped one with one input channel in each group.
 

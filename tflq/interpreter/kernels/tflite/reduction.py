@@ -1,4 +1,4 @@
-"""SUM, MEAN and REDUCE_PROD over some axes, in TFLite's integer arithmetic (docs/tflite.md).
+"""SUM, MEAN and REDUCE_PROD over some axes, in TFLite's integer arithmetic (docs/rules/tflite/index.md).
 
 SUM of int8, uint8, int16: y = clamp(MBQ(sum - z_i n, of s_i / s_o in float64) + z_o); the sum is an int32 that wraps.
 TFLite's reference kernel reads int8 and int16 data as uint8, whatever they are; the rule here is the one it states and

@@ -1,6 +1,6 @@
 """From accumulators of CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED to quantized values; the bias's scale.
 
-Source: docs/tflite.md.
+Source: docs/rules/tflite/index.md.
 
 y = clamp(round(total * scale) + zero_point, minimum, maximum), total = acc + bias wrapped to the accumulator's width.
 TFLite and the other runtimes of its files round in different ways (docs/guides/runtimes.md). If all totals that can

@@ -1,4 +1,6 @@
-"""Quantized ADD and SUB: both inputs come to one fine scale, are added, and the sum is rescaled (docs/tflite.md).
+"""Quantized ADD and SUB: both inputs come to one fine scale, are added, and the sum is rescaled.
+
+Source: docs/rules/tflite/index.md.
 
 v_k = MBQ((x_k - z_k) << left_shift, m_k, s_k); y = clamp(MBQ(v_1 + v_2, m_o, s_o) + z_o); SUB subtracts.
 left_shift is 20 for 8 bits and 15 for int16. Everything is int32; rounding is that of MBQ (fixed_point.py).

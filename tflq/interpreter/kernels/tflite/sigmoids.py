@@ -1,4 +1,4 @@
-"""LOGISTIC and TANH in TFLite's integer arithmetic (docs/tflite.md).
+"""LOGISTIC and TANH in TFLite's integer arithmetic (docs/rules/tflite/index.md).
 
 LOGISTIC and TANH of int16: straight lines in the sigmoid table, made into a table of all 65536 quantized values.
 
@@ -149,7 +149,7 @@ def _run(params: Sigmoid, x: Array) -> tuple[Array, ...]:
 def _logistic(x: Reals) -> Reals:
     one = np.float32(1)
     with np.errstate(over="ignore"):
-        exponential = np.exp(-x.astype(np.float64)).astype(np.float32)  # rounded once: docs/tflite.md
+        exponential = np.exp(-x.astype(np.float64)).astype(np.float32)  # rounded once: docs/rules/tflite/index.md
     return np.asarray(one / (one + exponential))
 
 
@@ -160,7 +160,7 @@ def _logistic_int16(x: Integers) -> Integers:
 
 
 def _tanh(x: Reals) -> Reals:
-    return np.tanh(x.astype(np.float64)).astype(np.float32)  # rounded once: docs/tflite.md
+    return np.tanh(x.astype(np.float64)).astype(np.float32)  # rounded once: docs/rules/tflite/index.md
 
 
 def _tanh_int16(x: Integers) -> Integers:

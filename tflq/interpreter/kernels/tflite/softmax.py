@@ -1,4 +1,4 @@
-"""SOFTMAX and LOG_SOFTMAX over the last axis, in TFLite's integer arithmetic (docs/tflite.md).
+"""SOFTMAX and LOG_SOFTMAX over the last axis, in TFLite's integer arithmetic (docs/rules/tflite/index.md).
 
 SOFTMAX: int8, uint8 (output of the same type or int16): exp is a fixed-point polynomial, so a table of the 256
 differences to the row's maximum: e = exp(SRDHM(d << left_shift, m)) without integer bits, 0 where d < -floor(31 * 2^26
@@ -348,10 +348,10 @@ def _run_log_softmax(params: LogSoftmax, x: Array) -> tuple[Array, ...]:
 
 KERNELS = {
     "softmax": Kernel(_lower_softmax, _run_softmax,
-        "SOFTMAX over the last axis, in TFLite's integer arithmetic (docs/tflite.md)",
+        "SOFTMAX over the last axis, in TFLite's integer arithmetic (docs/rules/tflite/index.md)",
         "TFLite kernels/activations.cc (SoftmaxPrepare) and internal/reference/softmax.h (SoftmaxInt16)"),
     "log_softmax": Kernel(_lower_log_softmax, _run_log_softmax,
-        "LOG_SOFTMAX over the last axis, in TFLite's integer arithmetic (docs/tflite.md). int8, uint8",
+        "LOG_SOFTMAX over the last axis, in TFLite's integer arithmetic (docs/rules/tflite/index.md). int8, uint8",
         "TFLite kernels/activations.cc (LogSoftmaxPrepare), internal/reference/integer_ops/log_softmax.h, "
         "internal/reference/log_softmax.h"),
 }  # fmt: skip

@@ -244,6 +244,6 @@ KERNELS = {
     "sub": Kernel(partial(_lower, sign=-1, plain_types=(DType.INT32, DType.INT64)), _run,
         "x_1 - x_2 and a fused activation", "TFLite kernels/sub.cc, internal/reference/sub.h"),
     "squared_difference": Kernel(_lower_squared_difference, _run_squared_difference,
-        "(x_1 - x_2)^2, elementwise with broadcasting, in TFLite's integers (docs/tflite.md)",
+        "(x_1 - x_2)^2, elementwise with broadcasting, in TFLite's integers (docs/rules/tflite/index.md)",
         "TFLite kernels/squared_difference.cc"),
 }  # fmt: skip

@@ -1,4 +1,6 @@
-"""SVDF in TFLite's integer arithmetic, and hybrid: float32 activations with integer weights (docs/tflite.md).
+"""SVDF in TFLite's integer arithmetic, and hybrid: float32 activations with integer weights.
+
+Source: docs/rules/tflite/index.md.
 
 int8, the state and the time weights int16: newest[f] = sat16(MBQ(sum over i of wf[f, i] * (x[i] - zi), f32(si * swf /
 ss))); the state keeps the M newest of each filter; y[u] = sat8(MBQ(sum over filters and steps of wt * state + bias[u],
@@ -172,6 +174,7 @@ def run(
 
 KERNELS = {
     "svdf": Kernel(lower, run,
-        "SVDF in TFLite's integer arithmetic, and hybrid: float32 activations with integer weights (docs/tflite.md)",
+        "SVDF in TFLite's integer arithmetic, and hybrid: float32 activations with integer weights "
+            "(docs/rules/tflite/index.md)",
         "TFLite kernels/svdf.cc, internal/reference/svdf.h (EvalIntegerSVDF, EvalHybridSVDF)"),
 }  # fmt: skip

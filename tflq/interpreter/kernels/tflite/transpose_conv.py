@@ -1,4 +1,6 @@
-"""TRANSPOSE_CONV in TFLite's integer arithmetic, and of float32 activations with int8 weights (docs/tflite.md).
+"""TRANSPOSE_CONV in TFLite's integer arithmetic, and of float32 activations with int8 weights.
+
+Source: docs/rules/tflite/index.md.
 
 Float32 activations with int8 weights: each image is quantized as one row with a zero point (hybrid.py). Every product
 goes to float32 by itself: total = f32(total + f32(f32(f32((q - z) w) sw[o]) * scale of the image)), in the order of
@@ -179,6 +181,7 @@ def _run_transpose_conv(
 
 KERNELS = {
     "transpose_conv": Kernel(_lower_transpose_conv, _run_transpose_conv,
-        "TRANSPOSE_CONV in TFLite's integer arithmetic: int8, uint8, int16 with int8 weights (docs/tflite.md)",
+        "TRANSPOSE_CONV in TFLite's integer arithmetic: int8, uint8, int16 with int8 weights "
+            "(docs/rules/tflite/index.md)",
         "TFLite kernels/transpose_conv.cc, internal/reference/integer_ops/transpose_conv.h"),
 }  # fmt: skip

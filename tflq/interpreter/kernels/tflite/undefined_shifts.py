@@ -1,4 +1,4 @@
-"""RoundingDivideByPOT with exponents that C++ leaves undefined, as x86 computes it (docs/tflite.md).
+"""RoundingDivideByPOT with exponents that C++ leaves undefined, as x86 computes it (docs/rules/tflite/index.md).
 
 DIV asks for exponents up to 37, comparisons of tensors with scales above 1 for negative ones. The processor takes the
 count of a 32-bit shift modulo 32 and that of a 64-bit shift modulo 64; TFLite's own results follow from that.

@@ -1,1 +1,4 @@
-"""Arithmetic `tpu_mlir`: INT8 of BM1684X, symmetric and asymmetric, as TPU-MLIR computes it (docs/tpu_mlir.md)."""
+"""Arithmetic `tpu_mlir`: INT8 of BM1684X, symmetric and asymmetric, as TPU-MLIR computes it.
+
+Source: docs/targets/tpu_mlir.md.
+"""

@@ -1,4 +1,4 @@
-"""Functions of one activation: by tables, slopes, or a sum (docs/tpu_mlir.md, 5 and 7).
+"""Functions of one activation: by tables, slopes, or a sum (docs/rules/tpu_mlir_operators.md).
 
 A function of one byte is a table: sat(rha(f((q - Zx) * Sx) / Sy) + Zy), f in float64. RELU that stays alone is
 symmetric: max(q, 0) in the input's scale. Slopes are int8 where the mode is symmetric, float16 where it is not:
@@ -261,7 +261,10 @@ def _run_softmax(params: SoftmaxParams, x: Array) -> tuple[Array, ...]:
     return (saturate(round_half_away(powers / total / params.scale), params.dtype),)
 
 
-_FIVE, _SEVEN = "docs/tpu_mlir.md, 5", "docs/tpu_mlir.md, 7"
+_FIVE, _SEVEN = (
+    "docs/rules/tpu_mlir_operators.md#elementwise-operators",
+    "docs/rules/tpu_mlir_operators.md#tables-and-softmax",
+)
 _SOFTMAX = "a float32 table of exponentials, float32 sums, uint8 with S = 1/255"
 KERNELS = {
     **{

@@ -1,4 +1,6 @@
-"""QUANTIZE and DEQUANTIZE: into integers, from one integer type to another, out of integers (docs/tpu_mlir.md, 2, 5).
+"""QUANTIZE and DEQUANTIZE: into integers, from one integer type to another, out of integers.
+
+Source: docs/rules/tpu_mlir.md, docs/rules/tpu_mlir_operators.md.
 
 Into integers:
 float32: sat(rha(f32(x * f32(1 / S))) + Z), a product as ties show.
@@ -150,6 +152,13 @@ def run_dequantize(params: DequantizeParams, x: Array) -> tuple[Array, ...]:
 
 
 KERNELS = {
-    "quantize": Kernel(lower_quantize, run_quantize, "sat(rha(f32(x * f32(1 / S))) + Z)", "docs/tpu_mlir.md, 2 and 5"),
-    "dequantize": Kernel(lower_dequantize, run_dequantize, "f32(q - Z) * f32(S)", "docs/tpu_mlir.md, 2"),
+    "quantize": Kernel(
+        lower_quantize,
+        run_quantize,
+        "sat(rha(f32(x * f32(1 / S))) + Z)",
+        "docs/rules/tpu_mlir.md, docs/rules/tpu_mlir_operators.md",
+    ),
+    "dequantize": Kernel(
+        lower_dequantize, run_dequantize, "f32(q - Z) * f32(S)", "docs/rules/tpu_mlir.md#multipliers-and-conversions"
+    ),
 }

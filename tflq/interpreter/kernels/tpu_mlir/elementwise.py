@@ -1,4 +1,6 @@
-"""Operators of two tensors of 8 bits, executed as tables of all pairs, and comparisons (docs/tpu_mlir.md, 5).
+"""Operators of two tensors of 8 bits, executed as tables of all pairs, and comparisons.
+
+Source: docs/rules/tpu_mlir_operators.md#elementwise-operators.
 
 A sum gives each input its own 8-bit multiplier and its own rounding:
 y = sat(up((qa - Za) * ma, sa) +- up((qb - Zb) * mb, sb) + Zy). In float16 y = f16(f32(a) +- f32(b)).
@@ -242,7 +244,10 @@ _COMPARISONS = {
     "less_equal": "x <= y of raw quantized values",
     "logical_and": "x and y",
 }
-_SUM, _SOURCE = "y = sat(up((qa - Za) * ma, sa) {} up((qb - Zb) * mb, sb) + Zy)", "docs/tpu_mlir.md, 5"
+_SUM, _SOURCE = (
+    "y = sat(up((qa - Za) * ma, sa) {} up((qb - Zb) * mb, sb) + Zy)",
+    "docs/rules/tpu_mlir_operators.md#elementwise-operators",
+)
 KERNELS = {
     "add": Kernel(partial(lower_sum, sign=1), run_pair, _SUM.format("+"), _SOURCE),
     "sub": Kernel(partial(lower_sum, sign=-1), run_pair, _SUM.format("-"), _SOURCE),

@@ -1,11 +1,13 @@
-"""CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED (Gemm): y = sat(up((acc + bias) * m, s) + Zy) (docs/tpu_mlir.md, 4).
+"""CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED (Gemm): y = sat(up((acc + bias) * m, s) + Zy).
+
+Source: docs/rules/tpu_mlir.md#convolutions-and-fully-connected-layers.
 
 acc = sum x * w with raw quantized values x, padding holding Zx; the bias holds -Zx * sum(w) already, as TPU-MLIR stores
 it.
 
 BATCH_MATMUL: Integers, in the symmetric mode: y = sat(up(sum of qa * qb * m, s)), 32-bit m; m and s stand for Sa * Sb /
 Sy. Reals: each sum in the order of k by fused multiply-add in float32, as TPU-MLIR's simulator has it
-(docs/tpu_mlir.md, 5).
+(docs/rules/tpu_mlir_operators.md#elementwise-operators).
 """
 
 from __future__ import annotations
@@ -164,7 +166,10 @@ def run_transposed(
     return (params.filter.finish(accumulate_transposed(params.prepared, shifted)),)
 
 
-_RULE, _SOURCE = "y = sat(up((acc + bias) * m, s) + Zy)", "docs/tpu_mlir.md, 4"
+_RULE, _SOURCE = (
+    "y = sat(up((acc + bias) * m, s) + Zy)",
+    "docs/rules/tpu_mlir.md#convolutions-and-fully-connected-layers",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,6 +217,9 @@ def _run_batch_matmul(params: MatmulParams, x: Array, y: Array) -> tuple[Array, 
 KERNELS = linear_kernels(lower_filter, _RULE, _SOURCE) | {
     "transpose_conv": Kernel(lower_transposed, run_transposed, _RULE, _SOURCE),
     "batch_matmul": Kernel(
-        _lower_batch_matmul, _run_batch_matmul, "BATCH_MATMUL of two activations", "docs/tpu_mlir.md, 5"
+        _lower_batch_matmul,
+        _run_batch_matmul,
+        "BATCH_MATMUL of two activations",
+        "docs/rules/tpu_mlir_operators.md#elementwise-operators",
     ),
 }

@@ -1,6 +1,7 @@
 """Real scales as multiplier * 2^-shift: the search of TPU-MLIR, and the normalized form of its manual.
 
-The roundings of BM1684X: of products by shifting, half up or half away from zero (docs/tpu_mlir.md, 2).
+The roundings of BM1684X: of products by shifting, half up or half away from zero
+(docs/rules/tpu_mlir.md#multipliers-and-conversions).
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Pools and means: averages in integers where the mode is symmetric, in float32 where it is not (docs/tpu_mlir.md, 6).
+"""Pools and means: averages in integers where the mode is symmetric, in float32 where it is not.
+
+Source: docs/rules/tpu_mlir_operators.md#averages.
 
 symmetric:  y = sat(up(sum * m, s)), 8-bit m about Sx / (Sy * k)
 asymmetric: y = sat(rha(sum * f32(Sx / (Sy * k)) + f32(Zy - (Sx / Sy) * Zx)))
@@ -150,10 +152,20 @@ def run_maximum(params: MaximumParams, x: Array, *_axes: Array) -> tuple[Array, 
     return (x.max(axis=params.axes, keepdims=params.keep_dims),)
 
 
-_RULE, _SOURCE = "y = sat(up(sum * m, s)), asymmetric y = sat(rha(sum * f + c))", "docs/tpu_mlir.md, 6"
+_RULE, _SOURCE = (
+    "y = sat(up(sum * m, s)), asymmetric y = sat(rha(sum * f + c))",
+    "docs/rules/tpu_mlir_operators.md#averages",
+)
 KERNELS = {
     "average_pool_2d": average_pool_kernel(lower_average, f"{_RULE}; the padding is not counted", _SOURCE),
-    "max_pool_2d": Kernel(lower_max_pool, run_max_pool, "the largest value inside the image", "docs/tpu_mlir.md, 3"),
-    "reduce_max": Kernel(lower_maximum, run_maximum, "the largest value", "docs/tpu_mlir.md, 3"),
+    "max_pool_2d": Kernel(
+        lower_max_pool,
+        run_max_pool,
+        "the largest value inside the image",
+        "docs/rules/tpu_mlir.md#ranges-that-are-unified-first",
+    ),
+    "reduce_max": Kernel(
+        lower_maximum, run_maximum, "the largest value", "docs/rules/tpu_mlir.md#ranges-that-are-unified-first"
+    ),
     "mean": mean_kernel(find_mean, f"{_RULE}, over height and width", _SOURCE),
 }

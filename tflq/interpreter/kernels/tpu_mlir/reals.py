@@ -1,4 +1,6 @@
-"""Layers in reals: float16 or float32 in, float32 inside, their results not rounded (docs/tpu_mlir.md, 5).
+"""Layers in reals: float16 or float32 in, float32 inside, their results not rounded.
+
+Source: docs/rules/tpu_mlir_operators.md#elementwise-operators.
 
 LAYER_NORMALIZATION: y = (x - m) * (1 / sqrt(v + epsilon)) * gamma + beta, m and v mean and variance of a row, gamma and
 beta in float16; sums in order, each step rounded to float32.
@@ -96,7 +98,10 @@ def _between(x: NDArray[np.float32], steps: Positions, axis: int) -> NDArray[np.
     return np.asarray(low + steps.part.reshape(-1, *(1,) * (x.ndim - 1 - axis)) * (high - low))
 
 
-_RULE, _SOURCE = "float16 or float32 in, float32 inside, its result not rounded", "docs/tpu_mlir.md, 5"
+_RULE, _SOURCE = (
+    "float16 or float32 in, float32 inside, its result not rounded",
+    "docs/rules/tpu_mlir_operators.md#elementwise-operators",
+)
 KERNELS = {
     "layer_normalization": Kernel(_lower_layer_normalization, _run_layer_normalization, f"over the last axis: {_RULE}",
         _SOURCE),

@@ -1,4 +1,4 @@
-"""ADD, SUB, MUL, DIV, MAXIMUM, MINIMUM, POW and NEG beside one number, as tables (docs/tpu_mlir.md, 5 and 7).
+"""ADD, SUB, MUL, DIV, MAXIMUM, MINIMUM, POW and NEG beside one number, as tables (docs/rules/tpu_mlir_operators.md).
 
 x + c, x - c:  y = sat(up(q * m + (rha(c / Sy) << s), s)), 8-bit m, s >= 0 about Sx / Sy (AddConst).
 x * c, x / c, -x: y = sat(up((q - Zx) * m, s) + Zy): the range is multiplied, so m is 1 or -1 and s is 0 (MulConst), but
@@ -163,7 +163,9 @@ def _operand(operands: Operands) -> tuple[int, float]:
 
 
 KERNELS = {
-    "div": Kernel(lower_quotient, run_scalar, "x / c: q; c / x: a table", "docs/tpu_mlir.md, 5 and 7"),
-    "neg": Kernel(lower_negation, run_negation, "sat(Zy - (q - Zx))", "docs/tpu_mlir.md, 5"),
-    "pow": Kernel(lower_power, run_scalar, "x ^ c as a table", "docs/tpu_mlir.md, 7"),
+    "div": Kernel(lower_quotient, run_scalar, "x / c: q; c / x: a table", "docs/rules/tpu_mlir_operators.md"),
+    "neg": Kernel(
+        lower_negation, run_negation, "sat(Zy - (q - Zx))", "docs/rules/tpu_mlir_operators.md#elementwise-operators"
+    ),
+    "pow": Kernel(lower_power, run_scalar, "x ^ c as a table", "docs/rules/tpu_mlir_operators.md#tables-and-softmax"),
 }

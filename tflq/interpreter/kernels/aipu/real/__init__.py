@@ -1,4 +1,4 @@
-"""Arithmetic `aipu_float`: Compass's layers on real numbers, as a float IR states them (docs/aipu.md, 6).
+"""Arithmetic `aipu_float`: Compass's layers on real numbers, as a float IR states them (docs/rules/aipu/compass_ir.md).
 
 Nodes of a float IR name it: it is what runs them in float, calibrates them, and what their quantized run is compared
 with. Layers that only move or choose values are those of arithmetic `aipu`. Sums of products run in the order of

@@ -1,4 +1,7 @@
-"""Layers of weights and biases: ordered sums of float32, the bias, the fused activation (docs/aipu.md, 3)."""
+"""Layers of weights and biases: ordered sums of float32, the bias, the fused activation.
+
+Source: docs/rules/aipu/values.md#linear-layers.
+"""
 
 from __future__ import annotations
 

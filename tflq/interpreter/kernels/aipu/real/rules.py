@@ -74,6 +74,11 @@ def kernels(rules: Mapping[str, tuple[Rule, str]], within: Mapping[str, Rule] | 
     """Return the rows of a family: operator -> rule and its formula in one line."""
     inside = within or {}
     return {
-        operator: Kernel(partial(_lower, rule, inside.get(operator)), _run, words, "docs/aipu.md, 5 and 6")
+        operator: Kernel(
+            partial(_lower, rule, inside.get(operator)),
+            _run,
+            words,
+            "docs/rules/aipu/operators.md, docs/rules/aipu/compass_ir.md",
+        )
         for operator, (rule, words) in rules.items()
     }

@@ -1,6 +1,6 @@
 """Arithmetic `aipu_whitepaper`: the formulas of whitepaper ACN-AWP-1002A where the Optimizer has others.
 
-docs/aipu.md, 10, lists them side by side. Other layers run in arithmetic `aipu`; `operators.covers` decides.
+docs/differences/aipu.md, lists them side by side. Other layers run in arithmetic `aipu`; `operators.covers` decides.
 """
 
 from __future__ import annotations

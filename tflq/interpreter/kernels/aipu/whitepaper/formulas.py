@@ -1,4 +1,4 @@
-"""The whitepaper's formulas where they differ from the Optimizer's, by its sections (docs/aipu.md, 10).
+"""The whitepaper's formulas where they differ from the Optimizer's, by its sections (docs/differences/aipu.md).
 
     4.8   BiasAdd      y = clamp(RNE((x + B) * M * 2^-N) - zp_y), B = RNE(s_x * b) + zp_x, r = s_y / s_x. The quantizer
                        makes B; what runs is the Optimizer's own sum, which is right on this scale
@@ -361,7 +361,7 @@ def run_softmax(params: SoftmaxParams, x: Array) -> tuple[Array, ...]:
     return (params.codes.store(scaled(share, 1, params.rescale.first_n)),)
 
 
-_PAPER = "whitepaper ACN-AWP-1002A, {}; docs/aipu.md, 10"
+_PAPER = "whitepaper ACN-AWP-1002A, {}; docs/differences/aipu.md"
 
 KERNELS = {
     **dict.fromkeys(

@@ -1,4 +1,7 @@
-"""Integer formulas: operations on 32-bit values as they are written out, with shifts merged (docs/gap9.md, 22)."""
+"""Integer formulas: operations on 32-bit values as they are written out, with shifts merged.
+
+Source: docs/rules/gap9/expressions.md.
+"""
 
 from __future__ import annotations
 
@@ -186,7 +189,8 @@ def shifted(formula: Formula, right: int) -> Formula:
     """Return a formula shifted: with rounding to the right, or to the left where `right` is negative.
 
     Shifts in a row become one: norm a, norm b = norm(a + b); << a, << b = <<(a + b); << a, norm b = norm(b - a);
-    norm a, << b = norm(a - b), also where that is negative (docs/gap9.md, 22). A shift by 0 is none. Constants are
+    norm a, << b = norm(a - b), also where that is negative (docs/rules/gap9/expressions.md). A shift by 0 is none.
+    Constants are
     folded.
     """
     if right == 0:

@@ -159,5 +159,7 @@ def _table(params: ExpressionParams, inputs: Sequence[Tensor], outputs: Sequence
 
 
 KERNELS = {
-    "expression": Kernel(lower, run, "y = clip((operators in 32-bit integers) * M 2^-N + Z_y)", "docs/gap9.md, 22"),
+    "expression": Kernel(
+        lower, run, "y = clip((operators in 32-bit integers) * M 2^-N + Z_y)", "docs/rules/gap9/expressions.md"
+    ),
 }

@@ -1,4 +1,4 @@
-"""What each operator of an expression becomes in integers (docs/gap9.md, 22)."""
+"""What each operator of an expression becomes in integers (docs/rules/gap9/expressions.md)."""
 
 from __future__ import annotations
 
