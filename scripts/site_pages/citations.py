@@ -17,7 +17,8 @@ PLACES: Mapping[str, Mapping[str, str]] = json.loads(
 """Name of a page before the site -> number of a section ("": the page) -> path below docs/ with an anchor."""
 _NUMBER = r"\d+(?:\.\d+)?"
 _CITATION = re.compile(
-    rf"docs/(?P<path>[\w/]+)\.md(?:#(?P<anchor>[\w-]+(?:\.[\w-]+)*))?(?:, (?P<numbers>{_NUMBER}(?:(?:, | and | to ){_NUMBER})*))?"
+    r"docs/(?P<path>[\w/]+)\.md(?:#(?P<anchor>[\w-]+(?:\.[\w-]+)*))?"
+    rf"(?:, (?P<numbers>{_NUMBER}(?:(?:, | and | to ){_NUMBER})*))?"
 )
 
 
