@@ -36,7 +36,7 @@ def test_a_variable_that_was_written_and_the_state_of_a_recurrent_layer_are_not_
     graph = _graph(WRITE + READ)
     assert not refuse_state(graph)
     graph.nodes = [graph.nodes[1]]
-    assert list(refuse_state(graph)) == [0]
+    assert refuse_state(graph) == (f"operator 0 (sub 'SUB_0_1'): {REASON}",)
     graph.nodes = [parse_graph(graph_text(STATE, READ.replace("sub", "svdf"))).nodes[0]]
     assert not refuse_state(graph)
 
@@ -48,3 +48,14 @@ def test_an_expression_that_depends_on_itself_is_refused(name: str) -> None:
     model = calibrate(read_model(data_path("zoo", "mini", "nntool", "leaky_max_two_blocks.tflite")))
     with pytest.raises(UnsupportedError, match=r"^tensor 'add_3;.*' depends on itself: an expression of NNTool joins"):
         target.quantize(model.main, parse_settings(target.settings))
+
+
+def test_a_variable_written_twice_and_one_that_is_only_an_output_are_refused() -> None:
+    graph = _graph(WRITE + READ)
+    graph.nodes = [graph.nodes[0], *graph.nodes]
+    assert refuse_state(graph) == (
+        "operator 1 (abs 'ABS_0_0'): it writes variable 's' a second time; write another tensor",
+    )
+    graph.nodes = []
+    graph.outputs = tuple(graph.variables)
+    assert refuse_state(graph) == ("output 's' is a variable that no operator writes; make it an input",)

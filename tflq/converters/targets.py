@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from tflq.converters.mappings import expand_operators
+from tflq.converters.passes.requirements import refuse_state
 from tflq.converters.settings import Setting, Settings, SettingsFile
 from tflq.errors import GraphError, OptionError, TflqError, UnsupportedError
 from tflq.graph import ABSENT, Affine, Array, Graph, Model, Tensor
@@ -68,6 +69,7 @@ class Target:
             another form. Raises FormatError for content that is not computed here.
         choose_engines: returns the engine of each layer by that estimate; None where a target has one engine, or one
             that every layer shall have.
+        keeps_variables: True if the target stores variables between invocations.
     """
 
     name: str
@@ -91,6 +93,7 @@ class Target:
     tool_settings: Callable[[Settings, Sequence[str]], str] | None = None
     read_settings: Callable[[str, str], SettingsFile | None] = lambda _text, _path: None
     choose_engines: EngineChooser | None = None
+    keeps_variables: bool = False
 
 
 _TABLE = {
@@ -180,7 +183,8 @@ def problems_of(target: Target, graph: Graph, settings: Settings) -> tuple[str, 
         if owner != target.arithmetic:
             way = "give the model that the file was made of"
             return (f"{graph.where(index)}: is a layer of target {owner}, which alone takes such files; {way}",)
-    return _unsound_scales(graph) or target.check(graph, settings)
+    states = () if target.keeps_variables else refuse_state(graph)
+    return _unsound_scales(graph) or states or target.check(graph, settings)
 
 
 def _unsound_scales(graph: Graph) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from tflq.converters.mappings import find_rule
 from tflq.converters.passes.patterns import TO_FIRST, TO_LAST, axis_first, shape_first
-from tflq.converters.passes.requirements import no_mapping, refuse_state
+from tflq.converters.passes.requirements import no_mapping
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import ABSENT, Array, Graph, Node, Operands, Tensor
 from tflq.graph.operators import RECTIFIER_BOUNDS
@@ -159,15 +159,13 @@ class Emitter(ABC):
 
         Nodes that read the output of such a node are skipped.
         """
-        problems, states = list[str](), refuse_state(self.graph)
+        problems: list[str] = []
         for index, node in enumerate(self.graph.nodes):
             self.index = index
             if self.is_omitted(node):
                 continue
             try:
                 rule = rules.get(node.operator) or self._find_extra_rule()
-                if index in states:
-                    raise UnsupportedError(states[index])
                 self.require(node)
                 if all(t == ABSENT or self.tensor(t).is_constant or self.is_written(t) for t in node.inputs):
                     rule(self)

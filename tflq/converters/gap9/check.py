@@ -20,7 +20,7 @@ from tflq.converters.gap9.operators import (
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.constants import tiny_channels, tiny_words, weight_axis
 from tflq.converters.passes.patterns import bias_of, computed_inputs
-from tflq.converters.passes.requirements import collect_problems, no_mapping, refuse_state
+from tflq.converters.passes.requirements import collect_problems, no_mapping
 from tflq.converters.passes.take_in import foldable_padding
 from tflq.graph import ABSENT, Affine, Graph, Node, Tensor
 from tflq.graph.operators import CONVOLUTIONS, Trait, has_trait, row_of
@@ -37,8 +37,8 @@ _WITHOUT_REFERENCE = {
 
 def problems_of(graph: Graph, options: Mapping[str, LayerOptions]) -> tuple[str, ...]:
     """Return one line for each operator that cannot be mapped, in order of the file."""
-    editor, states = GraphEditor(graph), refuse_state(graph)
-    return collect_problems(graph, lambda index, node: states.get(index) or _reason(editor, node, options[node.name]))
+    editor = GraphEditor(graph)
+    return collect_problems(graph, lambda _, node: _reason(editor, node, options[node.name]))
 
 
 def supported_operators() -> tuple[str, ...]:

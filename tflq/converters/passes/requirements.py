@@ -49,17 +49,28 @@ def no_mapping(node: Node, what: str) -> str:
     return refuse_custom(node) or f"{what}; docs/reference/coverage.md lists what it takes: {way}"
 
 
-def refuse_state(graph: Graph) -> dict[int, str]:
-    """Return node -> reason for each node that reads a variable of an earlier run; recurrent layers keep their own."""
-    reasons: dict[int, str] = {}
+def refuse_state(graph: Graph) -> tuple[str, ...]:
+    """Return one line for each use of a variable that only TFLite's own integers support; recurrent layers keep theirs.
+
+    A variable is refused if an operator reads it before one writes it, if two operators write it, or if it is an output
+    that no operator writes.
+    """
+    reasons: list[str] = []
     written: set[int] = set()
     for index, node in enumerate(graph.nodes):
         states = [t for t in node.inputs if t != ABSENT and graph.tensors[t].is_variable and t not in written]
+        again = [t for t in node.outputs if graph.tensors[t].is_variable and t in written]
         if states and not has_trait(node, Trait.RECURRENT):
             name = graph.tensors[states[0]].name
-            reasons[index] = f"it reads variable '{name}' of an earlier run; make it an input and an output"
+            reasons.append(
+                f"{graph.where(index)}: it reads variable '{name}' of an earlier run; make it an input and an output"
+            )
+        elif again:
+            name = graph.tensors[again[0]].name
+            reasons.append(f"{graph.where(index)}: it writes variable '{name}' a second time; write another tensor")
         written.update(node.outputs)
-    return reasons
+    names = [graph.tensors[t].name for t in graph.outputs if graph.tensors[t].is_variable and t not in written]
+    return (*reasons, *(f"output '{name}' is a variable that no operator writes; make it an input" for name in names))
 
 
 def refuse(problems: Sequence[str]) -> None:

@@ -36,6 +36,7 @@ TFLITE = Target(
     name="tflite",
     summary="TFLite: int8 or 16x8 integers, weights only, or single operators in float",
     arithmetic=ARITHMETIC,
+    keeps_variables=True,
     specification=SPECIFICATION,
     settings=settings_of(LayerOptions),
     check=lambda graph, _: problems_of(graph),
