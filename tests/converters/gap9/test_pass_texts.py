@@ -210,6 +210,41 @@ def test_a_slice_becomes_a_split_with_unread_pieces() -> None:
     assert graph.outputs == node.outputs[1:2]
 
 
+SIX = """
+  input %x: float32[1,2,2,6]
+  const %s: int32[4] = [1, 1, 1, 1]
+  const %b0: int32[4] = [0, 0, 0, 0]
+  const %b2: int32[4] = [0, 0, 0, 2]
+  const %e2: int32[4] = [1, 2, 2, 2]
+  const %e3: int32[4] = [1, 2, 2, 3]
+  const %e6: int32[4] = [1, 2, 2, 6]
+"""
+
+
+def test_slices_that_partition_an_axis_become_one_split_in_order_of_position() -> None:
+    """Of the equal slices %p and %q the second is removed; the name is that of the slice at 0, operator 1."""
+    nodes = """
+      %p: float32[1,2,2,4] = strided_slice(%x, %b2, %e6, %s)
+      %r: float32[1,2,2,2] = strided_slice(%x, %b0, %e2, %s)
+      %q: float32[1,2,2,4] = strided_slice(%x, %b2, %e6, %s)
+      %y: float32[1,2,2,10] = concatenation(%p, %r, %q) {axis=3}
+    """
+    facts = '{layer="STRIDED_SLICE_0_1", num_splits=2}'
+    split, axis = "%STRIDED_SLICE_0_1_split_sizes", "%STRIDED_SLICE_0_1_split_axis"
+    joined = "%y = concatenation(%p, %r, %p) {axis=3}"
+    check(split_slices, SIX, nodes, f"%r, %p = split_v(%x, {split}, {axis}) {facts}", joined)
+
+
+def test_slices_that_overlap_stay() -> None:
+    nodes = """
+      %p: float32[1,2,2,4] = strided_slice(%x, %b2, %e6, %s)
+      %r: float32[1,2,2,3] = strided_slice(%x, %b0, %e3, %s)
+      %y: float32[1,2,2,7] = concatenation(%p, %r) {axis=3}
+    """
+    slices = "%p = strided_slice(%x, %b2, %e6, %s)", "%r = strided_slice(%x, %b0, %e3, %s)"
+    check(split_slices, SIX, nodes, *slices, "%y = concatenation(%p, %r) {axis=3}")
+
+
 def test_two_means_of_one_tensor_read_transposes_of_the_same_name() -> None:
     """As NNTool names them; emitted files list the name once."""
     nodes = f"""
