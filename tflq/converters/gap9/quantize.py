@@ -22,13 +22,14 @@ from tflq.converters.gap9.passes.global_pools import arrange_layout, name_global
 from tflq.converters.gap9.passes.hard_sigmoid import find_hard_sigmoids, refuse_asked_hard_sigmoids
 from tflq.converters.gap9.passes.merge_convolutions import merge_convolutions
 from tflq.converters.gap9.passes.move_up import raise_activations, raise_pools, remove_undone_reshapes
-from tflq.converters.gap9.passes.separate_activations import remove_idle_rectifiers, separate_activations
+from tflq.converters.gap9.passes.separate_activations import READ_IN_FILE, remove_idle_rectifiers, separate_activations
 from tflq.converters.gap9.passes.slices import split_slices
 from tflq.converters.gap9.types.plan import choose_types
 from tflq.converters.gap9.units import fuse
 from tflq.converters.passes.conversions import remove_conversions
 from tflq.converters.passes.merge_equal import merge_equal
 from tflq.converters.passes.requirements import refuse
+from tflq.converters.passes.rewrite import with_attributes
 from tflq.converters.passes.take_in import fold_padding
 from tflq.converters.settings import Settings
 from tflq.graph import Graph, Tensor, validate
@@ -67,6 +68,8 @@ def _remove_conversions(editor: Gap9Editor) -> None:
         plain = editor.replace(node, replace(node, intermediates=None))
         if forgotten.intersection(node.outputs):
             editor.change(plain, departure=FORGOTTEN)
+        if node.operator == "fully_connected" and editor.readers(node.outputs[0]):
+            editor.replace(plain, with_attributes(plain, **{READ_IN_FILE: True}))
     remove_conversions(editor, lambda tensor: file_range(tensor) is not None)
 
 
