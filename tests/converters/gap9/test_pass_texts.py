@@ -16,6 +16,7 @@ from tflq.converters.gap9.passes.hard_sigmoid import find_hard_sigmoids
 from tflq.converters.gap9.passes.move_up import raise_activations, raise_pools, remove_undone_reshapes
 from tflq.converters.gap9.passes.separate_activations import separate_activations
 from tflq.converters.gap9.passes.slices import split_slices
+from tflq.converters.passes.take_in import fold_padding
 from tflq.graph import Graph
 from tflq.graph.parsing import parse_graph
 from tflq.graph.rewriting import GraphEditor
@@ -208,6 +209,18 @@ def test_a_slice_becomes_a_split_with_unread_pieces() -> None:
     assert (node.operator, node.attributes.integers("unused_pieces", ())) == ("split_v", (0, 2))
     assert [graph.tensors[t].shape for t in node.outputs] == [(1, 1, 4, 2), (1, 2, 4, 2), (1, 1, 4, 2)]
     assert graph.outputs == node.outputs[1:2]
+
+
+def test_a_pad_is_folded_into_a_max_pool_as_nntool_does() -> None:
+    """NNTool, run on two ResNet stems on both engines: equal; the pool keeps its ReLU, as a PAD hides the sign."""
+    nodes = f"""
+      %p: float32[1,6,6,2] = pad(%x, %pads)
+      %y: float32[1,3,3,2] = max_pool_2d(%p) {{{POOL}}}
+    """
+    pads = "const %pads: int32[4,2] = [[0, 0], [1, 1], [1, 1], [0, 0]]\n"
+    graph = rewrite(lambda editor: fold_padding(editor, ("max_pool_2d",)), graph_text(IMAGE + pads, nodes))
+    (node,) = graph.nodes
+    assert (node.operator, node.attributes.integers("explicit_padding", ())) == ("max_pool_2d", (1, 1, 1, 1))
 
 
 SIX = """

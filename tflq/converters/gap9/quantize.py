@@ -33,6 +33,7 @@ from tflq.converters.passes.rewrite import with_attributes
 from tflq.converters.passes.take_in import fold_padding
 from tflq.converters.settings import Settings
 from tflq.graph import Graph, Tensor, validate
+from tflq.graph.operators import CONVOLUTIONS
 from tflq.graph.rewriting import Pass, run_passes
 
 ARITHMETIC = "gap9"
@@ -92,7 +93,11 @@ _PASSES: tuple[Pass[Gap9Editor], ...] = (
     ),
     Pass("state_ranges", state_ranges, "every type follows from a real range"),
     Pass("find_columns", find_columns, "NNTool's loader searches before anything is fused", "docs/differences/gap9.md"),
-    Pass("fold_padding", fold_padding, "NE16 and the cluster's convolutions pad by themselves"),
+    Pass(
+        "fold_padding",
+        lambda editor: fold_padding(editor, (*CONVOLUTIONS, "max_pool_2d")),
+        "NE16 and the cluster's convolutions pad by themselves",
+    ),
     Pass(
         "merge_equal",
         lambda editor: merge_equal(editor, ("add", "mul", "minimum", "maximum")),

@@ -109,13 +109,18 @@ def _find_idle(editor: GraphEditor, quantized: Collection[Operand]) -> tuple[lis
             bounds[node.outputs[0]] = limit if first is None else min(limit, first)
         elif node.operator == "hard_sigmoid":
             bounds[node.outputs[0]] = np.inf
-        elif node.operator in _KEEP_SIGN:
+        elif node.operator in _KEEP_SIGN and not _has_folded_padding(node):
             operands = known if node.operator in _ALL_OPERANDS else known[:1]
             limits = [bound for bound in operands if bound is not None]
             if len(limits) == len(operands):
                 limit = max(limits, default=np.inf) if node.operator in _KEEP_BOUND else np.inf
                 bounds.update(dict.fromkeys(node.outputs, limit))
     return idle, pools
+
+
+def _has_folded_padding(node: Node) -> bool:
+    """Whether a pool folds a PAD, through which NNTool does not follow the sign."""
+    return node.operator in POOLS and "explicit_padding" in node.attributes
 
 
 def _is_within(bound: float | None, limit: float) -> bool:
