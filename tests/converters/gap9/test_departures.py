@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +41,11 @@ def test_departures(tmp_path: Path, network: str, layers: dict[str, str]) -> Non
     for name, section in layers.items():
         assert section in found.departures[name]
     assert found.to_dict()["departures"] == dict(found.departures)
-    assert sum(note.startswith("warning: ") for note in found.notes) == len(layers)
+    listed = {row["layer"]: row["difference"] for row in found.to_dict()["differences"]}
+    assert listed == dict(found.departures)
+    assert "differs from NNTool here" in [table.title for table in found.tables()]
+    shown = found.table("differences").lines
+    assert shown == [f"  {name}: {text}" for name, text in found.departures.items()]
 
 
 def _said(
@@ -365,16 +370,48 @@ def test_padding_that_autotiler_does_not_get(before: int, after: int, warned: bo
 
 @pytest.mark.parametrize("engine", ["gap9-ne16", "gap9-sq8"])
 @pytest.mark.parametrize("activation", ["none", "relu", "relu6"])
-@pytest.mark.parametrize("is_read", [False, True])
-def test_the_activation_of_a_last_fully_connected_layer(is_read: bool, activation: str, engine: str) -> None:
-    """NNTool, run on 107 such networks (test_recorded_networks.py), leaves it out."""
+@pytest.mark.parametrize("reader", ["", "fully_connected", "dequantize"])
+def test_the_activation_of_a_last_fully_connected_layer(reader: str, activation: str, engine: str) -> None:
+    """NNTool, run on 107 such networks (test_recorded_networks.py), leaves it out; 6 more were read by DEQUANTIZE."""
     net = Net()
     limits = {"none": (-2.0, 3.0), "relu": (0.0, 3.0), "relu6": (0.0, 6.0)}[activation]
     y = net.dense(net.mean(net.x, (-1.0, 1.0)), limits, activation=activation)
-    output = net.dense(y, (-1.0, 1.0)) if is_read else y
-    lost = activation != "none" and not is_read
+    output = net.dense(y, (-1.0, 1.0)) if reader == "fully_connected" else y
+    output = net.builder.add(reader, [y], (1, 4), DType.FLOAT32) if reader == "dequantize" else output
+    lost = activation != "none" and not reader
     for numerics in ("exact", "nntool"):
         graph = lower(quantized(net.model(output), engine, [f"numerics={numerics}"]), "gap9")
         assert any("17.30" in text for text in departures_of(graph).values()) is lost
         kept = [node.operator for node in graph.nodes if node.operator in ("relu", "relu6")]
         assert kept == ([] if activation == "none" or (lost and numerics == "nntool") else [activation])
+
+
+@pytest.mark.parametrize("engine", ["gap9-ne16", "gap9-sq8"])
+def test_the_second_reader_of_shared_weights_loses_their_scale(engine: str) -> None:
+    """NNTool, run on zoo/mini/shared_weights and two feature pyramids: equal with numerics=nntool."""
+    net = Net()
+    first = net.conv(net.x, (-1.0, 1.0))
+    second = net.conv(first, (-1.0, 1.0))
+    graph = net.graph(net.dense(second, (-3.0, 3.0)))
+    node = graph.nodes[1]
+    graph.nodes[1] = replace(node, inputs=(node.inputs[0], graph.nodes[0].inputs[1], *node.inputs[2:]))
+    scales = {}
+    for numerics in ("exact", "nntool"):
+        lowered = lower(quantized(Model([graph]), engine, [f"numerics={numerics}"]), "gap9")
+        texts = departures_of(lowered)
+        assert [name for name, text in texts.items() if "17.34" in text] == ["CONV_2D_0_1"]
+        scales[numerics] = [lowered.tensors[n.inputs[1]].affine.scale for n in lowered.nodes if n.operator == "conv_2d"]
+    codes = graph.tensors[graph.nodes[0].inputs[1]].data
+    assert codes is not None
+    np.testing.assert_array_equal(scales["exact"][0], scales["exact"][1])
+    np.testing.assert_array_equal(scales["nntool"][0], scales["exact"][0])
+    np.testing.assert_array_equal(scales["nntool"][1], np.abs(codes.astype(np.float64)).max(axis=(1, 2, 3)) / 127)
+
+
+@pytest.mark.parametrize(("padding", "kernel", "is_lost"), [("same", 3, True), ("valid", 3, False), ("same", 1, False)])
+def test_same_padding_behind_a_pad_is_warned_about(padding: str, kernel: int, is_lost: bool) -> None:
+    net = Net()
+    pads = net.builder.constant("pads", np.array([[0, 0], [1, 1], [1, 1], [0, 0]], np.int32))
+    x = net.add("pad", [net.x, pads], (1, 10, 10, 4), (-1.0, 1.0))
+    y = net.conv(x, (-4.0, 4.0), (kernel, kernel), padding=padding)
+    assert bool(_warned(net, (y,), "17.35")) is is_lost

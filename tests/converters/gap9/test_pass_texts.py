@@ -16,6 +16,7 @@ from tflq.converters.gap9.passes.hard_sigmoid import find_hard_sigmoids
 from tflq.converters.gap9.passes.move_up import raise_activations, raise_pools, remove_undone_reshapes
 from tflq.converters.gap9.passes.separate_activations import separate_activations
 from tflq.converters.gap9.passes.slices import split_slices
+from tflq.converters.passes.take_in import fold_padding
 from tflq.graph import Graph
 from tflq.graph.parsing import parse_graph
 from tflq.graph.rewriting import GraphEditor
@@ -208,6 +209,53 @@ def test_a_slice_becomes_a_split_with_unread_pieces() -> None:
     assert (node.operator, node.attributes.integers("unused_pieces", ())) == ("split_v", (0, 2))
     assert [graph.tensors[t].shape for t in node.outputs] == [(1, 1, 4, 2), (1, 2, 4, 2), (1, 1, 4, 2)]
     assert graph.outputs == node.outputs[1:2]
+
+
+def test_a_pad_is_folded_into_a_max_pool_as_nntool_does() -> None:
+    """NNTool, run on two ResNet stems on both engines: equal; the pool keeps its ReLU, as a PAD hides the sign."""
+    nodes = f"""
+      %p: float32[1,6,6,2] = pad(%x, %pads)
+      %y: float32[1,3,3,2] = max_pool_2d(%p) {{{POOL}}}
+    """
+    pads = "const %pads: int32[4,2] = [[0, 0], [1, 1], [1, 1], [0, 0]]\n"
+    graph = rewrite(lambda editor: fold_padding(editor, ("max_pool_2d",)), graph_text(IMAGE + pads, nodes))
+    (node,) = graph.nodes
+    assert (node.operator, node.attributes.integers("explicit_padding", ())) == ("max_pool_2d", (1, 1, 1, 1))
+
+
+SIX = """
+  input %x: float32[1,2,2,6]
+  const %s: int32[4] = [1, 1, 1, 1]
+  const %b0: int32[4] = [0, 0, 0, 0]
+  const %b2: int32[4] = [0, 0, 0, 2]
+  const %e2: int32[4] = [1, 2, 2, 2]
+  const %e3: int32[4] = [1, 2, 2, 3]
+  const %e6: int32[4] = [1, 2, 2, 6]
+"""
+
+
+def test_slices_that_partition_an_axis_become_one_split_in_order_of_position() -> None:
+    """Of the equal slices %p and %q the second is removed; the name is that of the slice at 0, operator 1."""
+    nodes = """
+      %p: float32[1,2,2,4] = strided_slice(%x, %b2, %e6, %s)
+      %r: float32[1,2,2,2] = strided_slice(%x, %b0, %e2, %s)
+      %q: float32[1,2,2,4] = strided_slice(%x, %b2, %e6, %s)
+      %y: float32[1,2,2,10] = concatenation(%p, %r, %q) {axis=3}
+    """
+    facts = '{layer="STRIDED_SLICE_0_1", num_splits=2}'
+    split, axis = "%STRIDED_SLICE_0_1_split_sizes", "%STRIDED_SLICE_0_1_split_axis"
+    joined = "%y = concatenation(%p, %r, %p) {axis=3}"
+    check(split_slices, SIX, nodes, f"%r, %p = split_v(%x, {split}, {axis}) {facts}", joined)
+
+
+def test_slices_that_overlap_stay() -> None:
+    nodes = """
+      %p: float32[1,2,2,4] = strided_slice(%x, %b2, %e6, %s)
+      %r: float32[1,2,2,3] = strided_slice(%x, %b0, %e3, %s)
+      %y: float32[1,2,2,7] = concatenation(%p, %r) {axis=3}
+    """
+    slices = "%p = strided_slice(%x, %b2, %e6, %s)", "%r = strided_slice(%x, %b0, %e3, %s)"
+    check(split_slices, SIX, nodes, *slices, "%y = concatenation(%p, %r) {axis=3}")
 
 
 def test_two_means_of_one_tensor_read_transposes_of_the_same_name() -> None:

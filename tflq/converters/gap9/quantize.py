@@ -10,6 +10,7 @@ from tflq.converters.gap9.check import FORGOTTEN, forgotten_range, problems_of
 from tflq.converters.gap9.editor import Gap9Editor
 from tflq.converters.gap9.expressions.match import match_expressions
 from tflq.converters.gap9.loaded import loader_conversions
+from tflq.converters.gap9.operators import departing
 from tflq.converters.gap9.options import layer_options
 from tflq.converters.gap9.passes.apply_types import apply_types
 from tflq.converters.gap9.passes.channels_first import arrange_columns
@@ -22,17 +23,21 @@ from tflq.converters.gap9.passes.global_pools import arrange_layout, name_global
 from tflq.converters.gap9.passes.hard_sigmoid import find_hard_sigmoids, refuse_asked_hard_sigmoids
 from tflq.converters.gap9.passes.merge_convolutions import merge_convolutions
 from tflq.converters.gap9.passes.move_up import raise_activations, raise_pools, remove_undone_reshapes
-from tflq.converters.gap9.passes.separate_activations import remove_idle_rectifiers, separate_activations
+from tflq.converters.gap9.passes.separate_activations import READ_IN_FILE, remove_idle_rectifiers, separate_activations
+from tflq.converters.gap9.passes.shared_constants import copy_shared_constants
 from tflq.converters.gap9.passes.slices import split_slices
 from tflq.converters.gap9.types.plan import choose_types
 from tflq.converters.gap9.units import fuse
 from tflq.converters.passes.conversions import remove_conversions
 from tflq.converters.passes.merge_equal import merge_equal
 from tflq.converters.passes.requirements import refuse
-from tflq.converters.passes.take_in import fold_padding
+from tflq.converters.passes.rewrite import with_attributes
+from tflq.converters.passes.take_in import fold_padding, foldable_padding
 from tflq.converters.settings import Settings
 from tflq.graph import Graph, Tensor, validate
+from tflq.graph.operators import CONVOLUTIONS
 from tflq.graph.rewriting import Pass, run_passes
+from tflq.interpreter.operands.windows import window_of_node
 
 ARITHMETIC = "gap9"
 
@@ -67,7 +72,25 @@ def _remove_conversions(editor: Gap9Editor) -> None:
         plain = editor.replace(node, replace(node, intermediates=None))
         if forgotten.intersection(node.outputs):
             editor.change(plain, departure=FORGOTTEN)
+        if node.operator == "fully_connected" and editor.readers(node.outputs[0]):
+            editor.replace(plain, with_attributes(plain, **{READ_IN_FILE: True}))
     remove_conversions(editor, lambda tensor: file_range(tensor) is not None)
+
+
+_LOST_PADDING = "NNTool loses the SAME padding of an operator that folds a PAD; its output is smaller (17.35)"
+
+
+def _fold_padding(editor: Gap9Editor) -> None:
+    """Fold PADs into convolutions and max pools; note the operators that lose their own padding in NNTool."""
+    folding = (*CONVOLUTIONS, "max_pool_2d")
+    for node in editor.nodes_of(*folding):
+        pad = editor.writer(node.inputs[0])
+        is_folded = pad is not None and foldable_padding(editor.tensors, pad) is not None
+        if is_folded and editor.only_reader(node.inputs[0]) is not None:
+            window = window_of_node(node, *(editor.shape(t) for t in node.inputs[:2]))
+            if any(window.padding):
+                editor.replace(node, departing(node, _LOST_PADDING))
+    fold_padding(editor, folding)
 
 
 def _remove_file_facts(editor: Gap9Editor) -> None:
@@ -87,9 +110,19 @@ _PASSES: tuple[Pass[Gap9Editor], ...] = (
         _remove_conversions,
         "types are chosen anew; nodes come back only where two of them meet",
     ),
+    Pass(
+        "copy_shared_constants",
+        copy_shared_constants,
+        "the scale of a constant belongs to its first reader in NNTool",
+        "docs/differences/gap9.md#shared-constants",
+    ),
     Pass("state_ranges", state_ranges, "every type follows from a real range"),
     Pass("find_columns", find_columns, "NNTool's loader searches before anything is fused", "docs/differences/gap9.md"),
-    Pass("fold_padding", fold_padding, "NE16 and the cluster's convolutions pad by themselves"),
+    Pass(
+        "fold_padding",
+        _fold_padding,
+        "NE16 and the cluster's convolutions pad by themselves",
+    ),
     Pass(
         "merge_equal",
         lambda editor: merge_equal(editor, ("add", "mul", "minimum", "maximum")),

@@ -8,7 +8,7 @@ import numpy as np
 
 from tflq.converters.gap9.editor import Gap9Editor
 from tflq.converters.gap9.loaded import load_graph
-from tflq.converters.gap9.operators import behind_thin, departing
+from tflq.converters.gap9.operators import GLOBAL_POOLS, behind_thin, departing
 from tflq.converters.gap9.transposes import Reached, Shape, search
 from tflq.converters.passes.rewrite import constant
 from tflq.errors import UnsupportedError
@@ -100,9 +100,16 @@ def _state(editor: GraphEditor, node: Node, results: Mapping[str, Reached]) -> s
 
 
 def _is_cut_or_joined(editor: GraphEditor, node: Node) -> bool:
-    """Whether it flattens the result of a concatenation or a slice."""
+    """Whether it flattens the result of a concatenation or a slice; not of reductions, which have rank 2 already."""
     writer = editor.writer(behind_thin(editor, node.inputs[0])[-1])
-    return writer is not None and writer.operator in _CUTS
+    if writer is None or writer.operator not in _CUTS:
+        return False
+    return writer.operator != "concatenation" or not all(_is_reduced(editor, t) for t in writer.inputs)
+
+
+def _is_reduced(editor: GraphEditor, tensor: int) -> bool:
+    writer = editor.writer(behind_thin(editor, tensor)[-1])
+    return len(editor.shape(tensor)) == 2 and writer is not None and writer.operator in GLOBAL_POOLS
 
 
 def _map_of(editor: GraphEditor, node: Node) -> Shape | None:

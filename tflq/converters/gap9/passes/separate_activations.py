@@ -16,6 +16,8 @@ from tflq.graph.rewriting import GraphEditor, fused_activation
 
 _IMPLIED = (*LINEAR_OPERATORS, *POOLS, *with_traits(Trait.ARITHMETIC))
 """Operators whose range from 0 on counts as a ReLU; never a mean or a concatenation."""
+READ_IN_FILE = "read_in_file"
+"""Attribute of a fully connected layer: an operator of the file reads it; NNTool counts a DEQUANTIZE at the output."""
 Operand = tuple[str, int]
 """(name of a node, input position)."""
 _KEPT = "NNTool may keep the ReLU that its range implies, or fails on it (17.19)"
@@ -29,10 +31,12 @@ def separate_activations(editor: Gap9Editor) -> None:
     """Insert a node `<layer>_activation` for each fused or implied activation.
 
     The activation writes the tensor that the layer wrote; the layer writes a new one with the same range. A fully
-    connected layer without a reader has no implied activation, and in NNTool (numerics=nntool) no fused one.
+    connected layer without a reader has no implied activation, and in NNTool (numerics=nntool) no fused one. A
+    DEQUANTIZE or QUANTIZE of the file is a reader.
     """
     for node in editor.nodes:
-        is_last = node.operator == "fully_connected" and not editor.readers(node.outputs[0])
+        is_last = node.operator == "fully_connected" and not _is_read(editor, node)
+        node = _forget_readers(editor, node)
         if is_last and fused_activation(node) != "none":
             node = editor.replace(node, departing(node, _LOST))
             if editor.is_vendor(node):
@@ -43,6 +47,18 @@ def separate_activations(editor: Gap9Editor) -> None:
             node = editor.change(node, fused_activation_function="none")
             added = Node(activation, (), (), Attributes({"layer": node.name}), f"{node.name}_activation")
             editor.insert_after(node, added, replace(written, name=node.name))
+
+
+def _is_read(editor: GraphEditor, node: Node) -> bool:
+    return node.attributes.boolean(READ_IN_FILE, False) or bool(editor.readers(node.outputs[0]))
+
+
+def _forget_readers(editor: GraphEditor, node: Node) -> Node:
+    """Remove the attribute READ_IN_FILE, which no later pass reads."""
+    if READ_IN_FILE not in node.attributes:
+        return node
+    kept = {key: value for key, value in node.attributes.items() if key != READ_IN_FILE}
+    return editor.replace(node, replace(node, attributes=Attributes(kept)))
 
 
 def remove_idle_rectifiers(editor: GraphEditor, quantized: Callable[[], Collection[Operand]]) -> None:
@@ -93,13 +109,18 @@ def _find_idle(editor: GraphEditor, quantized: Collection[Operand]) -> tuple[lis
             bounds[node.outputs[0]] = limit if first is None else min(limit, first)
         elif node.operator == "hard_sigmoid":
             bounds[node.outputs[0]] = np.inf
-        elif node.operator in _KEEP_SIGN:
+        elif node.operator in _KEEP_SIGN and not _has_folded_padding(node):
             operands = known if node.operator in _ALL_OPERANDS else known[:1]
             limits = [bound for bound in operands if bound is not None]
             if len(limits) == len(operands):
                 limit = max(limits, default=np.inf) if node.operator in _KEEP_BOUND else np.inf
                 bounds.update(dict.fromkeys(node.outputs, limit))
     return idle, pools
+
+
+def _has_folded_padding(node: Node) -> bool:
+    """Whether a pool folds a PAD, through which NNTool does not follow the sign."""
+    return node.operator in POOLS and "explicit_padding" in node.attributes
 
 
 def _is_within(bound: float | None, limit: float) -> bool:
