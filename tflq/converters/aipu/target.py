@@ -26,9 +26,11 @@ from tflq.converters.aipu.origin import Origin, uncalibrated
 from tflq.converters.aipu.quantize import quantize_layers
 from tflq.converters.aipu.quantized import is_quantized_graph
 from tflq.converters.aipu.ranges import with_signed_inputs
+from tflq.converters.aipu.sampled_ranges import add_sampled_ranges
+from tflq.converters.aipu.stated_ranges import is_quantized_file, settle_ranges
 from tflq.converters.aipu.tool_config import config_text, find_config
 from tflq.converters.aipu.translate import translate
-from tflq.converters.calibration import ranges_from_quantization
+from tflq.converters.calibration import ranges_from_quantization, samples_of
 from tflq.converters.precision import probed_plan
 from tflq.converters.settings import Settings
 from tflq.converters.targets import Artifacts, Target
@@ -66,7 +68,8 @@ def quantize_graph(given: Graph, settings: Settings) -> Graph:
     if is_quantized_graph(graph):
         refuse_settings(settings)
         return graph
-    graph = with_signed_inputs(graph)
+    is_quantized = is_quantized_file(graph)
+    graph = graph if is_quantized else with_signed_inputs(graph)
     own, of_layers = apart(settings)
     values, whole = layer_values(graph, own), options_of(dict(settings.values))
     if isinstance(graph.extra, Origin):
@@ -76,11 +79,16 @@ def quantize_graph(given: Graph, settings: Settings) -> Graph:
     problems = problems_of(network)
     if problems:
         raise UnsupportedError("; ".join(problems))
-    layers = translate(network, graph.name or "model", bool(settings.values[PARSER_FAULTS]))
+    source = graph if is_quantized else network
+    layers = translate(source, graph.name or "model", bool(settings.values[PARSER_FAULTS]))
+    layers = add_sampled_ranges(layers, samples_of(graph), is_quantized)
     assert isinstance(layers.extra, Origin)
     named = {layer: values[node] for layer, node in layers.extra.settings.items()}
     renamed = with_ir_rules(layers, named, settings.values, of_layers)
-    return _floated(quantize_layers(layers, renamed, whole), network, renamed)
+    quantized = quantize_layers(settle_ranges(layers), renamed, whole)
+    assert isinstance(quantized.extra, Origin)
+    quantized.extra = replace(quantized.extra, floats=layers)
+    return _floated(quantized, network, renamed)
 
 
 def _floated(quantized: Graph, network: Graph, options: Mapping[str, LayerOptions]) -> Graph:

@@ -9,18 +9,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.aipu.faults import with_faults, without_unreached_limits
+from tflq.converters.aipu.faults import PARSER_FAULTS, name_wrong_stacks, remove_unreached_limits, with_faults
 from tflq.converters.aipu.operators.sources import source_of
 from tflq.converters.aipu.origin import Origin
 from tflq.converters.aipu.passes import PARSER
+from tflq.converters.aipu.stated_ranges import inherit, is_quantized_file, read_as_float
 from tflq.converters.aipu.translation import Translation
 from tflq.converters.calibration.ranges import range_of
 from tflq.converters.passes.rewrite import with_attributes
 from tflq.errors import TflqError
-from tflq.graph import Array, Graph, Node, pruned, validate
+from tflq.graph import Array, Graph, Node, float_view, pruned, validate
+from tflq.graph.operators import CONVERSIONS
 from tflq.graph.rewriting import fused_activation, run_passes
 from tflq.interpreter.execution.settle import settle
-from tflq.quoting import compass_word
+from tflq.quoting import compass_name, compass_word
 
 _ACTIVATION = "fused_activation_function"
 _LIMITS = {"relu": np.inf, "relu6": 6.0}
@@ -31,23 +33,31 @@ def translate(source: Graph, name: str, faults: bool = False) -> Graph:
     """Return the graph of Compass's layers; ranges come along.
 
     Args:
-        source: float, with the operators that `SOURCES` names, and nothing that `check` refuses.
+        source: Float graph, or quantized one with inferred shapes, that `check` accepts.
         name: of the model.
         faults: whether the Parser's faults are made, too (faults.py).
     """
     wrong: dict[int, tuple[str, float]] = {}
+    is_quantized = is_quantized_file(source)
+    if is_quantized:
+        source = read_as_float(source)
+    departures = name_cut_ranges(source) if is_quantized and not faults else {}
     if faults:
-        source, wrong = with_faults(source)
-    work = Translation(activations_apart(rectified_by_name(source, faults)))
+        source, wrong = with_faults(_cut_ranges(source) if is_quantized else source)
+    known = folded(float_view(source))
+    work = Translation(activations_apart(rectified_by_name(source, faults), is_quantized))
+    work.layers.is_quantized = is_quantized
     for t in source.inputs:
         work.input(t)
-    known = folded(source)
     for index, node in enumerate(work.source.nodes):
         work.current = index
         if node.outputs[0] in wrong:
             (t,), (suffix, value) = node.outputs, wrong[node.outputs[0]]
             data = np.full(work.shape(t), value, np.float32)
             work.places[t] = work.layer_of_constant(f"{work.name_of(t)}{suffix}", data)
+            continue
+        if node.operator in CONVERSIONS:
+            work.append(node, node.operator, {})  # an Identity of float32, which the Parser removes later
             continue
         if not known.keys() >= set(node.outputs):
             rule = source_of(node)
@@ -59,7 +69,9 @@ def translate(source: Graph, name: str, faults: bool = False) -> Graph:
     layers = work.layers
     layers.faults = faults
     layers.set_outputs([work.operand(t) for t in source.outputs])
-    left_out = () if faults else without_unreached_limits(layers)
+    if not faults:
+        layers.departures.update({**departures, **name_wrong_stacks(source)})
+        remove_unreached_limits(layers)
     run_passes(layers, PARSER, owner="aipu")
     order = layers.order()
     inputs = [work.places[t] for t in source.inputs]
@@ -73,7 +85,7 @@ def translate(source: Graph, name: str, faults: bool = False) -> Graph:
         tuple(order),
         {tensor: t for tensor, t in sources.items() if tensor in present},
         {layer: node for layer, node in layers.settings.items() if layer in layers and node},
-        left_out=left_out,
+        departures=dict(layers.departures),
     )
     validate(graph, "Compass layers")
     return graph
@@ -118,11 +130,45 @@ def rectified_by_name(source: Graph, faults: bool = False) -> Graph:
     return result
 
 
-def activations_apart(source: Graph) -> Graph:
+def name_cut_ranges(source: Graph) -> dict[str, str]:
+    """Return the layers of a quantized file with a range that the Parser cuts at 0 because of their name alone.
+
+    Example: LEAKY_RELU with a tensor called `leaky_re_lu/LeakyRelu`.
+    """
+    return dict.fromkeys((compass_name(source.tensors[t].name) for t in _cut_by_name(source)), _CUT)
+
+
+_CUT = (
+    "keeps its range below 0; the Parser begins the range of a tensor at 0 if its name ends in RELU, so that negative "
+    f"results are lost: rename the tensor; {PARSER_FAULTS}=true gives its files"
+)
+
+
+def _cut_by_name(source: Graph) -> list[int]:
+    """Return results below 0 of operators without a fused activation, with a name that ends in RELU or RELU6."""
+    free = (node.outputs[0] for node in source.nodes if _ACTIVATION not in node.attributes)
+    named = [t for t in free if source.tensors[t].name.lower().endswith(tuple(_LIMITS))]
+    ranges = [(t, source.tensors[t].range) for t in named]
+    return [t for t, stated in ranges if stated is not None and stated.minimum.min() < 0]
+
+
+def _cut_ranges(source: Graph) -> Graph:
+    """Return a quantized file with the ranges that the Parser cuts because of names (lite/buffer.py)."""
+    result = source.copy()
+    for t in _cut_by_name(source):
+        stated = source.tensors[t].range
+        assert stated is not None
+        limit = next(_LIMITS[one] for one in ("relu6", "relu") if source.tensors[t].name.lower().endswith(one))
+        cut = replace(range_of(0.0, min(float(stated.maximum.max()), limit)), statistics=stated.statistics)
+        result.tensors[t] = replace(source.tensors[t], range=cut)
+    return result
+
+
+def activations_apart(source: Graph, is_quantized: bool = False) -> Graph:
     """Return the graph with every fused activation as a node of its own.
 
-    The layer keeps the name of the output; the activation's has its own name behind it: `<output>_RELU`. What the layer
-    itself writes has the range of its activation, which nothing beyond that survives.
+    The layer keeps the name of the output; the activation has its own name after it: `<output>_RELU`. The result of the
+    layer has the range of its activation. Of a quantized file only the activation states it.
     """
     result = source.copy()
     result.nodes = []
@@ -133,7 +179,7 @@ def activations_apart(source: Graph) -> Graph:
             continue
         (t,) = node.outputs
         written = source.tensors[t]
-        inner = result.add_tensor(written)
+        inner = result.add_tensor(inherit(written) if is_quantized else written)
         result.tensors[t] = replace(written, name=f"{written.name}_{activation.upper()}")
         result.nodes.append(replace(with_attributes(node, fused_activation_function="none"), outputs=(inner,)))
         result.nodes.append(Node(activation, (inner,), (t,), name=node.name))

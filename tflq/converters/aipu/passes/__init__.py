@@ -20,12 +20,23 @@ def _row(run: Callable[[Layers], None], why: str, source: str = "docs/rules/aipu
 
 
 PARSER: tuple[Pass[Layers], ...] = (
+    _row(shapes.remove_dequantize, "the numbers are float32", "Compass Parser, lite/process.py, remove_useless_op"),
     _row(Layers.remove_dead, "no output of the graph needs them"),
+    _row(
+        transposes.convert_abnormal_reshapes,
+        "a Reshape to the shape of the other layout is a Transpose",
+        "Compass Parser, middle_passes.py, convert_abnormal_reshape",
+    ),
     _row(transposes.merge_transposes, "two consecutive Transposes equal one"),
     _row(shapes.remove_identities, "their output equals their input"),
     _row(transposes.merge_transposes, "removed layers leave consecutive Transposes"),
     _row(linear.dilate_convolutions, "a convolution between SpaceToBatch and BatchToSpace is a dilated one"),
     _row(arithmetic.recognize_squares, "x * x and x^2 are Square, x^0.5 is Sqrt"),
+    _row(
+        shapes.remove_quantize,
+        "QUANTIZE is an Identity with force_float_ir",
+        "Compass Parser, middle_passes.py, remove_useless_op",
+    ),
     _row(
         activations.recognize_activations, "SILU, SWISH, HARDSWISH, HARDSIGMOID, SOFTPLUS and MISH are one layer each"
     ),
@@ -37,6 +48,16 @@ PARSER: tuple[Pass[Layers], ...] = (
     _row(shapes.recognize_channel_shuffles, "Reshape, Transpose and Reshape are ChannelShuffle"),
     _row(reductions.merge_equal_differences, "converters write x - mean twice; the norm patterns read one"),
     _row(reductions.recognize_layer_norms, "a written-out norm is LayerNorm"),
+    _row(
+        arithmetic.merge_reciprocals,
+        "x * (1 / y) is x / y",
+        "Compass Parser, middle_passes.py, merge_special_div_mul",
+    ),
+    _row(
+        reductions.duplicate_means,
+        "the matcher takes a value that is a mean for the mean of the variance",
+        "Compass Parser, middle_passes.py, duplicate_moments_mean",
+    ),
     _row(reductions.recognize_variances, "the mean of squared differences is Reduce VARIANCE"),
     _row(reductions.recognize_moments, "mean and variance of one tensor are Moments"),
     _row(linear.connect_constants, "MatMul with a constant is FullyConnected"),
@@ -56,6 +77,11 @@ PARSER: tuple[Pass[Layers], ...] = (
     _row(activations.clip_pairs, "a minimum and a maximum are CLIP"),
     _row(shapes.merge_reshapes, "two consecutive Reshapes equal one"),
     _row(shapes.lift_rectifiers, "a linear layer can fuse only a rectifier directly after it"),
+    _row(
+        transposes.narrow_transposes,
+        "the closed tools move at most five axes",
+        "Compass Parser, middle_passes.py, convert_special_6d_transpose",
+    ),
     _row(arithmetic.recognize_squared_differences, "the square of a difference is SquaredDifference"),
     _row(shapes.lift_arithmetic, "earlier passes made new pairs of Reshape and arithmetic"),
     _row(arithmetic.repeat_operands, "these layers have no broadcasting"),
