@@ -33,6 +33,7 @@ from tflq.converters.aipu import AIPU, graph_of, network_of
 from tflq.converters.aipu.check import problems_of
 from tflq.converters.aipu.emit import float_network_of
 from tflq.converters.aipu.translate import translate
+from tflq.converters.calibration import StatisticsOptions, calibrate
 from tflq.converters.settings import parse_settings
 from tflq.converters.settled import settled_graph
 from tflq.converters.tflite import read_model
@@ -40,6 +41,7 @@ from tflq.errors import TflqError
 from tflq.graph import Graph, Range, float_view
 from tflq.interpreter import Engine, lower
 from tflq.interpreter.kernels.aipu.float_sums import AMD, INTEL
+from tflq.interpreter.kernels.aipu.real import NAME as REAL
 from tflq.schemas.aipu import Layer, Network, read_network, write_network
 
 FAMILIES = ("residual", "inception", "unet", "mobile", "attention", "recurrent", "temporal", "twin", "shuffle")
@@ -218,7 +220,7 @@ def quantized_row(name: str, scheme: str, dump: Path, graph: Graph, mode: Mode, 
     """Compare the quantized IR of a dump and every tensor, made of float layers with the ranges of the dump."""
     theirs = read_ir(dump / "model_o.txt")
     try:
-        ranged = with_ranges(graph, ranges_of(dump))
+        ranged = with_ranges(_with_internal_ranges(graph, dump), ranges_of(dump))
         lowered = lower(AIPU.quantize(ranged, parse_settings(AIPU.settings, mode.settings)), AIPU.arithmetic)
     except TflqError as error:
         return Row(name, scheme, Verdict.REFUSED_BY_TFLQ, words=str(error)[:160])
@@ -231,6 +233,20 @@ def quantized_row(name: str, scheme: str, dump: Path, graph: Graph, mode: Mode, 
         found.append(Difference("", "", "the bytes of the files differ"))
     lost, checks = compare_tensors(lowered, dump)
     return row_of(name, scheme, [*found, *lost], checks, lines, _cause(lowered, found, lost))
+
+
+def _with_internal_ranges(graph: Graph, dump: Path) -> Graph:
+    """Return float layers with ranges of the tensors inside them, which no dump holds: calibrated on its samples."""
+    internal = [t for node in graph.nodes for t in node.intermediates or () if graph.tensors[t].range is None]
+    calibration = dump / "calibration.npy"
+    if not internal or not calibration.exists():
+        return graph
+    real = replace(graph, nodes=[replace(node, arithmetic=REAL) for node in graph.nodes])
+    samples = np.load(calibration).reshape(-1, *graph.tensors[graph.inputs[0]].shape).astype(np.float32)
+    measured, result = calibrate(real, [samples], StatisticsOptions("mean", 1)), graph.copy()
+    for t in internal:
+        result.tensors[t] = replace(graph.tensors[t], range=measured.tensors[t].range)
+    return result
 
 
 @dataclass(frozen=True)
