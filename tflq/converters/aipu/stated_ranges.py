@@ -117,7 +117,7 @@ def _with_file_ranges(graph: Graph) -> Graph:
         stated = None if _is_per_axis(tensor) else stated_range(tensor)
         if stated is None:
             result.tensors[t] = inherit(result.tensors[t])
-        elif tensor.is_constant:
+        elif tensor.is_constant or tensor.is_variable:
             result.tensors[t] = replace(tensor, range=stated)
         own_samples, own = sampled.get(t), result.tensors[t]
         if own_samples is not None and graph.tensors[t].range is own_samples:

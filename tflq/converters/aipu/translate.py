@@ -19,7 +19,7 @@ from tflq.converters.calibration.ranges import range_of
 from tflq.converters.passes.rewrite import with_attributes
 from tflq.errors import TflqError
 from tflq.graph import Array, Graph, Node, float_view, pruned, validate
-from tflq.graph.operators import CONVERSIONS
+from tflq.graph.operators import CONVERSIONS, Trait, has_trait
 from tflq.graph.rewriting import fused_activation, run_passes
 from tflq.interpreter.execution.settle import settle
 from tflq.quoting import compass_name, compass_word
@@ -174,7 +174,7 @@ def activations_apart(source: Graph, is_quantized: bool = False) -> Graph:
     result.nodes = []
     for node in source.nodes:
         activation = fused_activation(node)
-        if activation == "none":
+        if activation == "none" or has_trait(node, Trait.RECURRENT):
             result.nodes.append(node)
             continue
         (t,) = node.outputs

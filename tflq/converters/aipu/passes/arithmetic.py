@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.aipu.passes.layers import INPUT, Layers
+from tflq.converters.aipu.passes.layers import CONSTANT, INPUT, Layers
 from tflq.graph import Array, Node
 from tflq.graph.operators import Trait, has_trait, with_traits
 from tflq.graph.rewriting import Constant, Value, find_matches, is_near, op
@@ -180,7 +180,8 @@ def merge_equal_layers(layers: Layers) -> None:
         own = [layers.tensors[t] for t in node.inputs if layers.writer(t) is None]
         constants = tuple((t.shape, t.dtype, np.asarray(t.data).tobytes()) for t in own)
         keys = tuple((key, str(value)) for key, value in node.attributes.items())
-        sign = (node.operator, tuple(layers.operands(node)), constants, keys, len(node.outputs))
+        stated = layers.tensors[node.outputs[0]].range if node.operator == CONSTANT else None
+        sign = (node.operator, tuple(layers.operands(node)), constants, keys, len(node.outputs), stated)
         first = seen.setdefault(sign, node)
         if first is not node and node.intermediates is None:
             layers.unite(node, first)
