@@ -142,6 +142,8 @@ class Translation:
     def reshaped(self, node: Node, value: int, shape: tuple[int, ...]) -> int:
         """Add the Reshape of a value, named after the layer that writes it, and return what it writes."""
         writer = self.layers.writer(value)
+        if node.operator == "pack" and writer is not None and writer.operator == "quantize":
+            writer = self.layers.writer(writer.inputs[0])  # the Parser has removed it when it splits PACK
         assert writer is not None
         top = replace(self.layers.tensors[value], shape=shape, data=None)
         return self.layer(node, f"{writer.name}_post_reshape", "reshape", (value,), (top,), {"shape": shape})[0]

@@ -178,6 +178,27 @@ def _normalize(has_gamma: bool) -> Op:
     return op("add", op("mul", X, root), shift)
 
 
+_SQUARED_BY_MUL = op("mul", X, X, shared=True)
+_RMS = op(
+    "mul", X, op("rsqrt", op("add", _mean(_SQUARED_BY_MUL, "mean"), Constant("epsilon"), shared=True), shared=True)
+)
+_ROOT = op("rsqrt", op("add", _VARIANCE, Constant("epsilon"), shared=True), shared=True)
+_MVN = op("add", op("mul", X, _ROOT), op("mul", op("negative", _MEAN, shared=True), _ROOT))
+_UNMADE = "the Parser writes {0}, for which tflq has no layer; tflq writes its parts, whose integers differ"
+
+
+def name_root_norms(layers: Layers) -> None:
+    """Name x * rsqrt(mean(x * x) + epsilon), which the Parser makes RMSNorm."""
+    for place in find_matches(layers, _RMS):
+        layers.departures[place.root.name] = _UNMADE.format("RMSNorm")
+
+
+def name_mean_variance_norms(layers: Layers) -> None:
+    """Name (x - mean) * rsqrt(variance + epsilon) without factor and shift, which the Parser makes MVN."""
+    for place in find_matches(layers, _MVN):
+        layers.departures[place.root.name] = _UNMADE.format("MVN")
+
+
 def recognize_layer_norms(layers: Layers) -> None:
     """(x - mean) / sqrt(variance + epsilon) * gamma + beta, written as a product and a sum: LayerNorm."""
     for pattern in map(_normalize, (False, True)):
