@@ -10,6 +10,7 @@ from tflq.api.samples import given_samples
 from tflq.converters.calibration import StatisticsOptions, parse_ranges, with_ranges
 from tflq.converters.calibration import calibrate as calibrate_graph
 from tflq.converters.settled import settled_model
+from tflq.converters.targets import find_target
 from tflq.converters.template import read_template, with_template_ranges
 from tflq.errors import InputError, SampleError, UsageError
 from tflq.files import read_bytes
@@ -21,13 +22,19 @@ KEPT_SAMPLES = 100
 
 
 def calibrate(
-    model: ModelSource, options: CalibrationOptions | None = None, *, progress: Progress = silent, **changes: object
+    model: ModelSource,
+    options: CalibrationOptions | None = None,
+    *,
+    target: str | None = None,
+    progress: Progress = silent,
+    **changes: object,
 ) -> Model:
     """Return the model as targets see it: settled (converters/settled.py), with ranges on its main graph's tensors.
 
     Args:
         model: float, or quantized: its own ranges stay where none are given.
         options: samples, statistics, and files of ranges.
+        target: Name of the target with the defaults of the statistics; None for extrema in batches of 10.
         progress: shows how far it is.
         **changes: fields of the options.
 
@@ -38,7 +45,7 @@ def calibrate(
     found, options = settled_model(read_model(model)), changed(options or CalibrationOptions(), changes)
     graph = found.main
     if options.has_samples:
-        graph = _from_samples(found, options, progress)
+        graph = _from_samples(found, options, find_target(target).statistics if target else None, progress)
     elif options.has_statistics:
         raise UsageError(
             "--strategy, --batch-size, --momentum, --bins and --shuffle are for samples; add --calibrate FILE"
@@ -63,8 +70,10 @@ def refuse_calibration_without_target(options: CalibrationOptions) -> None:
         )
 
 
-def _from_samples(model: Model, options: CalibrationOptions, progress: Progress) -> Graph:
-    default = StatisticsOptions()
+def _from_samples(
+    model: Model, options: CalibrationOptions, default: StatisticsOptions | None, progress: Progress
+) -> Graph:
+    default = default or StatisticsOptions()
     statistics = StatisticsOptions(
         options.strategy or default.strategy,
         options.batch_size or default.batch_size,

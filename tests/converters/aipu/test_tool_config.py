@@ -124,7 +124,10 @@ def test_a_template_is_read(tmp_path: Path) -> None:
         ("quantize_method_for_activation = per_channel_symmetric_full_range", "allowed is per_tensor_symmetric_full"),
         ("force_dtype_int = true", "force_dtype_int = true: is not followed here; allowed is false"),
         ("activation_bits = wide", "activation_bits = wide: allowed is a whole number"),
-        ("calibration_strategy_for_activation = mean & <[Softmax]:extrema>", "one strategy of Compass for all layers"),
+        (
+            "calibration_strategy_for_activation = mean & <[Softmax]:best>",
+            "one strategy of Compass, and others for single",
+        ),
         ("histc_bins = many", "histc_bins = many: allowed is a number"),
         ("bits = 8", "bits = 8: is not followed here: leave it away"),
     ],

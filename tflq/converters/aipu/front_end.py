@@ -17,6 +17,8 @@ from tflq.converters.aipu.passes import activations, arithmetic, linear, reducti
 from tflq.converters.aipu.passes.layers import Layers
 from tflq.graph.rewriting import Pass
 
+TOOL = "Compass Parser, "
+
 RECORDED = "112 recorded graphs"
 """cases/aipu_parser: one pattern each."""
 
@@ -53,7 +55,7 @@ class Rewrite(Pass[Layers]):
 
 def _row(run: Callable[[Layers], None], why: str, source: str, swept: str = RECORDED) -> Rewrite:
     """Return the rewrite of a function, which has its name; the source is a file and function of front_end/onnx."""
-    return Rewrite(run.__name__, run, why, source, swept)
+    return Rewrite(run.__name__, run, why, f"{TOOL}{source}", swept)
 
 
 FILE: tuple[FileStep, ...] = (

@@ -10,11 +10,13 @@ Source: Compass Optimizer, optmaster.py, statistic; the int8 files of the zoo, s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
+from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.stated_ranges import is_stated, with_samples
 from tflq.converters.calibration import CalibrationSamples, calibrate
-from tflq.errors import TflqError
+from tflq.errors import OptionError, TflqError
 from tflq.graph import Graph
 from tflq.interpreter.kernels.aipu.real import NAME as REAL
 
@@ -45,4 +47,33 @@ def add_sampled_ranges(layers: Graph, samples: CalibrationSamples | None, is_qua
         old, sampled = layers.tensors[t], measured.tensors[t].range
         if sampled is not None and (is_whole or old.range is None):
             result.tensors[t] = replace(old, range=sampled if old.range is None else with_samples(old.range, sampled))
+    return result
+
+
+def apply_strategies(layers: Graph, options: Mapping[str, LayerOptions], samples: CalibrationSamples | None) -> Graph:
+    """Return the layers with ranges of the outputs that have a strategy of their own.
+
+    Args:
+        layers: Float graph with ranges.
+        options: Options of each layer, by name.
+        samples: Samples of the calibration.
+
+    Raises:
+        OptionError: An unknown strategy; no samples, or more than the calibration keeps.
+    """
+    chosen = {name: one.strategy for name, one in options.items() if one.strategy}
+    if not chosen:
+        return layers
+    if samples is None or not samples.inputs or samples.count > len(samples.inputs[0]):
+        kept = 0 if samples is None or not samples.inputs else len(samples.inputs[0])
+        raise OptionError(
+            f"layer '{next(iter(chosen))}': a separate strategy needs samples, at most {kept or 100}: --calibrate FILE"
+        )
+    result = layers.copy()
+    real = replace(layers, nodes=[replace(node, arithmetic=REAL) for node in layers.nodes])
+    for strategy in dict.fromkeys(chosen.values()):
+        measured = calibrate(real, list(samples.inputs), replace(samples.options, strategy=strategy))
+        for node in layers.nodes:
+            for t in node.outputs if chosen.get(node.name) == strategy else ():
+                result.tensors[t] = replace(layers.tensors[t], range=measured.tensors[t].range)
     return result
