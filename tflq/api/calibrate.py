@@ -14,7 +14,7 @@ from tflq.converters.targets import find_target
 from tflq.converters.template import read_template, with_template_ranges
 from tflq.errors import InputError, SampleError, UsageError
 from tflq.files import read_bytes
-from tflq.graph import Graph, Model
+from tflq.graph import Graph, Model, float_view
 from tflq.sampling.files import file_of_sample
 
 KEPT_SAMPLES = 100
@@ -73,16 +73,18 @@ def refuse_calibration_without_target(options: CalibrationOptions) -> None:
 def _from_samples(
     model: Model, options: CalibrationOptions, default: StatisticsOptions | None, progress: Progress
 ) -> Graph:
-    default = default or StatisticsOptions()
+    usual = default or StatisticsOptions()
     statistics = StatisticsOptions(
-        options.strategy or default.strategy,
-        options.batch_size or default.batch_size,
-        default.momentum if options.momentum is None else options.momentum,
-        options.bins or default.bins,
+        options.strategy or usual.strategy,
+        options.batch_size or usual.batch_size,
+        usual.momentum if options.momentum is None else options.momentum,
+        options.bins or usual.bins,
         shuffle_seed=options.shuffle,
         keep_samples=KEPT_SAMPLES,
     )
-    samples = given_samples(model, options.samples, options.real, "calibration")
+    # A target with its tool's statistics calibrates on the real numbers, as the tool does, not on quantized values.
+    read = replace(model, graphs=[float_view(model.main), *model.graphs[1:]]) if default and options.real else model
+    samples = given_samples(read, options.samples, options.real, "calibration")
     try:
         with progress("calibrate", samples.count) as advance:
             return calibrate_graph(

@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from tflq.converters.aipu.operators import LAYERS
 from tflq.converters.aipu.options import LayerOptions
-from tflq.converters.aipu.stated_ranges import is_stated, with_samples
+from tflq.converters.aipu.stated_ranges import SAMPLED, is_stated, with_samples
 from tflq.converters.calibration import CalibrationSamples, calibrate
 from tflq.errors import OptionError, TflqError
-from tflq.graph import Graph
+from tflq.graph import Graph, Tensor
 from tflq.interpreter.kernels.aipu.real import NAME as REAL
 
 
@@ -48,6 +49,32 @@ def add_sampled_ranges(layers: Graph, samples: CalibrationSamples | None, is_qua
         if sampled is not None and (is_whole or old.range is None):
             result.tensors[t] = replace(old, range=sampled if old.range is None else with_samples(old.range, sampled))
     return result
+
+
+def name_unsampled(layers: Graph) -> dict[str, str]:
+    """Return the differences of layers of a quantized file without a stated range: those that no samples gave one.
+
+    Also named: a layer of which the Parser states some ranges and not others.
+    """
+    ranged = [node for node in layers.nodes if LAYERS[node.operator].signed is not None]
+    unsampled = [node.name for node in ranged if any(_is_unsampled(layers.tensors[t]) for t in node.outputs)]
+    partly = [node.name for node in layers.nodes if len({is_stated(layers.tensors[t]) for t in node.outputs}) > 1]
+    differences = dict.fromkeys(partly, _PARTLY)
+    if unsampled:
+        some = ", ".join(f"'{name}'" for name in unsampled[:3])
+        more = f" and {len(unsampled) - 3} more" if len(unsampled) > 3 else ""
+        differences[""] = (
+            f"the file states no range for {some}{more}: Compass calibrates them from samples, tflq takes the range of "
+            "the same values in the file; give the samples with --calibrate"
+        )
+    return differences
+
+
+_PARTLY = "the Parser writes NONE for the range of an output that no layer reads; its Optimizer does not read the IR"
+
+
+def _is_unsampled(tensor: Tensor) -> bool:
+    return tensor.range is not None and not is_stated(tensor) and SAMPLED not in tensor.range.statistics
 
 
 def apply_strategies(layers: Graph, options: Mapping[str, LayerOptions], samples: CalibrationSamples | None) -> Graph:

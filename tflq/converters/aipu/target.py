@@ -29,7 +29,7 @@ from tflq.converters.aipu.origin import Origin, uncalibrated
 from tflq.converters.aipu.quantize import quantize_layers
 from tflq.converters.aipu.quantized import is_quantized_graph
 from tflq.converters.aipu.ranges import with_signed_inputs
-from tflq.converters.aipu.sampled_ranges import add_sampled_ranges, apply_strategies
+from tflq.converters.aipu.sampled_ranges import add_sampled_ranges, apply_strategies, name_unsampled
 from tflq.converters.aipu.stated_ranges import is_quantized_file, settle_ranges
 from tflq.converters.aipu.tool_config import build_config_text, config_text, find_config
 from tflq.converters.aipu.translate import translate
@@ -96,18 +96,37 @@ def quantize_graph(given: Graph, settings: Settings) -> Graph:
     layers = translate(source, graph.name or "model", bool(settings.values[PARSER_FAULTS]))
     layers = add_sampled_ranges(layers, samples_of(graph), is_quantized)
     assert isinstance(layers.extra, Origin)
-    named = {layer: values[node] for layer, node in layers.extra.settings.items()}
-    renamed = with_ir_rules(layers, named, settings.values, of_layers)
+    own_values = {layer: values[node] for layer, node in layers.extra.settings.items()}
+    renamed = with_ir_rules(layers, own_values, settings.values, of_layers)
     settled = apply_strategies(settle_ranges(layers), renamed, samples_of(graph))
     quantized = quantize_layers(settled, renamed, whole)
     assert isinstance(quantized.extra, Origin)
-    quantized.extra = replace(quantized.extra, floats=layers)
+    named = name_unsampled(layers) if is_quantized else {}
+    quantized.extra = replace(quantized.extra, floats=layers, departures={**layers.extra.departures, **named})
     return _floated(quantized, network, renamed)
 
 
 def _floated(quantized: Graph, network: Graph, options: Mapping[str, LayerOptions]) -> Graph:
     floating = [name for name, one in options.items() if one.floating]
     return with_float_layers(quantized, network, floating) if floating else quantized
+
+
+def _file_departures(graph: Graph, settings: Settings) -> dict[str, str]:
+    """Return the mode of Compass that is modeled for a quantized file; no line for a float one."""
+    if not is_quantized_file(graph) or settings.values[FROM] == INTEGERS:
+        return {}
+    return {"": _MODE if settings.values[FROM] == RANGES else _MODE_OF_SAMPLES}
+
+
+_MODE = (
+    "Compass's own default for this quantized file is another graph (compat_quantized_model = true); modeled are "
+    "force_float_ir = true in [Parser] and calibration_strategy_for_activation = in_ir in [Optimizer]: put both into "
+    "build.cfg"
+)
+_MODE_OF_SAMPLES = (
+    "Compass's own default for this quantized file is another graph (compat_quantized_model = true); modeled is "
+    "force_float_ir = true in [Parser], with ranges of the samples: put it into build.cfg"
+)
 
 
 def _encode(real: Array, tensor: Tensor) -> Array:
@@ -168,6 +187,7 @@ AIPU = Target(
     promotions=PROMOTIONS,
     tool="Compass",
     departures=departures,
+    file_departures=_file_departures,
     tool_settings=_tool_settings,
     read_settings=find_config,
     statistics=StatisticsOptions("mean", batch_size=1),

@@ -18,6 +18,7 @@ from tflq.graph import Attributes, DType, Graph, Node, Operands, Tensor
 from tflq.graph.attributes import Attribute
 from tflq.interpreter.kernels.aipu.layout import LayoutParams
 from tflq.interpreter.kernels.aipu.scales import affine_of
+from tflq.quoting import compass_name
 
 _PLAIN = (DType.UINT8, DType.UINT16, DType.INT8, DType.INT16, DType.INT32)
 
@@ -146,7 +147,14 @@ def map_strided_slice(work: Translation, node: Node) -> None:
         tops = [work.inner(t, single), work.inner(t, rest)]
         keys: dict[str, Attribute] = {"axis": axis, "splits": (1, cut[axis] - 1)}
         part, _ = work.layer(node, f"{name}_post_split", "split", (part,), tops, keys)
+        work.layers.departures[compass_name(f"{name}_post_split")] = _PRINTED
     work.reshape(node, part, t, f"{name}_post_reshape")
+
+
+_PRINTED = (
+    "written with numbers; under NumPy 2 the Parser prints a size as np.int32(...), which its Optimizer does not read: "
+    "give it tflq's float IR"
+)
 
 
 def _part_of(begin: list[int], end: list[int], strides: list[int]) -> tuple[int, ...]:
