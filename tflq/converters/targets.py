@@ -65,7 +65,7 @@ class Target:
         engines: Returns first output of a node -> the engine that runs it; of a quantized graph.
         read_limits: Returns tensor -> largest magnitude that its readers keep, of a quantized graph; comparisons clip
             to it.
-        statistics: Defaults of its tool's calibration; None for those of `StatisticsOptions`.
+        statistics: Defaults of its tool's calibration; None for the defaults of `StatisticsOptions`.
         estimate: returns what a quantized graph costs, or why nothing is offered.
         tool_settings: Function of settings, names of emitted files and the name of the file to write: settings as the
             vendor's tool reads them; None if it has no such file. Raises FormatError for settings that the tool lacks.

@@ -38,13 +38,13 @@ def fold_constants(source: Graph) -> dict[int, Array]:
 def rectify_by_name(source: Graph, faults: bool = False) -> Graph:
     """Return the graph with activations and ranges that names of tensors with ranges tell, in any case of letters.
 
-    A layer without an activation whose result is called ...RELU or ...RELU6 ends in that activation, and its range
-    begins at 0 and, of RELU6, ends at 6 at most. Files of quantization-aware training name it by the name alone.
+    A layer without an activation and with a result called ...RELU or ...RELU6 ends in that activation. Its range
+    begins at 0, and of RELU6 ends at 6 at most. Files of quantization-aware training name it by the name only.
 
     Args:
         source: float, with ranges.
-        faults: whether also where the stated range says otherwise: begins below 0, or ends half a step of 8 bits or
-            more above 6. A range is cut in any case where the activation stands in the file.
+        faults: True to do so against the stated range too: one that begins below 0, or ends half a step of 8 bits or
+            more above 6. If the file has the activation, the range is cut in any case.
 
     Source: Compass Parser, front_end/lite/buffer.py, get_act_info_from_tensor.
     """
@@ -65,7 +65,7 @@ def rectify_by_name(source: Graph, faults: bool = False) -> Graph:
 
 
 def name_cut_ranges(source: Graph) -> dict[str, str]:
-    """Return the layers of a quantized file with a range that the Parser cuts at 0 because of their name alone.
+    """Return the layers of a quantized file with a range that the Parser cuts at 0 because of their name.
 
     Example: LEAKY_RELU with a tensor called `leaky_re_lu/LeakyRelu`.
     """

@@ -3,7 +3,7 @@
 The Optimizer calibrates every layer of its graph. Most layers write a tensor of the model, or its values in another
 shape, with the range of that tensor. The Parser makes other layers anew: a copy of a mean, a root of a sum. It loses
 ranges of a quantized file. The samples then run through the layers in float. With calibration `in_ir` the Optimizer
-takes the extrema of all samples, for any strategy; without samples it takes those of zeros.
+takes the extrema of all samples, for any strategy; without samples it runs zeros.
 
 Source: Compass Optimizer, optmaster.py, statistic; the int8 files of the zoo, seed 1.
 """
@@ -52,7 +52,7 @@ def add_sampled_ranges(layers: Graph, samples: CalibrationSamples | None, is_qua
 
 
 def name_unsampled(layers: Graph) -> dict[str, str]:
-    """Return the differences of layers of a quantized file without a stated range: those that no samples gave one.
+    """Return the layers of a quantized file without a range of the Parser or of samples, in words.
 
     Also named: a layer of which the Parser states some ranges and not others.
     """

@@ -336,7 +336,7 @@ def build_config_text(settings: Settings, name: str) -> str:
     """Return build.cfg for the emitted files: both modes that tflq models, and the closed back end's section.
 
     The Parser's section is for a quantized .tflite; for a float one it has no effect. The Optimizer's section starts
-    from the float IR beside it.
+    from the float IR in the same folder.
 
     Args:
         settings: complete.
