@@ -24,7 +24,7 @@ LONGER_PAGES = {
 "rules/aipu/compass_ir.md": 12_600,
 }  # fmt: skip
 """Page over the limit -> its ceiling, which only goes down."""
-TABLES = {"reference/operators.md", "reference/coverage.md", "rules/aipu/operators.md"}
+TABLES = {"reference/operators.md", "reference/coverage.md", "rules/aipu/front_end.md", "rules/aipu/operators.md"}
 """Pages that are mostly a generated table."""
 LONGER_CELLS = {"internals/architecture.md"}
 """Pages with longer table cells; the set only shrinks."""

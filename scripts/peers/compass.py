@@ -33,6 +33,7 @@ from tflq.converters.aipu import AIPU, graph_of, network_of
 from tflq.converters.aipu.check import problems_of
 from tflq.converters.aipu.emit import float_network_of
 from tflq.converters.aipu.translate import translate
+from tflq.converters.calibration import StatisticsOptions, calibrate
 from tflq.converters.settings import parse_settings
 from tflq.converters.settled import settled_graph
 from tflq.converters.tflite import read_model
@@ -40,6 +41,7 @@ from tflq.errors import TflqError
 from tflq.graph import Graph, Range, float_view
 from tflq.interpreter import Engine, lower
 from tflq.interpreter.kernels.aipu.float_sums import AMD, INTEL
+from tflq.interpreter.kernels.aipu.real import NAME as REAL
 from tflq.schemas.aipu import Layer, Network, read_network, write_network
 
 FAMILIES = ("residual", "inception", "unet", "mobile", "attention", "recurrent", "temporal", "twin", "shuffle")
@@ -122,8 +124,8 @@ def main(arguments: Sequence[str]) -> int:
         return report(rows, chosen.json)
 
 
-def _environment(peer: Peer) -> dict[str, str]:
-    """As the peer's own env.sh has it."""
+def environment(peer: Peer) -> dict[str, str]:
+    """Return the variables that the peer's own env.sh sets."""
     folders = (peer.scripts / "stub", peer.target / "optimizer")
     return {
         **os.environ,
@@ -138,7 +140,7 @@ def _environment(peer: Peer) -> dict[str, str]:
 def _script(peer: Peer, name: str, *arguments: object) -> subprocess.Popen[bytes]:
     python = peer.target / "venv" / "bin" / "python"
     command = [str(python), str(peer.scripts / name), *map(str, arguments)]
-    return subprocess.Popen(command, env=_environment(peer), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return subprocess.Popen(command, env=environment(peer), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def _draw(peer: Peer, work: Path, seed: int, count: int, families: Sequence[str]) -> list[str]:
@@ -186,19 +188,19 @@ def _rows(folder: Path, mode: Mode, lines: int, forward: Peer | None = None) -> 
         elif refusal:
             yield Row(folder.name, scheme, Verdict.REFUSED_BY_TFLQ, words=refusal[:160])
         elif scheme == "float":
-            yield _float_row(folder.name, graph, _read(text), lines)
+            yield _float_row(folder.name, graph, read_ir(text), lines)
         else:
-            yield _quantized_row(folder, graph, mode, lines)
+            yield quantized_row(folder.name, mode.name, folder / mode.name, graph, mode, lines)
     if forward and text.exists():
-        layers, script = graph_of(_read(text)), partial(_script, forward)
+        layers, script = graph_of(read_ir(text)), partial(_script, forward)
         yield forward_row(folder, f"run {mode.name}", layers, mode.settings, script)
 
 
-def _read(text: Path) -> Network:
+def read_ir(text: Path) -> Network:
     return read_network(text.read_text(encoding="utf-8"), text.with_suffix(".bin").read_bytes())
 
 
-def _row(name: str, scheme: str, found: Sequence[Difference], checks: int, lines: int, known: str) -> Row:
+def row_of(name: str, scheme: str, found: Sequence[Difference], checks: int, lines: int, known: str) -> Row:
     for one in found[:lines]:
         print("    ", one.words[:600])
     if not found:
@@ -211,17 +213,17 @@ def _row(name: str, scheme: str, found: Sequence[Difference], checks: int, lines
 
 def _float_row(name: str, graph: Graph, theirs: Network, lines: int) -> Row:
     found = differences(float_network_of(graph, "model"), theirs)
-    return _row(name, "float", found, sum(len(layer.entries) for layer in theirs.layers), lines, "")
+    return row_of(name, "float", found, sum(len(layer.entries) for layer in theirs.layers), lines, "")
 
 
-def _quantized_row(folder: Path, graph: Graph, mode: Mode, lines: int) -> Row:
-    dump = folder / mode.name
-    theirs = _read(dump / "model_o.txt")
+def quantized_row(name: str, scheme: str, dump: Path, graph: Graph, mode: Mode, lines: int) -> Row:
+    """Compare the quantized IR of a dump and every tensor, made of float layers with the ranges of the dump."""
+    theirs = read_ir(dump / "model_o.txt")
     try:
-        ranged = with_ranges(graph, ranges_of(dump))
+        ranged = with_ranges(_with_internal_ranges(graph, dump), ranges_of(dump))
         lowered = lower(AIPU.quantize(ranged, parse_settings(AIPU.settings, mode.settings)), AIPU.arithmetic)
     except TflqError as error:
-        return Row(folder.name, mode.name, Verdict.REFUSED_BY_TFLQ, words=str(error)[:160])
+        return Row(name, scheme, Verdict.REFUSED_BY_TFLQ, words=str(error)[:160])
     ours = network_of(lowered)
     found = differences(ours, theirs)
     files = write_network(ours)
@@ -229,8 +231,22 @@ def _quantized_row(folder: Path, graph: Graph, mode: Mode, lines: int) -> Row:
         (dump / f"model_o.{end}").read_bytes() for end in ("txt", "bin")
     ):
         found.append(Difference("", "", "the bytes of the files differ"))
-    lost, checks = _unequal_tensors(lowered, dump)
-    return _row(folder.name, mode.name, [*found, *lost], checks, lines, _cause(lowered, found, lost))
+    lost, checks = compare_tensors(lowered, dump)
+    return row_of(name, scheme, [*found, *lost], checks, lines, _cause(lowered, found, lost))
+
+
+def _with_internal_ranges(graph: Graph, dump: Path) -> Graph:
+    """Return float layers with ranges of the tensors inside them, which no dump holds: calibrated on its samples."""
+    internal = [t for node in graph.nodes for t in node.intermediates or () if graph.tensors[t].range is None]
+    calibration = dump / "calibration.npy"
+    if not internal or not calibration.exists():
+        return graph
+    real = replace(graph, nodes=[replace(node, arithmetic=REAL) for node in graph.nodes])
+    samples = np.load(calibration).reshape(-1, *graph.tensors[graph.inputs[0]].shape).astype(np.float32)
+    measured, result = calibrate(real, [samples], StatisticsOptions("mean", 1)), graph.copy()
+    for t in internal:
+        result.tensors[t] = replace(graph.tensors[t], range=measured.tensors[t].range)
+    return result
 
 
 @dataclass(frozen=True)
@@ -323,7 +339,7 @@ def with_ranges(graph: Graph, ranges: Mapping[str, tuple[np.float32, np.float32]
     return result
 
 
-def _unequal_tensors(graph: Graph, dump: Path) -> tuple[list[Difference], int]:
+def compare_tensors(graph: Graph, dump: Path) -> tuple[list[Difference], int]:
     """Return each tensor of the dump that differs or has no counterpart, and how many there are."""
     with np.load(dump / "tensors.npz") as file:
         golden = {name: file[name] for name in file.files}

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from peers.campaign import Peer, Row, Verdict, find, parser, report
-from peers.compass import _environment, ranges_of
+from peers.compass import environment, ranges_of
 from tests.converters.aipu import test_recorded
 from tests.converters.aipu.drawn_layers import MODE_OF
 from tests.converters.aipu.networks import NETWORKS, built
@@ -128,8 +128,8 @@ def _run(peer: Peer, plan: list[Case], work: Path, jobs: int) -> None:
             written = folder / "ir" / ("model.txt" if case["kind"] == "networks" else "layer.txt")
             written.write_text(text, encoding="utf-8")
             written.with_suffix(".bin").write_bytes(binary)
-    environment = _environment(peer)
-    environment["PYTHONPATH"] += f":{peer.scripts}"
+    variables = environment(peer)
+    variables["PYTHONPATH"] += f":{peer.scripts}"
     worker = Path(__file__).with_name("compass_recorded_worker.py")
     python = peer.target / "venv" / "bin" / "python"
     running = []
@@ -138,7 +138,7 @@ def _run(peer: Peer, plan: list[Case], work: Path, jobs: int) -> None:
         listed.write_text(json.dumps(plan[part::jobs]), encoding="utf-8")
         command = [str(python), str(worker), str(listed)]
         quiet = subprocess.DEVNULL
-        running.append(subprocess.Popen(command, env=environment, stdout=quiet, stderr=quiet))
+        running.append(subprocess.Popen(command, env=variables, stdout=quiet, stderr=quiet))
     for process in running:
         process.wait()
 

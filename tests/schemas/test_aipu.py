@@ -12,6 +12,7 @@ from tests.support.data import data_files
 from tests.support.refused import damaged
 from tflq.errors import FormatError, TflqError, UnsupportedError
 from tflq.schemas.aipu import Constant, Edge, Layer, Network, read_network, write_network
+from tflq.schemas.aipu.text import format_value
 
 FILES = data_files("golden", "aipu", pattern="*.txt")
 
@@ -114,3 +115,10 @@ def test_any_cut_of_a_text_is_read_or_refused() -> None:
 
 def test_files_are_found() -> None:
     assert all(isinstance(path, Path) and path.with_suffix(".bin").exists() for path in FILES)
+
+
+def test_a_number_of_numpy_is_no_value() -> None:
+    """Its `repr` names its type, which no tool reads: np.False_ in `ignore_scale_zp`, np.int32(10) in `splits`."""
+    for value in (np.bool_(False), np.int32(10), np.float32(0.5)):
+        with pytest.raises(FormatError, match="allowed are bool, int, float, str"):
+            format_value(value)  # type: ignore[arg-type]

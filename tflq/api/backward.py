@@ -203,7 +203,7 @@ def backward(
     labeled = open_samples(original, samples, labels=options.labels, data=options.data) if options.is_labeled else None
     others = None if options.data is not None else samples
     chosen = samples_or_calibration(original, others, options.calibration, count, all_given=True)
-    ranged = calibrate(original, options.calibration, progress=progress)
+    ranged = calibrate(original, options.calibration, target=target.name, progress=progress)
     if labeled is not None and labeled.labels is not None:
         taken = span or Span(0, labeled.samples.count)
         judged, labels = taken.select(labeled.samples), labels_in(taken, labeled.labels)

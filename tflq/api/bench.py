@@ -335,7 +335,8 @@ def bench(
     found, samples = _read_data(original, data, task, options)
     _score_of(samples).require(options.at_least, options.at_most)
     metrics = _metrics(options, samples)
-    ranged = calibrate(original, options.calibration, progress=progress)
+    only = targets[0][0].name if len(targets) == 1 else None
+    ranged = calibrate(original, options.calibration, target=only, progress=progress)
     chosen = candidates(original, ranged, targets, ALL in options.targets, options.runtimes)
     if options.recover is not None:
         chosen += _recovered((original, ranged), targets, wanted, samples, options.recover)

@@ -10,10 +10,11 @@ from tflq.api.samples import given_samples
 from tflq.converters.calibration import StatisticsOptions, parse_ranges, with_ranges
 from tflq.converters.calibration import calibrate as calibrate_graph
 from tflq.converters.settled import settled_model
+from tflq.converters.targets import find_target
 from tflq.converters.template import read_template, with_template_ranges
 from tflq.errors import InputError, SampleError, UsageError
 from tflq.files import read_bytes
-from tflq.graph import Graph, Model
+from tflq.graph import Graph, Model, float_view
 from tflq.sampling.files import file_of_sample
 
 KEPT_SAMPLES = 100
@@ -21,13 +22,19 @@ KEPT_SAMPLES = 100
 
 
 def calibrate(
-    model: ModelSource, options: CalibrationOptions | None = None, *, progress: Progress = silent, **changes: object
+    model: ModelSource,
+    options: CalibrationOptions | None = None,
+    *,
+    target: str | None = None,
+    progress: Progress = silent,
+    **changes: object,
 ) -> Model:
     """Return the model as targets see it: settled (converters/settled.py), with ranges on its main graph's tensors.
 
     Args:
         model: float, or quantized: its own ranges stay where none are given.
         options: samples, statistics, and files of ranges.
+        target: Name of the target with the defaults of the statistics; None for extrema in batches of 10.
         progress: shows how far it is.
         **changes: fields of the options.
 
@@ -38,7 +45,7 @@ def calibrate(
     found, options = settled_model(read_model(model)), changed(options or CalibrationOptions(), changes)
     graph = found.main
     if options.has_samples:
-        graph = _from_samples(found, options, progress)
+        graph = _from_samples(found, options, find_target(target).statistics if target else None, progress)
     elif options.has_statistics:
         raise UsageError(
             "--strategy, --batch-size, --momentum, --bins and --shuffle are for samples; add --calibrate FILE"
@@ -63,17 +70,21 @@ def refuse_calibration_without_target(options: CalibrationOptions) -> None:
         )
 
 
-def _from_samples(model: Model, options: CalibrationOptions, progress: Progress) -> Graph:
-    default = StatisticsOptions()
+def _from_samples(
+    model: Model, options: CalibrationOptions, default: StatisticsOptions | None, progress: Progress
+) -> Graph:
+    usual = default or StatisticsOptions()
     statistics = StatisticsOptions(
-        options.strategy or default.strategy,
-        options.batch_size or default.batch_size,
-        default.momentum if options.momentum is None else options.momentum,
-        options.bins or default.bins,
+        options.strategy or usual.strategy,
+        options.batch_size or usual.batch_size,
+        usual.momentum if options.momentum is None else options.momentum,
+        options.bins or usual.bins,
         shuffle_seed=options.shuffle,
         keep_samples=KEPT_SAMPLES,
     )
-    samples = given_samples(model, options.samples, options.real, "calibration")
+    # A target with its tool's statistics calibrates on the real numbers, as the tool does, not on quantized values.
+    read = replace(model, graphs=[float_view(model.main), *model.graphs[1:]]) if default and options.real else model
+    samples = given_samples(read, options.samples, options.real, "calibration")
     try:
         with progress("calibrate", samples.count) as advance:
             return calibrate_graph(

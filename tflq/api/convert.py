@@ -285,7 +285,9 @@ class ConvertResult(Result):
         """
         if self.target.tool_settings is None:
             raise UsageError(f"target {self.target.name}: its tool has no file of settings that could be written")
-        write_bytes(Path(path), self.target.tool_settings(self.settings, list(self.artifacts)).encode())
+        write_bytes(
+            Path(path), self.target.tool_settings(self.settings, list(self.artifacts), Path(path).name).encode()
+        )
 
     def write_template(self, path: str | Path) -> None:
         """Write the settings, ranges and figures of each layer, to edit and give back as `calibration.template`.
@@ -378,8 +380,8 @@ def convert(
     wanted = complete(target, options.calibration)
     original = read_model(model)
     chosen = samples_or_calibration(original, samples, options.calibration, DEFAULT_SAMPLES)
-    ranged = calibrate(original, options.calibration, progress=progress)
     found, settings = choose_target(wanted.name or "", wanted, recovers=True)
+    ranged = calibrate(original, options.calibration, target=found.name, progress=progress)
     engines = None if options.engine is None else _choose_engines(options.engine, found, ranged.main, settings)
     settings = settings if engines is None else engines.settings
     if options.recover or fits_weights(settings):

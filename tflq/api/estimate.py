@@ -97,5 +97,5 @@ def estimate(
     found, settings = choose_target(wanted.name or "", wanted)
     if isinstance(found.estimate, str):
         return EstimateResult(name_of(model), found.name, without_model(found.estimate))
-    ranged = calibrate(original, options.calibration, progress=progress)
+    ranged = calibrate(original, options.calibration, target=found.name, progress=progress)
     return EstimateResult(name_of(model), found.name, found.estimate(quantized(ranged.main, found, settings)))

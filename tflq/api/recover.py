@@ -206,7 +206,7 @@ def recover(
     span = options.span or Span(0, options.verify.start if options.verify and not options.span else found.count)
     chosen = span.select(found)
     known, settings = choose_target(wanted.name or "", wanted, recovers=True)
-    ranged = calibrate(source, options.calibration, progress=progress)
+    ranged = calibrate(source, options.calibration, target=known.name, progress=progress)
     recovered = recover_ranged((source, ranged), known, settings, wanted, chosen, options, tell)
     recovery, content = recovered.recovery, model_to_bytes(recovered.model)
     _require_same(for_target(model_from_bytes(content).main, known, settings).graph, recovery.execution.graph)

@@ -106,7 +106,7 @@ class Quantizing:
         """
         own = samples if model is samples_of else ConvertedSamples(samples, samples_of.main, model.main)
         if side.is_target:
-            ranged = calibrate(model, self.calibration, progress=self.progress)
+            ranged = calibrate(model, self.calibration, target=side.what, progress=self.progress)
             return Running(for_target(ranged.main, *choose_target(side.what, self.target)), own, side.text)
         if side.what == "float":
             return Running(in_float(model, "independent"), own, side.text)

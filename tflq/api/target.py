@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
@@ -13,7 +14,7 @@ from tflq.converters.settings import Settings, parse_settings
 from tflq.converters.settings_file import read_settings
 from tflq.converters.targets import Target, find_target, target_names
 from tflq.converters.template import read_template
-from tflq.errors import OptionError, UsageError
+from tflq.errors import OptionError, TflqWarning, UsageError
 from tflq.graph import Model
 from tflq.interpreter.execution.engine import State
 from tflq.interpreter.runtimes import REFERENCE, RuntimeName
@@ -39,6 +40,9 @@ def complete(
         UsageError: settings for the whole graph beside a template's own.
         OptionError: a file or template for another target.
         InputError, FormatError: a file that is none.
+
+    Warns:
+        TflqWarning: Lines of a vendor's file without effect.
     """
     options = target if isinstance(target, TargetOptions) else TargetOptions(target)
     if options.file is not None:
@@ -53,6 +57,8 @@ def _with_file(options: TargetOptions, path: str, names: Sequence[str]) -> Targe
         raise OptionError(
             f"{path}: holds settings of target {found.target}, not of {others[0]}; use --target {found.target}"
         )
+    if found.ignored:
+        warnings.warn(f"{path}: without effect here: {'; '.join(found.ignored)}", TflqWarning, stacklevel=3)
     settings, layers = (*found.assignments, *options.settings), (*found.layers, *options.layers)
     return replace(options, settings=settings, layers=layers, file=None)
 
@@ -164,7 +170,7 @@ def choose_execution(
         other = "--target" if target.name is not None else "--arithmetic float"
         raise UsageError(f"{other} computes other integers than a runtime; omit --runtime")
     if target.name is not None:
-        ranged = calibrate(model, calibration, progress=progress)
+        ranged = calibrate(model, calibration, target=target.name, progress=progress)
         if arithmetic is not None:
             raise UsageError("--target brings its own arithmetic; omit --arithmetic")
         return for_target(ranged.main, *choose_target(target.name, target))

@@ -176,7 +176,7 @@ def read_subject(
     options.found_metric()
     choose_target(target.name or "", target, recovers=recovers)
     model = read_model(source)
-    ranged = calibrate(model, options.calibration, progress=progress).main
+    ranged = calibrate(model, options.calibration, target=target.name, progress=progress).main
     most = max((span.stop for span in spans if span), default=DEFAULT_SAMPLES)
     opened = open_samples(model, samples, labels=options.labels, data=options.data, count=most)
     return Subject(model, ranged, opened.samples, opened.labels, target, options)

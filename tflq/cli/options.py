@@ -286,14 +286,14 @@ calibration_options = record(
         "--strategy",
         "calibration__strategy",
         metavar="NAME",
-        help="How a range follows from the samples: extrema (default), mean, weighted-mean, 3std, kld, "
+        help="How a range follows from the samples: extrema (default; mean for aipu), mean, weighted-mean, 3std, kld, "
         "99.99percentile, aciq-laplace, aciq-gauss, mse and others (docs/guides/calibration.md).",
     ),
     click.option(
         "--batch-size",
         "calibration__batch_size",
         type=click.IntRange(min=1),
-        help="Samples of a calibration batch; 10 unless told.",
+        help="Samples of a calibration batch (default: 10; 1 for aipu).",
     ),
     click.option(
         "--momentum",

@@ -267,9 +267,11 @@ class SettingsFile:
         layers: `PATTERN:key=value,...` for single layers; later rules win.
         calibration: Options of the calibration, in files of a vendor's tool only: strategy, batch_size, momentum,
             bins, samples.
+        ignored: Lines of the file that have no effect here, in files of a vendor's tool only.
     """
 
     target: str
     assignments: tuple[str, ...]
     layers: tuple[str, ...]
     calibration: Mapping[str, Value] = field(default_factory=dict)
+    ignored: tuple[str, ...] = ()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from tflq.converters.calibration import StatisticsOptions
 from tflq.converters.mappings import expand_operators
 from tflq.converters.passes.requirements import refuse_state
 from tflq.converters.settings import Setting, Settings, SettingsFile
@@ -65,9 +66,10 @@ class Target:
         engines: Returns first output of a node -> the engine that runs it; of a quantized graph.
         read_limits: Returns tensor -> largest magnitude that its readers keep, of a quantized graph; comparisons clip
             to it.
+        statistics: Defaults of its tool's calibration; None for the defaults of `StatisticsOptions`.
         estimate: returns what a quantized graph costs, or why nothing is offered.
-        tool_settings: returns the settings as the vendor's tool reads them, for emitted files of these names; None
-            where it has no such file. Raises FormatError for settings that the tool does not have.
+        tool_settings: Function of settings, names of emitted files and the name of the file to write: settings as the
+            vendor's tool reads them; None if it has no such file. Raises FormatError for settings that the tool lacks.
         read_settings: returns the settings in a file of the vendor's tool, of its text and path; None if the file is of
             another form. Raises FormatError for content that is not computed here.
         choose_engines: returns the engine of each layer by that estimate; None where a target has one engine, or one
@@ -93,8 +95,9 @@ class Target:
         t: node.attributes.text("engine", "") for node in graph.nodes for t in node.outputs[:1]
     }
     read_limits: Callable[[Graph], Mapping[int, float]] = lambda _graph: {}
+    statistics: StatisticsOptions | None = None
     estimate: Estimator | str = "no cycles, bandwidth or energy of this device were published or measured"
-    tool_settings: Callable[[Settings, Sequence[str]], str] | None = None
+    tool_settings: Callable[[Settings, Sequence[str], str], str] | None = None
     read_settings: Callable[[str, str], SettingsFile | None] = lambda _text, _path: None
     choose_engines: EngineChooser | None = None
     keeps_variables: bool = False

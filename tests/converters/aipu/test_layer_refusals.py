@@ -137,15 +137,10 @@ BORDERS = {
     "lstm outputs": Border(
         recurrent("basic_lstm", "forward", ("Y",)), {"out_sequence": ("Hn",)}, "out_sequence=Hn; allowed are Y, H, C"
     ),
-    "lstm cells": Border(
-        recurrent("basic_lstm", "forward", ("H",)),
-        {"cell_clip": 1.0},
-        "cell_clip: limits within the layer; allowed are none",
-    ),
     "lstm threshold": Border(
         recurrent("basic_lstm", "forward", ("H",)),
         {"threshold": 0.5},
-        "threshold: limits within the layer; allowed are none",
+        "threshold: limits within the layer; allowed is cell_clip",
     ),
     "groups of cubes": Border(
         CUBES, {"group": 1}, "group=1: weights (4, 1, 1, 1, 2) do not fit an input of (1, 3, 3, 3, 4)"

@@ -229,6 +229,6 @@ def test_a_trace_names_the_pass_of_each_change() -> None:
         assert made(make) == ["TANH", "SILU"]
     assert [(change.owner, change.name) for change in changes] == [("aipu", "recognize_activations")]
     (change,) = changes
-    assert change.source == "docs/rules/aipu/compass_ir.md"
+    assert change.source == "Compass Parser, middle_passes.py, convert_sigmoid_mul_to_silu to merge_mish"
     assert [line.count("SIGMOID") for line in change.before] == [1, 0]
     assert [line.count("SILU") for line in change.after] == [1]

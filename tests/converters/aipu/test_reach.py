@@ -7,7 +7,7 @@ The corpus has one small model an operator; TFLite's own kernels in float judge 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -114,6 +114,13 @@ def _stored(real: Array, tensor: Tensor) -> Array:
 
 def _both(model: Model, form: str, real: list[Array] | None = None) -> list[tuple[Array, Array]]:
     """Return our numbers and the float model's of each output, of given or of random inputs."""
+    return _both_with_names(model, form, real)[0]
+
+
+def _both_with_names(
+    model: Model, form: str, real: list[Array] | None = None
+) -> tuple[list[tuple[Array, Array]], Mapping[str, str]]:
+    """Return what `_both` returns, and the departures: layers on which Compass errs, as the clip of an int8 file."""
     graph = model.main
     settings = parse_settings(AIPU.settings, SETTINGS[form])
     rng = np.random.default_rng(1)
@@ -128,7 +135,8 @@ def _both(model: Model, form: str, real: list[Array] | None = None) -> list[tupl
     codes = [_codes(x, quantized.tensors[t]) for x, t in zip(real, quantized.inputs, strict=True)]
     found = Engine(quantized).run(codes)
     pairs = zip(quantized.outputs, graph.outputs, strict=True)
-    return [(_real(found[ours], quantized.tensors[ours]), expected[t].astype(np.float64)) for ours, t in pairs]
+    results = [(_real(found[ours], quantized.tensors[ours]), expected[t].astype(np.float64)) for ours, t in pairs]
+    return results, AIPU.departures(quantized)
 
 
 @pytest.mark.parametrize("path", MODELS, ids=[path.stem for path in MODELS])
@@ -143,6 +151,10 @@ def test_close_to_the_float_model(path: Path, form: str) -> None:
     if path.stem == "FLOOR_MOD":
         with pytest.raises(UnsupportedError, match="allowed is a range without 0"):
             _both(model, form)
+        return
+    if (path.stem, form) == ("RELU_0_TO_1", "int8"):
+        # two operands of one type: the Optimizer forgets the scale of the result, and so does tflq, by name
+        assert list(_both_with_names(model, form)[1]) == ["clip_by_value/Minimum"]
         return
     for ours, theirs in _both(model, form):
         assert ours.shape == theirs.shape

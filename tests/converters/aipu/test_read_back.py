@@ -8,9 +8,11 @@ import pytest
 from tests.converters.aipu.recording import ranged, settings_of
 from tests.converters.aipu.test_recorded import NOT_READ_BACK, RECORDED, with_inner_ranges
 from tflq.converters.aipu import AIPU, graph_of, network_of
+from tflq.converters.calibration import calibrate
 from tflq.converters.settings import parse_settings
 from tflq.graph import Affine
-from tflq.interpreter import lower
+from tflq.graph.parsing import parse_graph
+from tflq.interpreter import Engine, lower
 from tflq.schemas.aipu import read_network, write_network
 
 CASES = [(n, mode) for n, one in RECORDED["layers"].items() if n not in NOT_READ_BACK for mode in one["modes"]]
@@ -35,3 +37,40 @@ def test_tensors_are_read_as_they_were_written(name: str, mode: str) -> None:
         assert not np.any(zero), tensor.name
         assert found.signed == wanted.signed, tensor.name
         assert tensor.is_constant or found.bits == wanted.bits, tensor.name
+
+
+TWO_AXES = """graph g {
+input %x: float32[1,4,3,12]
+const %a: int32[2] = [2, 3]
+const %g: float32[3,12] = random(1)
+const %b: float32[3,12] = random(2)
+const %e: float32[] = 0.001
+%m: float32[1,4,1,1] = mean(%x, %a) {keep_dims=True}
+%d: float32[1,4,3,12] = squared_difference(%x, %m)
+%v: float32[1,4,1,1] = mean(%d, %a) {keep_dims=True}
+%ve: float32[1,4,1,1] = add(%v, %e) {fused_activation_function="none"}
+%r: float32[1,4,1,1] = rsqrt(%ve)
+%rg: float32[1,4,3,12] = mul(%r, %g) {fused_activation_function="none"}
+%xr: float32[1,4,3,12] = mul(%x, %rg) {fused_activation_function="none"}
+%mr: float32[1,4,3,12] = mul(%m, %rg) {fused_activation_function="none"}
+%s: float32[1,4,3,12] = sub(%b, %mr) {fused_activation_function="none"}
+%z: float32[1,4,3,12] = add(%xr, %s) {fused_activation_function="none"}
+output %z
+}
+"""
+"""A norm over two axes with a factor and a shift for each element of both."""
+
+
+def test_a_norm_over_two_axes_with_scales_of_channels_is_read_back() -> None:
+    """Twelve scales belong to the last axis of weights of shape (3, 12)."""
+    graph = parse_graph(TWO_AXES)
+    samples = np.random.default_rng(1).normal(size=(4, 1, 4, 3, 12)).astype(np.float32)
+    settings = parse_settings(AIPU.settings, ["weights=per_channel"])
+    quantized = lower(AIPU.quantize(calibrate(graph, [samples]), settings), AIPU.arithmetic)
+    assert [node.operator for node in quantized.nodes] == ["layer_norm"]
+    files = write_network(network_of(quantized))
+    back = lower(graph_of(read_network(*files)), AIPU.arithmetic)
+    assert write_network(network_of(back)) == files
+    codes = AIPU.encode(samples, quantized.tensors[quantized.inputs[0]])
+    (ours,), (theirs,) = (Engine(g).run([codes]).values() for g in (quantized, back))
+    assert np.array_equal(ours, theirs)

@@ -30,6 +30,7 @@ DEFAULTS = {
     "cut_inputs": False,
     "float_sums": False,
     "float_library": "intel",
+    "strategy": "",
 }
 # Key, what is allowed at its borders, what lies beside them.
 BORDERS = (

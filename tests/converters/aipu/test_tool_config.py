@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -12,14 +13,14 @@ import pytest
 
 import tflq
 from tflq.api.options import CalibrationOptions, TargetOptions
-from tflq.api.target import calibration_of
+from tflq.api.target import calibration_of, complete
 from tflq.converters.aipu import AIPU, graph_of
 from tflq.converters.aipu.emit import float_network_of
-from tflq.converters.aipu.tool_config import config_text, read_config
+from tflq.converters.aipu.tool_config import build_config_text, config_text, read_config
 from tflq.converters.settings import parse_settings
 from tflq.converters.settings_file import read_settings
 from tflq.converters.targets import find_target
-from tflq.errors import FormatError, OptionError, UnsupportedError, UsageError
+from tflq.errors import FormatError, OptionError, TflqWarning, UnsupportedError, UsageError
 from tflq.graph import DType, Graph, Model, Range
 from tflq.graph.builder import GraphBuilder
 
@@ -124,7 +125,10 @@ def test_a_template_is_read(tmp_path: Path) -> None:
         ("quantize_method_for_activation = per_channel_symmetric_full_range", "allowed is per_tensor_symmetric_full"),
         ("force_dtype_int = true", "force_dtype_int = true: is not followed here; allowed is false"),
         ("activation_bits = wide", "activation_bits = wide: allowed is a whole number"),
-        ("calibration_strategy_for_activation = mean & <[Softmax]:extrema>", "one strategy of Compass for all layers"),
+        (
+            "calibration_strategy_for_activation = mean & <[Softmax]:best>",
+            "one strategy of Compass, and others for single",
+        ),
         ("histc_bins = many", "histc_bins = many: allowed is a number"),
         ("bits = 8", "bits = 8: is not followed here: leave it away"),
     ],
@@ -268,3 +272,57 @@ def test_convert_by_a_file_of_the_tool(tmp_path: Path) -> None:
     assert "activation_bits = 16\n" in text
     with pytest.raises(UsageError, match="has no file of settings"):
         replace(found, target=find_target("tflite")).write_settings(tmp_path / "other.cfg")
+
+
+BUILD = """
+[Common]
+mode = build
+[Parser]
+model_type = tflite
+force_float_ir = true
+input_shape = [1,5,5,2]
+[Optimizer]
+calibration_strategy_for_activation = extrema & <[Convolution]:mean>
+quantize_method_for_activation = per_tensor_asymmetric
+cast_dtypes_for_lib = true
+[GBuilder]
+target = X2_1204
+"""
+
+
+def test_a_build_cfg_is_read_by_its_sections() -> None:
+    found = read_config(BUILD, "build.cfg")
+    assert found.assignments == ("from=ranges", "activations=asymmetric", "activation_range=full")
+    assert found.layers == ("IR Convolution:strategy=mean",)
+    assert found.calibration == {"strategy": "extrema", "batch_size": 1}
+    assert found.ignored == (
+        "[Common] mode = build",
+        "[Parser] model_type = tflite",
+        "[Parser] input_shape = [1,5,5,2]",
+        "cast_dtypes_for_lib = true",
+    )
+
+
+def test_the_mode_of_the_parser_that_is_not_modeled() -> None:
+    default = read_config(BUILD.replace("force_float_ir = true", "compat_quantized_model = true"), "build.cfg")
+    assert default.assignments[0] == "from=integers"
+
+
+def test_lines_without_effect_are_listed(tmp_path: Path) -> None:
+    path = tmp_path / "build.cfg"
+    path.write_text(BUILD, encoding="utf-8")
+    with pytest.warns(
+        TflqWarning, match=r"without effect here: \[Common\] mode = build; \[Parser\] model_type = tflite"
+    ):
+        complete(TargetOptions("aipu", file=str(path)), CalibrationOptions())
+
+
+def test_a_build_cfg_is_written_for_the_emitted_files() -> None:
+    text = build_config_text(parse_settings(AIPU.settings, ["activations=asymmetric"]), "net")
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read_string(text)
+    assert parser.sections() == ["Common", "Parser", "Optimizer", "GBuilder"]
+    assert parser["Parser"]["force_float_ir"] == "true"
+    assert parser["Optimizer"]["calibration_strategy_for_activation"] == "in_ir"
+    assert parser["Optimizer"]["graph"] == "net.txt"
+    assert read_config(text, "build.cfg").assignments[:2] == ("from=ranges", "activations=asymmetric")

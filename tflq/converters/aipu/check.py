@@ -6,15 +6,15 @@ import numpy as np
 
 from tflq.converters.aipu.descriptor import Source
 from tflq.converters.aipu.faults import LIMITS
+from tflq.converters.aipu.file_passes import fold_constants
 from tflq.converters.aipu.operators.sources import SOURCES, source_of
-from tflq.converters.aipu.translate import folded
 from tflq.converters.passes.requirements import no_mapping
 from tflq.graph import ABSENT, DType, Graph, Node
 
 
 def problems_of(graph: Graph) -> tuple[str, ...]:
     """Return one line for each operator that cannot be mapped, in order of the file."""
-    known = folded(graph).keys()
+    known = fold_constants(graph).keys()
     computed = ((i, node) for i, node in enumerate(graph.nodes) if not known >= set(node.outputs))
     reasons = ((graph.where(i), _reason(graph, node)) for i, node in computed)
     return tuple(f"{where}: {reason}" for where, reason in reasons if reason)

@@ -17,16 +17,21 @@ from tflq.converters.aipu.options import REQUESTED
 from tflq.converters.aipu.origin import Origin
 from tflq.converters.aipu.ranges import range_of
 from tflq.converters.aipu.rewrites import CUT, MERGED
+from tflq.converters.aipu.stated_ranges import is_stated
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Graph, Node, Tensor
 from tflq.graph.attributes import Attribute
 from tflq.interpreter import lower
+from tflq.interpreter.kernels.aipu.activation import SLOPE
 from tflq.interpreter.kernels.aipu.scales import code_limits, offset_of, reciprocal, scale_of
 from tflq.interpreter.kernels.aipu.unweighted import FUSED_MULTIPLIER
 from tflq.interpreter.kernels.aipu.whitepaper import NAME as WHITEPAPER
 from tflq.schemas.aipu import Constant, Edge, Entry, Layer, Network, Value
 
-_UNWRITTEN = (*REQUESTED, CUT, FUSED_MULTIPLIER, MERGED)
+SLOPE_RANGE = "negative_slope_range"
+"""Key of PRELU in the float IR of a quantized file; the Optimizer does not hand it on."""
+
+_UNWRITTEN = (*REQUESTED, CUT, FUSED_MULTIPLIER, MERGED, SLOPE_RANGE)
 
 
 def network_of(graph: Graph) -> Network:
@@ -229,13 +234,16 @@ def _float_layer(graph: Graph, node: Node, ahead: tuple[str, ...]) -> Layer:
     entries.update({key: written[key] for key in ahead if key in written})
     for t in operands:
         if t.is_constant and t.data is not None and t.name.startswith(own):
-            entries[t.name.removeprefix(own)] = constant_of(t.data)
+            key = t.name.removeprefix(own)
+            entries[key] = constant_of(t.data)
+            if key == SLOPE and t.range is not None:
+                entries[SLOPE_RANGE] = range_of(t)
     entries.update(written)
     return Layer(node.name, LAYERS[node.operator].type, bottoms, tuple(map(edge_of, tops)), entries)
 
 
 def _ranges(tops: tuple[Tensor, ...]) -> dict[str, Entry]:
-    """Return layer_top_range where every top has one: what Compass's calibration `in_ir` reads."""
-    if not all(t.range is not None for t in tops):
+    """Return layer_top_range if a top states one: the key that calibration `in_ir` reads; NONE for tops without one."""
+    if not any(is_stated(t) for t in tops):
         return {}
-    return {"layer_top_range": tuple(range_of(t) for t in tops)}
+    return {"layer_top_range": tuple(range_of(t) if is_stated(t) else "NONE" for t in tops)}

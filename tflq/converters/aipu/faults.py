@@ -22,10 +22,14 @@ import numpy as np
 from tflq.converters.aipu.origin import Origin
 from tflq.converters.aipu.passes.activations import RECTIFIERS, loses_rectifier
 from tflq.converters.aipu.passes.layers import Layers
-from tflq.graph import DType, Graph
+from tflq.converters.passes.rewrite import with_attributes
+from tflq.errors import TflqError
+from tflq.graph import DType, Graph, float_view
 from tflq.graph.operators import Trait, with_traits
+from tflq.interpreter.execution.settle import settle
 from tflq.interpreter.kernels.aipu.eltwise import EltwiseParams, forgets_scale
 from tflq.interpreter.kernels.aipu.scales import scale_of
+from tflq.quoting import compass_name
 
 PARSER_FAULTS = "parser_faults"
 """Setting: make the graph that the Parser makes where it is wrong."""
@@ -55,12 +59,50 @@ def with_faults(source: Graph) -> tuple[Graph, dict[int, tuple[str, float]]]:
             result.nodes[index] = replace(node, inputs=(node.inputs[0],) * 2)
         elif node.operator in _FOLDED:
             folded[node.outputs[0]] = _FOLDED[node.operator]
-    return result, folded
+    return _with_wrong_stacks(result), folded
 
 
-def without_unreached_limits(layers: Layers) -> tuple[str, ...]:
-    """Take away minima and maxima by constants beyond 32 bits, and return the names of those that something read."""
-    gone: list[str] = []
+def find_wrong_stacks(source: Graph) -> dict[int, int]:
+    """Return the PACK nodes with a negative axis, which the Parser counts in the rank of the inputs: node -> axis."""
+    packs = ((i, node) for i, node in enumerate(source.nodes) if node.operator == "pack")
+    axes = ((i, node.attributes.integer("axis"), len(source.tensors[node.inputs[0]].shape)) for i, node in packs)
+    return {i: axis % rank for i, axis, rank in axes if axis < 0 and rank}
+
+
+def _with_wrong_stacks(source: Graph) -> Graph:
+    """Return the graph with the Parser's axes and shapes; the graph itself if its shapes then contradict."""
+    wrong = find_wrong_stacks(source)
+    if not wrong:
+        return source
+    result = source.copy()
+    for i, axis in wrong.items():
+        result.nodes[i] = with_attributes(source.nodes[i], axis=axis)
+    try:
+        shapes = [tensor.shape for tensor in settle(float_view(result)).graph.tensors]
+    except TflqError:
+        return source
+    for t, shape in enumerate(shapes[: len(source.tensors)]):
+        if not source.tensors[t].is_constant:
+            result.tensors[t] = replace(result.tensors[t], shape=shape)
+    return result
+
+
+def name_wrong_stacks(source: Graph) -> dict[str, str]:
+    """Return the layers of PACK that the Parser stacks along another axis: name -> both axes, in words."""
+    stacks = {}
+    for i, axis in find_wrong_stacks(source).items():
+        node = source.nodes[i]
+        rank = len(source.tensors[node.inputs[0]].shape) + 1
+        given = node.attributes.integer("axis")
+        stacks[compass_name(source.tensors[node.outputs[0]].name)] = (
+            f"stacked along axis {given % rank}; the Parser counts axis {given} in the rank of the inputs and stacks "
+            f"along axis {axis}: write the axis as {given % rank}; {PARSER_FAULTS}=true gives its files"
+        )
+    return stacks
+
+
+def remove_unreached_limits(layers: Layers) -> None:
+    """Remove minima and maxima by constants beyond 32 bits, and note each one with a consumer."""
     for node in layers.nodes_of(*LIMITS):
         sides = [layers.constant(t) for t in node.inputs]
         for place, side in enumerate(sides):
@@ -70,15 +112,13 @@ def without_unreached_limits(layers: Layers) -> tuple[str, ...]:
             limits = np.asarray(side, np.float64) * (1 if node.operator == "minimum" else -1)
             if (limits > DType.INT32.maximum).all() and layers.uses(node.outputs[0]):
                 layers.redirect(node.outputs[0], other)
-                gone.append(node.name)
+                layers.departures[node.name] = _LEFT_OUT
     layers.remove_dead()
-    return tuple(gone)
 
 
 def faults_of(graph: Graph) -> Mapping[str, str]:
     """Return the layers of which the tools make others than a quantized graph has: name -> what they make."""
-    left_out = graph.extra.left_out if isinstance(graph.extra, Origin) else ()
-    found = dict.fromkeys(left_out, _LEFT_OUT)
+    found = dict(graph.extra.departures) if isinstance(graph.extra, Origin) else {}
     for node in (graph.nodes[index] for index in _of_one_split(graph)):
         method = str(node.attributes.get("method", node.operator)).lower()
         if method in (*_SQUARED, *_FOLDED):

@@ -23,6 +23,9 @@ FULL, RESTRICTED = "full", "restricted"
 COMPASS, WHITEPAPER = "compass", "whitepaper"
 AUTO, LUT, FAST_EXP = "auto", "lut", "fast_exp"
 
+FROM, RANGES, SAMPLES, INTEGERS = "from", "ranges", "samples", "integers"
+STRATEGY = "strategy"
+
 GLOBAL_METHODS = ("none", "adaround", "adaquant_zy")
 
 _LEVELS = {**dict.fromkeys(("Z1", "Z2", "Z3", "X1"), 0), "X2": 1, **dict.fromkeys(("X3", "X3P", "X3S"), 2)}
@@ -68,6 +71,14 @@ KNOWN = (
         GLOBAL_METHODS,
         per_layer=False,
     ),
+    Setting(
+        FROM,
+        RANGES,
+        "quantized file: ranges of the file (Parser force_float_ir, Optimizer in_ir), of the samples, or its integers",
+        (RANGES, SAMPLES, INTEGERS),
+        per_layer=False,
+    ),
+    Setting(STRATEGY, "", "calibration strategy of the layer's output; empty for that of --strategy"),
     Setting("softmax", AUTO, "auto: fast_exp but where the network ends or ranks", (AUTO, LUT, FAST_EXP)),
     Setting("softmax_adjust_q", 1, "fraction bits of fast_exp", ADJUSTMENTS),
     Setting("lut_items_in_bits", 8, "log2 of the most entries of a table", minimum=8, maximum=10),
@@ -113,6 +124,7 @@ class LayerOptions:
         cut_inputs: whether a SIGMOID or TANH reads no more than the part where it is not flat.
         float_sums: whether MatMul and ConvTranspose add in float32.
         float_library: on whose processors the Optimizer would run.
+        strategy: Calibration strategy of its output; "" for that of the calibration.
     """
 
     is_symmetric: bool
@@ -134,6 +146,7 @@ class LayerOptions:
     cut_inputs: bool
     float_sums: bool
     float_library: str
+    strategy: str
 
 
 def options_of(values: dict[str, Value]) -> LayerOptions:
@@ -161,6 +174,7 @@ def options_of(values: dict[str, Value]) -> LayerOptions:
         bool(values["cut_inputs"]),
         bool(values[FLOAT_SUMS]),
         str(values[FLOAT_LIBRARY]),
+        str(values[STRATEGY]),
     )
 
 

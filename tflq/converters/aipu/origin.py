@@ -20,7 +20,7 @@ class Origin:
         sources: name of a tensor -> index of the tensor of the TFLite graph that it stands for; empty without one.
         settings: name of a layer -> name of the node of the TFLite graph whose settings it has; empty without one.
         ahead: name of a layer -> keys in front of its constants in a file; None where the Parser's rule holds.
-        left_out: names of layers that the Parser has and tflq leaves out, because no value reaches their limits.
+        departures: Name of a layer that follows the model and not the Parser -> the Parser's result.
         floats: the float layers that a quantized graph was made of; None in a float graph or that of a quantized IR.
     """
 
@@ -30,7 +30,7 @@ class Origin:
     sources: Mapping[str, int] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
     ahead: Mapping[str, tuple[str, ...]] | None = None
-    left_out: tuple[str, ...] = ()
+    departures: Mapping[str, str] = field(default_factory=dict)
     floats: Graph | None = field(default=None, repr=False, compare=False)
 
 

@@ -19,7 +19,7 @@ from tflq.converters.aipu.descriptor import ARITHMETIC, Layer, OutputType, by_ra
 from tflq.converters.aipu.operators import LAYERS
 from tflq.converters.aipu.options import AUTO, CHANNEL_WISE, LUT, TABLE_BITS, LayerOptions
 from tflq.converters.aipu.origin import Origin
-from tflq.converters.aipu.ranges import range_of, type_of_range, with_function_ranges
+from tflq.converters.aipu.ranges import range_of, type_of_range, with_clipped_ranges, with_function_ranges
 from tflq.converters.aipu.rewrites import MERGED, rewrite
 from tflq.converters.aipu.weights import quantize_biases, quantize_weights
 from tflq.errors import UnsupportedError
@@ -224,7 +224,7 @@ def quantize_layers(graph: Graph, options: Mapping[str, LayerOptions], whole: La
         UnsupportedError: tensors without a range, all at once; ratios of scales without multiplier.
     """
     every = {**dict.fromkeys((n.name for n in graph.nodes), whole), **options}
-    rewritten = with_softmax_methods(with_function_ranges(rewrite(graph), every), every)
+    rewritten = with_softmax_methods(with_function_ranges(with_clipped_ranges(rewrite(graph), every), every), every)
     _refuse_missing_ranges(rewritten)
     quantized = _Quantizer(rewritten, options, whole).run()
     unified = with_unified_branches(rewritten, quantized, {name for name, o in every.items() if o.unify_concat})

@@ -31,6 +31,9 @@ MISFITS = (ArithmeticError, LookupError, TypeError, ValueError)
 """What kernels raise for keys of a form that no tool writes: nested lists, too few entries, infinities."""
 
 _LAST_ATTRIBUTE = "unquantifiable"
+_CHANNELS_LAST = ("GroupNorm", "InstanceNorm", "LayerNorm")
+"""Layers with the channels of their weights on the last axis; other layers have them on the first."""
+
 _SCALES = ("weights_scale", "weights_zp", "biases_scale", "biases_zp")
 _FRAME = (
     *("layer_top_range", "layer_top_scale", "layer_top_zp"),
@@ -203,6 +206,8 @@ def _constant(graph: Graph, layer: Layer, key: str) -> int:
     dtype = DType.of(constant.data.dtype)
     bits = _ALIGNED.get(constant.dtype, dtype.bits)
     scale = _scale(layer, key, dtype, bits)
+    if scale is not None and scale.is_per_axis and layer.type in _CHANNELS_LAST:
+        scale = replace(scale, axis=constant.data.ndim - 1)
     tensor = Tensor(f"{layer.name}/{key}", constant.data.shape, dtype, scale, data=constant.data)
     return graph.add_tensor(tensor)
 

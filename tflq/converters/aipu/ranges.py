@@ -122,6 +122,26 @@ def with_function_ranges(graph: Graph, options: Mapping[str, LayerOptions]) -> G
     return result
 
 
+def with_clipped_ranges(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
+    """Return the graph with the range of each CLIP within its limits; a file may state codes beyond them.
+
+    Source: Compass Optimizer, ops/clip.py.
+    """
+    result = graph
+    for node in graph.nodes:
+        tensor = graph.tensors[node.outputs[0]]
+        if node.operator != "activation" or node.attributes.get("method") != "CLIP" or tensor.range is None:
+            continue
+        if options[node.name].by_whitepaper:
+            continue
+        least, greatest = (node.attributes.real(key) for key in ("clip_min", "clip_max"))
+        low, high = (min(max(end, least), greatest) for end in range_of(tensor))
+        if (low, high) != range_of(tensor):
+            result = result.copy() if result is graph else result
+            result.tensors[node.outputs[0]] = replace(tensor, range=_range(low, high))
+    return result
+
+
 def _range(low: float, high: float) -> Range:
     return Range(np.array([low], np.float32), np.array([high], np.float32))
 

@@ -15,8 +15,11 @@ from tflq.converters.aipu.faults import PARSER_FAULTS, departures
 from tflq.converters.aipu.floating import with_float_layers
 from tflq.converters.aipu.ir_rules import apart, with_ir_rules
 from tflq.converters.aipu.options import (
+    FROM,
+    INTEGERS,
     KNOWN,
     PROMOTIONS,
+    RANGES,
     LayerOptions,
     layer_values,
     options_of,
@@ -26,9 +29,11 @@ from tflq.converters.aipu.origin import Origin, uncalibrated
 from tflq.converters.aipu.quantize import quantize_layers
 from tflq.converters.aipu.quantized import is_quantized_graph
 from tflq.converters.aipu.ranges import with_signed_inputs
-from tflq.converters.aipu.tool_config import config_text, find_config
+from tflq.converters.aipu.sampled_ranges import add_sampled_ranges, apply_strategies, name_unsampled
+from tflq.converters.aipu.stated_ranges import is_quantized_file, settle_ranges
+from tflq.converters.aipu.tool_config import build_config_text, config_text, find_config
 from tflq.converters.aipu.translate import translate
-from tflq.converters.calibration import ranges_from_quantization
+from tflq.converters.calibration import StatisticsOptions, ranges_from_quantization, samples_of
 from tflq.converters.precision import probed_plan
 from tflq.converters.settings import Settings
 from tflq.converters.targets import Artifacts, Target
@@ -40,6 +45,12 @@ from tflq.schemas.aipu import specification, write_network
 
 _WIDTHS = tuple((bits, {"activation_bits": bits, "weight_bits": bits}) for bits in (16, 8))
 """8 or 16 bits, for weights and output together."""
+
+
+_OTHER_GRAPH = (
+    "from=integers: Compass's default for a quantized file, compat_quantized_model = true, hands TFLite's integers to "
+    "its closed back end, whose results are not published; use from=ranges, and force_float_ir = true in [Parser]"
+)
 
 
 def _check(given: Graph, settings: Settings) -> tuple[str, ...]:
@@ -66,26 +77,56 @@ def quantize_graph(given: Graph, settings: Settings) -> Graph:
     if is_quantized_graph(graph):
         refuse_settings(settings)
         return graph
-    graph = with_signed_inputs(graph)
+    is_quantized = is_quantized_file(graph)
+    if is_quantized and settings.values[FROM] == INTEGERS:
+        raise UnsupportedError(_OTHER_GRAPH)
+    is_quantized = is_quantized and settings.values[FROM] == RANGES
+    graph = graph if is_quantized else with_signed_inputs(graph)
     own, of_layers = apart(settings)
     values, whole = layer_values(graph, own), options_of(dict(settings.values))
     if isinstance(graph.extra, Origin):
         options = with_ir_rules(graph, values, settings.values, of_layers)
+        graph = apply_strategies(graph, options, samples_of(given))
         return _floated(quantize_layers(graph, options, whole), graph, options)
     network = float_view(ranges_from_quantization(graph))
     problems = problems_of(network)
     if problems:
         raise UnsupportedError("; ".join(problems))
-    layers = translate(network, graph.name or "model", bool(settings.values[PARSER_FAULTS]))
+    source = graph if is_quantized else network
+    layers = translate(source, graph.name or "model", bool(settings.values[PARSER_FAULTS]))
+    layers = add_sampled_ranges(layers, samples_of(graph), is_quantized)
     assert isinstance(layers.extra, Origin)
-    named = {layer: values[node] for layer, node in layers.extra.settings.items()}
-    renamed = with_ir_rules(layers, named, settings.values, of_layers)
-    return _floated(quantize_layers(layers, renamed, whole), network, renamed)
+    own_values = {layer: values[node] for layer, node in layers.extra.settings.items()}
+    renamed = with_ir_rules(layers, own_values, settings.values, of_layers)
+    settled = apply_strategies(settle_ranges(layers), renamed, samples_of(graph))
+    quantized = quantize_layers(settled, renamed, whole)
+    assert isinstance(quantized.extra, Origin)
+    named = name_unsampled(layers) if is_quantized else {}
+    quantized.extra = replace(quantized.extra, floats=layers, departures={**layers.extra.departures, **named})
+    return _floated(quantized, network, renamed)
 
 
 def _floated(quantized: Graph, network: Graph, options: Mapping[str, LayerOptions]) -> Graph:
     floating = [name for name, one in options.items() if one.floating]
     return with_float_layers(quantized, network, floating) if floating else quantized
+
+
+def _file_departures(graph: Graph, settings: Settings) -> dict[str, str]:
+    """Return the mode of Compass that is modeled for a quantized file; no line for a float one."""
+    if not is_quantized_file(graph) or settings.values[FROM] == INTEGERS:
+        return {}
+    return {"": _MODE if settings.values[FROM] == RANGES else _MODE_OF_SAMPLES}
+
+
+_MODE = (
+    "Compass's own default for this quantized file is another graph (compat_quantized_model = true); modeled are "
+    "force_float_ir = true in [Parser] and calibration_strategy_for_activation = in_ir in [Optimizer]: put both into "
+    "build.cfg"
+)
+_MODE_OF_SAMPLES = (
+    "Compass's own default for this quantized file is another graph (compat_quantized_model = true); modeled is "
+    "force_float_ir = true in [Parser], with ranges of the samples: put it into build.cfg"
+)
 
 
 def _encode(real: Array, tensor: Tensor) -> Array:
@@ -114,13 +155,14 @@ def artifacts_of(graph: Graph, source: Model) -> Artifacts:
     return files
 
 
-def _tool_settings(settings: Settings, names: Sequence[str]) -> str:
-    """Return opt.cfg for the float IR among emitted files."""
+def _tool_settings(settings: Settings, names: Sequence[str], file: str) -> str:
+    """Return opt.cfg, or build.cfg if the file is called so, for the float IR among emitted files."""
     texts = [name.removesuffix(".txt") for name in names if name.endswith(".txt")]
     plain = [name for name in texts if f"{name}_o.txt" in names]
     if not plain:
         raise FormatError("opt.cfg is for a float IR, and that of a quantized one is not written")
-    return config_text(settings, plain[0])
+    write = build_config_text if file.endswith("build.cfg") else config_text
+    return write(settings, plain[0])
 
 
 def _plain_name(path: str) -> str:
@@ -145,7 +187,9 @@ AIPU = Target(
     promotions=PROMOTIONS,
     tool="Compass",
     departures=departures,
+    file_departures=_file_departures,
     tool_settings=_tool_settings,
     read_settings=find_config,
+    statistics=StatisticsOptions("mean", batch_size=1),
     estimate="no MACs a cycle, memory or bandwidth of a Zhouyi AIPU were found",
 )

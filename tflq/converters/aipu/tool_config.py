@@ -1,4 +1,7 @@
-"""Configuration of the Compass Optimizer, opt.cfg and opt_template.json, as settings of the target, and back.
+"""Configuration of Compass, build.cfg, opt.cfg and opt_template.json, as settings of the target, and back.
+
+build.cfg: sections [Common], [Parser], [Optimizer] with the keys of opt.cfg, and [GBuilder] for the closed back end. Of
+[Parser] the keys that choose the mode are followed; other keys of these sections are listed as without effect.
 
 opt.cfg: section [Common], lines `key = value`; many values may hold for single layers,
 `8 & <[(9,13)]:16> <[Softmax]:10> <{regex}:12>`. Ranges of layers win over types, types over names; of several the
@@ -18,7 +21,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from tflq.converters.aipu.options import GLOBAL_METHODS
+from tflq.converters.aipu.options import FROM, GLOBAL_METHODS, INTEGERS, RANGES, STRATEGY
 from tflq.converters.precision import GLOBAL_CALIBRATION
 from tflq.converters.settings import Settings, SettingsFile, Value
 from tflq.errors import FormatError
@@ -26,8 +29,12 @@ from tflq.interpreter.kernels.aipu.softmax import ADJUSTMENTS
 from tflq.quoting import shown
 
 TARGET = "aipu"
-_CONFIG = re.compile(r"""^\s*\[Common\]|^\s*"q_bits_activation":""", re.MULTILINE | re.ASCII)
-"""A line of opt.cfg, or of opt_template.json."""
+_CONFIG = re.compile(r"""^\s*\[(Common|Parser|Optimizer)\]|^\s*"q_bits_activation":""", re.MULTILINE | re.ASCII)
+"""A line of opt.cfg or build.cfg, or of opt_template.json."""
+
+_COMMON, _PARSER, _OPTIMIZER, _BUILDER = "Common", "Parser", "Optimizer", "GBuilder"
+_MODES = {"force_float_ir": "true", "compat_quantized_model": "false"}
+"""Key of [Parser] -> value with which it makes float layers of a quantized file."""
 
 RULE = "IR "
 """In front of the pattern of a rule for layers of the Compass IR: `IR 9-13`, `IR Softmax`, `IR {regex}`."""
@@ -107,7 +114,6 @@ _USUAL = {
     GLOBAL_CALIBRATION: GLOBAL_METHODS[0],
     "quant_type": "disable",
     "unify_shifts_for_aiff": "true",
-    "cast_dtypes_for_lib": "false",
     "force_dtype_int": "false",
     "force_shift_positive": "false",
     "bias_effective_bits_auto_adaption": "false",
@@ -149,13 +155,7 @@ def read_config(text: str, where: str) -> SettingsFile:
     """
     if text.lstrip().startswith("{"):
         return _read_template(text, where)
-    parser = configparser.ConfigParser(interpolation=None, strict=False)
-    try:
-        parser.read_string(text)
-        pairs = dict(parser["Common"])
-    except (configparser.Error, KeyError) as error:
-        raise FormatError(f"{where}: is no opt.cfg: {shown(str(error))}; it needs the section [Common]") from None
-    assignments: list[str] = []
+    pairs, assignments, ignored = _read_sections(text, where)
     rules: list[tuple[int, str]] = []
     calibration: dict[str, Value] = {"strategy": "mean", "batch_size": 1}
     for key, value in pairs.items():
@@ -165,12 +165,69 @@ def read_config(text: str, where: str) -> SettingsFile:
             usual, *single = _values(value)
             assignments += _assigned(key, usual[1], where).split(",")
             rules += [(rank, f"{RULE}{pattern}:{_assigned(key, v, where)}") for rank, (pattern, v) in enumerate(single)]
+        elif key == _ADAPTED:
+            ignored += [f"{key} = {value}"] if value.lower() != "false" else []
+        elif key == _STRATEGY:
+            usual, *single = _values(value)
+            calibration["strategy"] = _strategy(key, usual[1], where)
+            rules += [
+                (rank, f"{RULE}{pattern}:{STRATEGY}={_strategy(key, one, where)}")
+                for rank, (pattern, one) in enumerate(single)
+            ]
         elif not _of_calibration(key, value, where, calibration):
             _refuse(key, value, where)
     if calibration["strategy"] == "in_ir":
         calibration = {}  # the float IR states its ranges
     ordered = sorted(rules, key=lambda rule: (_RANKS[_kind(rule[1])], -rule[0]))
-    return SettingsFile(TARGET, tuple(assignments), tuple(rule for _, rule in ordered), calibration)
+    return SettingsFile(TARGET, tuple(assignments), tuple(rule for _, rule in ordered), calibration, tuple(ignored))
+
+
+def _read_sections(text: str, where: str) -> tuple[dict[str, str], list[str], list[str]]:
+    """Return the Optimizer's keys, assignments of the Parser's mode, and lines of other sections.
+
+    Raises:
+        FormatError: a text without sections, or without [Common] and [Optimizer].
+    """
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    try:
+        parser.read_string(text)
+    except configparser.Error as error:
+        raise FormatError(f"{where}: is no opt.cfg: {shown(str(error))}; it needs the section [Common]") from None
+    sections = {name: dict(parser[name]) for name in parser.sections()}
+    if not {_PARSER, _OPTIMIZER, _BUILDER}.intersection(sections):
+        if _COMMON not in sections:
+            raise FormatError(f"{where}: is no opt.cfg: it needs the section [Common]")
+        return sections[_COMMON], [], []
+    assignments, ignored = list[str](), list[str]()
+    for name, pairs in sections.items():
+        for key, value in pairs.items() if name != _OPTIMIZER else ():
+            if name == _PARSER and key in _MODES:
+                source = RANGES if value.lower() == _MODES[key] else INTEGERS
+                assignments.append(f"{FROM}={source}")
+            elif name != _BUILDER:
+                ignored.append(f"[{name}] {key} = {shown(value)}")
+    # force_float_ir = true wins over the default of the other key
+    assignments = [f"{FROM}={RANGES}"] if f"{FROM}={RANGES}" in assignments else assignments[:1]
+    return sections.get(_OPTIMIZER, {}), assignments, ignored
+
+
+_STRATEGY = "calibration_strategy_for_activation"
+_ADAPTED = "cast_dtypes_for_lib"
+"""Key that adds Casts for the closed library: in one of four networks of the zoo, no integer of the others changed."""
+
+
+def _strategy(key: str, value: str, where: str) -> str:
+    """Return a strategy of Compass by its name here.
+
+    Raises:
+        FormatError: an unknown strategy.
+    """
+    form = re.fullmatch(r"(\d*\.?\d*)(in_ir|extrema|mean|std|kld|aciq_laplace|aciq_gauss|percentile)", value.lower())
+    if form is None:
+        raise FormatError(
+            f"{where}: {key} = {shown(value)}: allowed is one strategy of Compass, and others for single layers"
+        )
+    return form.group(1) + _STRATEGIES.get(form.group(2), form.group(2))
 
 
 def _method(value: str, where: str) -> str:
@@ -227,14 +284,6 @@ def _allowed(key: str) -> str:
 
 def _of_calibration(key: str, value: str, where: str, found: dict[str, Value]) -> bool:
     """Take what says how ranges are calibrated; False where the key does not."""
-    if key == "calibration_strategy_for_activation":
-        form = re.fullmatch(
-            r"(\d*\.?\d*)(in_ir|extrema|mean|std|kld|aciq_laplace|aciq_gauss|percentile)", value.lower()
-        )
-        if form is None:
-            raise FormatError(f"{where}: {key} = {shown(value)}: allowed is one strategy of Compass for all layers")
-        found["strategy"] = form.group(1) + _STRATEGIES.get(form.group(2), form.group(2))
-        return True
     if key == "calibration_data":
         if value:
             found["samples"] = str(Path(where).parent / value)
@@ -281,6 +330,31 @@ def _read_template(text: str, where: str) -> SettingsFile:
         pattern = re.escape(name).replace(":", r"\x3a")
         rules.append(f"{RULE}{{{pattern}$}}:{','.join(pairs)}")
     return SettingsFile(TARGET, (), tuple(rules))
+
+
+def build_config_text(settings: Settings, name: str) -> str:
+    """Return build.cfg for the emitted files: both modes that tflq models, and the closed back end's section.
+
+    The Parser's section is for a quantized .tflite; for a float one it has no effect. The Optimizer's section starts
+    from the float IR in the same folder.
+
+    Args:
+        settings: complete.
+        name: of the files, without ending.
+
+    Raises:
+        FormatError: as `config_text`.
+    """
+    optimizer = config_text(settings, name).partition("\n")[2]
+    target = str(settings.values["min_compatible_zhouyi_target"])
+    return (
+        "# Parser: float layers of a quantized file, as tflq models it; its default hands on TFLite's integers.\n"
+        "[Common]\nmode = build\n\n"
+        f"[Parser]\nmodel_type = tflite\nmodel_name = {name}\nforce_float_ir = true\noutput_dir = .\n\n"
+        f"[Optimizer]\n{optimizer}\n"
+        f"# Closed back end: the target's full name has its number of cores, such as {target}_1204.\n"
+        f"[GBuilder]\ntarget = {target}\noutputs = {name}.aipu.bin\n"
+    )
 
 
 def config_text(settings: Settings, name: str) -> str:

@@ -5,49 +5,56 @@ Source: docs/rules/aipu/compass_ir.md.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-from tflq.converters.aipu.faults import with_faults, without_unreached_limits
+from tflq.converters.aipu.faults import name_wrong_stacks, remove_unreached_limits, with_faults
+from tflq.converters.aipu.file_passes import (
+    cut_ranges,
+    fold_constants,
+    name_cut_ranges,
+    rectify_by_name,
+    split_activations,
+)
+from tflq.converters.aipu.front_end import PARSER
 from tflq.converters.aipu.operators.sources import source_of
 from tflq.converters.aipu.origin import Origin
-from tflq.converters.aipu.passes import PARSER
+from tflq.converters.aipu.stated_ranges import is_quantized_file, read_as_float
 from tflq.converters.aipu.translation import Translation
-from tflq.converters.calibration.ranges import range_of
-from tflq.converters.passes.rewrite import with_attributes
-from tflq.errors import TflqError
-from tflq.graph import Array, Graph, Node, pruned, validate
-from tflq.graph.rewriting import fused_activation, run_passes
-from tflq.interpreter.execution.settle import settle
+from tflq.graph import Graph, float_view, pruned, validate
+from tflq.graph.operators import CONVERSIONS
+from tflq.graph.rewriting import run_passes
 from tflq.quoting import compass_word
-
-_ACTIVATION = "fused_activation_function"
-_LIMITS = {"relu": np.inf, "relu6": 6.0}
-"""What the name of a tensor ends in -> the greatest value."""
 
 
 def translate(source: Graph, name: str, faults: bool = False) -> Graph:
     """Return the graph of Compass's layers; ranges come along.
 
     Args:
-        source: float, with the operators that `SOURCES` names, and nothing that `check` refuses.
+        source: Float graph, or quantized one with inferred shapes, that `check` accepts.
         name: of the model.
         faults: whether the Parser's faults are made, too (faults.py).
     """
     wrong: dict[int, tuple[str, float]] = {}
+    is_quantized = is_quantized_file(source)
+    if is_quantized:
+        source = read_as_float(source)
+    departures = name_cut_ranges(source) if is_quantized and not faults else {}
     if faults:
-        source, wrong = with_faults(source)
-    work = Translation(activations_apart(rectified_by_name(source, faults)))
+        source, wrong = with_faults(cut_ranges(source) if is_quantized else source)
+    known = fold_constants(float_view(source))
+    work = Translation(split_activations(rectify_by_name(source, faults), is_quantized))
+    work.layers.is_quantized = is_quantized
     for t in source.inputs:
         work.input(t)
-    known = folded(source)
     for index, node in enumerate(work.source.nodes):
         work.current = index
         if node.outputs[0] in wrong:
             (t,), (suffix, value) = node.outputs, wrong[node.outputs[0]]
             data = np.full(work.shape(t), value, np.float32)
             work.places[t] = work.layer_of_constant(f"{work.name_of(t)}{suffix}", data)
+            continue
+        if node.operator in CONVERSIONS:
+            work.append(node, node.operator, {})  # an Identity of float32, which the Parser removes later
             continue
         if not known.keys() >= set(node.outputs):
             rule = source_of(node)
@@ -59,7 +66,9 @@ def translate(source: Graph, name: str, faults: bool = False) -> Graph:
     layers = work.layers
     layers.faults = faults
     layers.set_outputs([work.operand(t) for t in source.outputs])
-    left_out = () if faults else without_unreached_limits(layers)
+    if not faults:
+        layers.departures.update({**departures, **name_wrong_stacks(source)})
+        remove_unreached_limits(layers)
     run_passes(layers, PARSER, owner="aipu")
     order = layers.order()
     inputs = [work.places[t] for t in source.inputs]
@@ -73,68 +82,7 @@ def translate(source: Graph, name: str, faults: bool = False) -> Graph:
         tuple(order),
         {tensor: t for tensor, t in sources.items() if tensor in present},
         {layer: node for layer, node in layers.settings.items() if layer in layers and node},
-        left_out=left_out,
+        departures=dict(layers.departures),
     )
     validate(graph, "Compass layers")
     return graph
-
-
-def folded(source: Graph) -> dict[int, Array]:
-    """Return the results that no input changes, by tensor, which the Parser makes Constant layers of."""
-    try:
-        found = settle(source).graph.tensors
-    except TflqError:
-        return {}
-    pairs = enumerate(zip(source.tensors, found, strict=True))
-    return {t: true.data for t, (old, true) in pairs if true.data is not None and old.data is None}
-
-
-def rectified_by_name(source: Graph, faults: bool = False) -> Graph:
-    """Return the graph with activations and ranges that names of tensors with ranges tell, in any case of letters.
-
-    A layer without an activation whose result is called ...RELU or ...RELU6 ends in that activation, and its range
-    begins at 0 and, of RELU6, ends at 6 at most. Files of quantization-aware training name it by the name alone.
-
-    Args:
-        source: float, with ranges.
-        faults: whether also where the stated range says otherwise: begins below 0, or ends half a step of 8 bits or
-            more above 6. A range is cut in any case where the activation stands in the file.
-
-    Source: Compass Parser, front_end/lite/buffer.py, get_act_info_from_tensor.
-    """
-    result = source.copy()
-    for index, node in enumerate(source.nodes):
-        tensor = source.tensors[node.outputs[0]]
-        named = next((one for one in _LIMITS if tensor.name.lower().endswith(one)), None)
-        if named is None or tensor.range is None or _ACTIVATION not in node.attributes:
-            continue
-        low, high, limit = float(tensor.range.minimum.min()), float(tensor.range.maximum.max()), _LIMITS[named]
-        told = fused_activation(node)
-        if told == "none" and (faults or (low >= 0 and high - limit < (high - low) / 510)):
-            told = named
-            result.nodes[index] = with_attributes(node, **{_ACTIVATION: named})
-        if faults or told == named:
-            result.tensors[node.outputs[0]] = replace(tensor, range=range_of(max(low, 0.0), min(high, limit)))
-    return result
-
-
-def activations_apart(source: Graph) -> Graph:
-    """Return the graph with every fused activation as a node of its own.
-
-    The layer keeps the name of the output; the activation's has its own name behind it: `<output>_RELU`. What the layer
-    itself writes has the range of its activation, which nothing beyond that survives.
-    """
-    result = source.copy()
-    result.nodes = []
-    for node in source.nodes:
-        activation = fused_activation(node)
-        if activation == "none":
-            result.nodes.append(node)
-            continue
-        (t,) = node.outputs
-        written = source.tensors[t]
-        inner = result.add_tensor(written)
-        result.tensors[t] = replace(written, name=f"{written.name}_{activation.upper()}")
-        result.nodes.append(replace(with_attributes(node, fused_activation_function="none"), outputs=(inner,)))
-        result.nodes.append(Node(activation, (inner,), (t,), name=node.name))
-    return result

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tflq.converters.aipu.passes.layers import INPUT, Layers
+from tflq.converters.aipu.stated_ranges import inherit
 from tflq.graph import ABSENT, Array, Attributes, DType, Graph, Node, Range, Tensor
 from tflq.graph.attributes import Attribute
 from tflq.quoting import compass_name
@@ -70,21 +71,27 @@ class Translation:
         old = self.source.tensors[t]
         return replace(old, dtype=_NARROWED.get(old.dtype, old.dtype), extra=None)
 
+    def inner(self, t: int, shape: tuple[int, ...] | None = None) -> Tensor:
+        """Return a tensor of the source in another shape, for a layer that states no range."""
+        top = self.top(t)
+        top = top if shape is None else replace(top, shape=shape)
+        return inherit(top) if self.layers.is_quantized else top
+
     def input(self, t: int) -> None:
         """Add an input of the graph."""
         self.places[t] = self.layers.add_tensor(self.top(t))
         self.layers.add(Node(INPUT, (), (self.places[t],), name=self.name_of(t)))
 
-    def layer_of_constant(self, name: str, data: Array) -> int:
-        """Add a Constant layer and return what it writes."""
-        return self.layers.add_constant_layer(name, data)
+    def layer_of_constant(self, name: str, data: Array, stated: Range | None = None) -> int:
+        """Add a Constant layer, with the range of the file's constant if it is one, and return its result."""
+        return self.layers.add_constant_layer(name, data, stated=stated)
 
     def operand(self, t: int) -> int:
         """Return the value for a tensor of the source; each node that reads a constant gets a layer for it."""
         tensor = self.source.tensors[t]
         if tensor.data is None:
             return self.places[t]
-        return self.layer_of_constant(self.constants.get((self.current, t), tensor.name), tensor.data)
+        return self.layer_of_constant(self.constants.get((self.current, t), tensor.name), tensor.data, tensor.range)
 
     def layer(
         self,
@@ -110,6 +117,9 @@ class Translation:
         layer = self.layers.unique_name(name)
         self.layers.settings[layer] = node.name
         own = tuple(self.layers.add_constant(layer, k, v) for k, v in (constants or {}).items())
+        if operator == "activation" and own:
+            slopes = self.source.tensors[node.inputs[1]]
+            self.layers.tensors[own[0]] = replace(self.layers.tensors[own[0]], range=slopes.range)
         written = tuple(map(self.layers.add_tensor, tops))
         self.layers.add(Node(operator, (*inputs, *own), written, Attributes(keys or {}), layer))
         return written
@@ -132,6 +142,8 @@ class Translation:
     def reshaped(self, node: Node, value: int, shape: tuple[int, ...]) -> int:
         """Add the Reshape of a value, named after the layer that writes it, and return what it writes."""
         writer = self.layers.writer(value)
+        if node.operator == "pack" and writer is not None and writer.operator == "quantize":
+            writer = self.layers.writer(writer.inputs[0])  # the Parser has removed it when it splits PACK
         assert writer is not None
         top = replace(self.layers.tensors[value], shape=shape, data=None)
         return self.layer(node, f"{writer.name}_post_reshape", "reshape", (value,), (top,), {"shape": shape})[0]
@@ -143,7 +155,8 @@ class Translation:
         data = self.layers.constant(value)
         if data is not None:
             self.layers.remove(writer)
-            return self.layer_of_constant(f"{writer.name}_post_transpose", np.ascontiguousarray(data.transpose(perm)))
+            name, turned = f"{writer.name}_post_transpose", np.ascontiguousarray(data.transpose(perm))
+            return self.layer_of_constant(name, turned, old.range)
         top = replace(old, shape=tuple(old.shape[axis] for axis in perm), data=None)
         return self.layer(node, f"{writer.name}_post_transpose", "transpose", (value,), (top,), {"perm": perm})[0]
 
@@ -164,6 +177,7 @@ class Translation:
         for name, pair in limits.items():
             known = None if pair is None else Range(*(np.array([v], np.float32) for v in pair))
             internal.append(self.layers.add_tensor(Tensor(f"{node.name}/{name}", (), DType.FLOAT32, range=known)))
+            self.layers.unstate(internal[-1])
         self.layers.replace(node, replace(node, intermediates=tuple(internal)))
 
     def difference(self, node: Node) -> Range | None:

@@ -5,8 +5,8 @@ Samples cut into batches, whether they come as arrays or in chunks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -18,7 +18,7 @@ from tflq.converters.calibration.statistics import Statistics
 from tflq.converters.calibration.strategies import bounds_of
 from tflq.converters.passes.rewrite import with_attributes
 from tflq.errors import InputError, OptionError, SampleError
-from tflq.graph import Affine, Array, DType, Graph, Node, Tensor, dequantize, float_view
+from tflq.graph import Affine, Array, DType, Graph, Node, Range, Tensor, dequantize, float_view
 from tflq.interpreter import Engine
 from tflq.interpreter.execution.engine import State
 from tflq.interpreter.samples import align
@@ -96,6 +96,8 @@ class CalibrationSamples:
         count: number of samples that were run.
         positive: graph inputs of which every value was above 0, whatever their range was widened to.
         origin: what stood in `Graph.extra` before.
+        options: Strategy and its numbers.
+        ranges: Range of each tensor that the samples gave one, by index; later ranges of files are other objects.
     """
 
     inputs: tuple[NDArray[np.float32], ...]
@@ -103,6 +105,8 @@ class CalibrationSamples:
     count: int
     positive: frozenset[int] = frozenset()
     origin: object | None = None
+    ranges: Mapping[int, Range] = field(default_factory=dict, repr=False)
+    options: StatisticsOptions = field(default_factory=StatisticsOptions)
 
 
 def samples_of(graph: Graph) -> CalibrationSamples | None:
@@ -127,7 +131,8 @@ def calibrate(
 
     Args:
         graph: float or quantized.
-        data: arrays [S, *shape], one for each input; or chunks of such arrays, of any length, read once.
+        data: arrays [S, *shape], one for each input; or chunks of such arrays, of any length, read once. A quantized
+            input takes its integers, or float32, which is not rounded.
         options: strategy and its numbers.
         graphs: all graphs of the model, where this one runs others.
         state: for models that keep state, as in `Engine`.
@@ -160,7 +165,8 @@ def calibrate(
     result = _with_ranges(graph, view, engine.graph, observer, chosen)
     inputs = tuple(np.concatenate([b[i] for b in kept]) for i in range(len(graph.inputs))) if kept else ()
     positive = frozenset(t for t in graph.inputs if t in observer.statistics and observer.statistics[t].minimum > 0)
-    result.extra = CalibrationSamples(inputs, chosen.strategy, observer.samples, positive, graph.extra)
+    ranges = {t: x.range for t, x in enumerate(result.tensors) if x.range is not None and x is not graph.tensors[t]}
+    result.extra = CalibrationSamples(inputs, chosen.strategy, observer.samples, positive, graph.extra, ranges, chosen)
     return result
 
 
@@ -293,9 +299,9 @@ def _sources(graph: Graph, view: Graph) -> dict[int, int]:
 
 
 def _real(array: Array, tensor: Tensor) -> Array:
-    """Return what quantized values stand for as float32; other arrays as they are."""
+    """Return quantized values dequantized to float32; other arrays unchanged."""
     affine = tensor.quantization
-    if not isinstance(affine, Affine) or not tensor.dtype.is_integer:
+    if not isinstance(affine, Affine) or not tensor.dtype.is_integer or array.dtype == np.float32:
         return array
     if array.dtype != tensor.dtype.storage:
         raise InputError(f"calibration: input '{tensor.name}' takes {tensor.dtype.value}, the array is {array.dtype}")

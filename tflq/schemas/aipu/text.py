@@ -45,7 +45,8 @@ def format_value(value: Value) -> str:
     """Return the text of a value; real numbers as Python's shortest form.
 
     Raises:
-        FormatError: a word with a character that the format keeps for itself.
+        FormatError: a word with a character that the format keeps for itself; a value of another type, such as a
+            number of NumPy, which `repr` prints with its type.
     """
     if isinstance(value, tuple):
         return "[" + ",".join(format_value(item) for item in value) + "]"
@@ -57,6 +58,8 @@ def format_value(value: Value) -> str:
                 f"'{value[:60]}' has one of = , [ ], which Compass IR keeps for itself, or what is not printable"
             )
         return value
+    if type(value) not in (int, float):
+        raise FormatError(f"{value!r} is of type {type(value).__name__}; allowed are bool, int, float, str and tuples")
     return repr(value)
 
 

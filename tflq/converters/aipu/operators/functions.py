@@ -117,7 +117,7 @@ def _cast(_node: Node, operands: Operands, _options: LayerOptions) -> tuple[Outp
 def _emit_cast(layer: ir.Lowered) -> ir.Emitted:
     if not layer.multipliers("rescale"):
         return ir.Emitted(changed={"to_dtype": layer.operands.output().dtype.value})
-    is_one = abs(float(scale_of(layer.operands.input(0))) - 1) <= np.finfo(np.float32).eps
+    is_one = abs(float(scale_of(layer.operands.input(0))) - 1) <= float(np.finfo(np.float32).eps)
     return ir.Emitted(changed={"ignore_scale_zp": is_one, "clip_mode": "SATURATION"})
 
 

@@ -181,7 +181,7 @@ def map_fully_connected(work: Translation, node: Node) -> None:
     if len(wanted) <= 2:
         work.add(node, "fully_connected", (x,), (t,), keys, constants)
         return
-    name, top = work.name_of(t), replace(work.top(t), shape=(rows, weights.shape[0]))
+    name, top = work.name_of(t), work.inner(t, (rows, weights.shape[0]))
     (inner,) = work.layer(node, name, "fully_connected", (x,), (top,), keys, constants)
     work.reshape(node, inner, t, f"{name}_post_reshape")
 

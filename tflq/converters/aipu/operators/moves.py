@@ -18,6 +18,7 @@ from tflq.graph import Attributes, DType, Graph, Node, Operands, Tensor
 from tflq.graph.attributes import Attribute
 from tflq.interpreter.kernels.aipu.layout import LayoutParams
 from tflq.interpreter.kernels.aipu.scales import affine_of
+from tflq.quoting import compass_name
 
 _PLAIN = (DType.UINT8, DType.UINT16, DType.INT8, DType.INT16, DType.INT32)
 
@@ -112,7 +113,7 @@ def map_unpack(work: Translation, node: Node) -> None:
     shape = work.shape(node.inputs[0])
     axis = node.attributes.integer("axis", 0) % len(shape)
     single = (*shape[:axis], 1, *shape[axis + 1 :])
-    tops = [replace(work.top(t), shape=single) for t in node.outputs]
+    tops = [work.inner(t, single) for t in node.outputs]
     keys: dict[str, Attribute] = {"axis": axis, "splits": (1,) * len(tops)}
     name = work.name_of(node.outputs[0])
     parts = work.layer(node, name, "split", (work.operand(node.inputs[0]),), tops, keys)
@@ -128,16 +129,57 @@ def map_slice(work: Translation, node: Node) -> None:
 
 
 def map_strided_slice(work: Translation, node: Node) -> None:
-    """Axes that shrink are cut to one and taken off by a Reshape."""
-    begin, end, strides = slice_of(node, work.shape(node.inputs[0]), [work.numbers(node, i) for i in (1, 2, 3)])
-    x, keys = work.operand(node.inputs[0]), _limits(begin, end, strides)
-    shape = tuple(len(range(b, e, s)) for b, e, s in zip(begin, end, strides, strict=True))
-    if shape == work.shape(node.outputs[0]):
-        work.add(node, "slice", (x,), node.outputs, keys)
+    """Axes that shrink are cut to one and taken off by a Reshape, after a Split if the Parser cuts a longer part."""
+    (t,), shape = node.outputs, work.shape(node.inputs[0])
+    operands = [work.numbers(node, i) for i in (1, 2, 3)]
+    begin, end, strides = slice_of(node, shape, operands)
+    x, single = work.operand(node.inputs[0]), _part_of(begin, end, strides)
+    if single == work.shape(t):
+        work.add(node, "slice", (x,), node.outputs, _limits(begin, end, strides))
         return
-    name = work.name_of(node.outputs[0])
-    (part,) = work.layer(node, name, "slice", (x,), (replace(work.top(node.outputs[0]), shape=shape),), keys)
-    work.reshape(node, part, node.outputs[0], f"{name}_post_reshape")
+    name, longer = work.name_of(t), _reversed_axes(node, shape, operands)
+    if len(longer) == 1:
+        ((axis, (end[axis], strides[axis])),) = longer.items()
+    cut = _part_of(begin, end, strides)
+    (part,) = work.layer(node, name, "slice", (x,), (work.inner(t, cut),), _limits(begin, end, strides))
+    if cut != single:
+        rest = tuple(n - 1 if a == axis else n for a, n in enumerate(cut))
+        tops = [work.inner(t, single), work.inner(t, rest)]
+        keys: dict[str, Attribute] = {"axis": axis, "splits": (1, cut[axis] - 1)}
+        part, _ = work.layer(node, f"{name}_post_split", "split", (part,), tops, keys)
+        work.layers.departures[compass_name(f"{name}_post_split")] = _PRINTED
+    work.reshape(node, part, t, f"{name}_post_reshape")
+
+
+_PRINTED = (
+    "written with numbers; under NumPy 2 the Parser prints a size as np.int32(...), which its Optimizer does not read: "
+    "give it tflq's float IR"
+)
+
+
+def _part_of(begin: list[int], end: list[int], strides: list[int]) -> tuple[int, ...]:
+    """Return the shape that limits cut."""
+    return tuple(len(range(b, e, s)) for b, e, s in zip(begin, end, strides, strict=True))
+
+
+def _reversed_axes(node: Node, shape: tuple[int, ...], operands: list[tuple[int, ...]]) -> dict[int, tuple[int, int]]:
+    """Return the axes that shrink and end before their begin, for example `x[:, -1]`: axis -> end, stride -1.
+
+    The Parser reads the part from begin down to end, and takes its first element. Example: 48 elements, begin -1, end
+    0: begin 47, end 0, stride -1, 47 elements.
+
+    Source: Compass Parser, ops/tf_ops/array_ops.py, set_attr_remove_mask_tf.
+    """
+    begins, ends, strides = operands
+    shrinks, open_ends = (node.attributes.integer(f"{key}_mask", 0) for key in ("shrink_axis", "end"))
+    longer = {}
+    for axis, size in enumerate(shape):
+        if not shrinks >> axis & 1 or open_ends >> axis & 1 or strides[axis] != 1:
+            continue
+        begin, end = (v + size if v < 0 else v for v in (begins[axis], ends[axis]))
+        if 0 <= end < begin < size:
+            longer[axis] = (end, -1)
+    return longer
 
 
 def slice_of(
@@ -223,8 +265,10 @@ def _from_blocks(work: Translation, node: Node, blocks: tuple[int, ...], crops: 
 def _moved(
     work: Translation, node: Node, name: str, operator: str, x: int, shape: tuple[int, ...], keys: dict[str, Attribute]
 ) -> int:
-    """Add a layer that moves values, and return what it writes."""
+    """Add a layer that moves values, and return its result, which states no range if the node is SPACE_TO_BATCH_ND."""
     top = replace(work.layers.tensors[x], shape=shape, data=None)
+    if work.layers.is_quantized:
+        top = work.inner(node.outputs[0], shape) if node.operator == "space_to_batch_nd" else top
     return work.layer(node, name, operator, (x,), (top,), keys)[0]
 
 

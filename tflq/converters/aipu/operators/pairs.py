@@ -139,7 +139,7 @@ def map_sum_of_many(work: Translation, node: Node) -> None:
     total, *others, last = (work.operand(i) for i in node.inputs)
     for number, other in enumerate(others):
         suffix = f"_expand_{number}" if number else ""
-        (total,) = work.layer(node, work.name_of(t) + suffix, "add", (total, other), (work.top(t),))
+        (total,) = work.layer(node, work.name_of(t) + suffix, "add", (total, other), (work.inner(t),))
     work.add(node, "add", (total, last), (t,), suffix=f"_expand_{len(others)}" if others else "")
 
 
@@ -175,7 +175,7 @@ def map_quotient(work: Translation, node: Node) -> None:
 def map_floored_quotient(work: Translation, node: Node) -> None:
     """Map FLOOR_DIV: a Div and a Floor."""
     inputs, (t,) = [work.operand(t) for t in node.inputs], node.outputs
-    (quotient,) = work.layer(node, work.name_of(t), "div", inputs, (work.top(t),))
+    (quotient,) = work.layer(node, work.name_of(t), "div", inputs, (work.inner(t),))
     work.add(node, "floor", (quotient,), node.outputs, suffix="_floor")
 
 

@@ -12,9 +12,10 @@ from tflq.converters.aipu import emitted as ir
 from tflq.converters.aipu.descriptor import Internal, Layer, OutputType, Row, by_range
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.ranges import range_of, symmetric_scale
+from tflq.converters.aipu.translation import Translation
 from tflq.converters.aipu.weights import cleared, quantize_biases, scaled_weights
 from tflq.errors import UnsupportedError
-from tflq.graph import Affine, Array, Attributes, DType, Node, Operands, Tensor
+from tflq.graph import ABSENT, Affine, Array, Attributes, DType, Graph, Node, Operands, Tensor
 from tflq.graph.attributes import Attribute
 from tflq.interpreter.kernels.aipu.basic_lstm import LstmParams, early_shift
 from tflq.interpreter.kernels.aipu.basic_lstm import multipliers_of as lstm_multipliers
@@ -214,6 +215,78 @@ def _read_lstm(file: ir.FromFile) -> ir.Params:
     return given if shift is None else {**given, "lut_shift": shift}
 
 
+_INPUTS = 24
+_PEEPHOLES, _PROJECTION, _NORMS = (9, 10, 11), (16, 17), (20, 21, 22, 23)
+_STATES = (18, 19)
+_ROWS = ("input", "cell", "forget", "output")
+"""Gates in the rows of Compass's weights; TFLite has input, forget, cell, output."""
+
+
+def refuse_lstm_sequence(graph: Graph, node: Node) -> str:
+    """Return why UNIDIRECTIONAL_SEQUENCE_LSTM cannot be mapped; empty if it can.
+
+    Source: Compass Parser, lite/passes/front_passes.py, convert_special_uni_seq_lstm; back_passes.py,
+    convert_uni_lstm.
+    """
+    if len(node.inputs) != _INPUTS:
+        return f"{len(node.inputs)} inputs; the Parser takes {_INPUTS}: write the file with a newer converter"
+    given = {place for place, t in enumerate(node.inputs) if t != ABSENT}
+    for places, name in ((_PEEPHOLES, "peepholes"), (_PROJECTION, "a projection"), (_NORMS, "layer normalization")):
+        if given.intersection(places):
+            return f"{name} within the layer; the Parser takes none"
+    if not given.issuperset(range(1, 9)):
+        return "coupled input and forget gates; the Parser takes four gates"
+    if node.attributes.boolean("time_major", False) or len(graph.tensors[node.inputs[0]].shape) != 3:
+        return "time is the first axis; allowed is the second of three: transpose the input"
+    if node.attributes.text("fused_activation_function") != "tanh" or node.attributes.real("proj_clip", 0.0):
+        return "another activation than tanh, or proj_clip; allowed is tanh without proj_clip"
+    return ""
+
+
+def map_lstm_sequence(work: Translation, node: Node) -> None:
+    """Map UNIDIRECTIONAL_SEQUENCE_LSTM to BasicLSTM, with first states as Constants of two axes.
+
+    Source: Compass Parser, lite/passes/front_passes.py, convert_special_uni_seq_lstm; one int8 and one float file.
+    """
+    _, steps, size = work.shape(node.inputs[0])
+    tensors = [None if t == ABSENT else work.source.tensors[t] for t in node.inputs]
+    cells = work.shape(node.outputs[0])[-1]
+    by_gate = dict(zip(("input", "forget", "cell", "output"), range(4), strict=True))
+
+    def values(first: int, gate: str) -> Singles:
+        tensor = tensors[first + by_gate[gate]]
+        shape = (cells,)
+        return np.zeros(shape, np.float32) if tensor is None else np.asarray(tensor.data, np.float32)
+
+    weights = np.concatenate([np.hstack([values(1, gate), values(5, gate)]) for gate in _ROWS])
+    biases = np.concatenate([values(12, gate) for gate in _ROWS])
+    keys: dict[str, Attribute] = {"time_steps": steps, "input_size": size, "cell_size": cells}
+    activations = np.array(["SIGMOID", "TANH", "TANH"])
+    keys |= {"activations": activations, "direction": "forward", "out_sequence": np.array(["Y"])}
+    clip = node.attributes.real("cell_clip", 0.0)
+    keys |= {"cell_clip": float(f"{clip:.12f}")} if clip else {}
+    states = [_first_state(work, node, place, cells) for place in _STATES]
+    constants = {"weights": weights, "biases": biases}
+    work.add(node, "basic_lstm", (work.operand(node.inputs[0]), *states), node.outputs, keys, constants)
+    work.add_internal(node.outputs[0], dict.fromkeys((*_LSTM_NAMES, *(f"cell_{t}" for t in range(steps)))))
+
+
+def _first_state(work: Translation, node: Node, place: int, cells: int) -> int:
+    """Return the Constant of a first state: the file's variable at the start of a run, with its range."""
+    t, other = node.inputs[place], node.inputs[_STATES[0]]
+    batch = work.shape(node.inputs[0])[0]
+    if t == ABSENT:
+        name, stated = f"{work.name_of(node.outputs[0])}_{'hc'[_STATES.index(place)]}_init", None
+    else:
+        name, stated = work.name_of(t), work.source.tensors[t].range
+    if place != _STATES[0] and t == other:
+        return work.places[t]
+    top = work.layer_of_constant(f"{name}_post_reshape", np.zeros((batch, cells), np.float32), stated)
+    if t != ABSENT:
+        work.places[t] = top
+    return top
+
+
 LAYERS = {
     "basic_lstm": Layer(
         "BasicLSTM",
@@ -246,7 +319,7 @@ DOCS = (
         restriction="SIGMOID and TANH; GRUv1 with one scale a tensor; samples for calibration; test_more_layers.py"),
     Row("-", "(long short-term memory)", "v as GRU, rows i, g, f, o; t = i g + RNE(f c * M_5 * 2^-N_5), h = RNE(o "
         "t_h(RNE(t * M_3 * 2^-N_3)) * M_4 * 2^-N_4), c = RNE(t * M_6 * 2^-N_6), M_5 and M_6 of each step", "v",
-        layer="BasicLSTM", signed="signed, symmetric, restricted",
-        restriction="SIGMOID, TANH, TANH; no limits within; samples for calibration; test_more_layers.py"),
+        layer="BasicLSTM", tflite="UNIDIRECTIONAL_SEQUENCE_LSTM", signed="signed, symmetric, restricted",
+        restriction="SIGMOID, TANH, TANH; samples for calibration; test_more_layers.py"),
 )
 # fmt: on

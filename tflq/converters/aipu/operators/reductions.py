@@ -119,7 +119,7 @@ def without_axes(
         work.add(node, operator, (x,), node.outputs, keys)
     else:
         name = work.name_of(t)
-        (inner,) = work.layer(node, name, operator, (x,), (replace(work.top(t), shape=kept),), keys)
+        (inner,) = work.layer(node, name, operator, (x,), (work.inner(t, kept),), keys)
         work.reshape(node, inner, t, f"{name}_post_reshape")
 
 

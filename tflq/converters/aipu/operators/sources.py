@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tflq.converters.aipu.descriptor import Source
-from tflq.converters.aipu.operators import boxes, functions, indices, linear, moves, pairs, reductions, rows, windows
+from tflq.converters.aipu.operators import (
+    boxes,
+    functions,
+    indices,
+    linear,
+    moves,
+    pairs,
+    recurrent,
+    reductions,
+    rows,
+    windows,
+)
 from tflq.converters.mappings import find_rule
 from tflq.graph import Node
 from tflq.graph.operators import CONVOLUTIONS, RESHAPES, Trait, with_traits
@@ -90,6 +101,7 @@ SOURCES: Mapping[str, Source] = {
     "reverse_sequence": Source(rows.map_reverse_sequence, 2, any_type=True),
     "reverse_v2": Source(rows.map_reverse, constants=(1,), any_type=True, refuse=rows.refuse_reverse),
     "scatter_nd": Source(rows.map_scatter_nd, constants=(2,), any_type=True),
+    "unidirectional_sequence_lstm": Source(recurrent.map_lstm_sequence, refuse=recurrent.refuse_lstm_sequence),
     **dict.fromkeys(("average_pool_2d", "max_pool_2d"), Source(windows.map_pool, is_image=True)),
     **dict.fromkeys(
         with_traits(Trait.RESIZE), Source(windows.map_resize, constants=(1,), any_type=True, is_image=True)

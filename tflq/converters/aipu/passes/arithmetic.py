@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.aipu.passes.layers import INPUT, Layers
+from tflq.converters.aipu.passes.layers import CONSTANT, INPUT, Layers
 from tflq.graph import Array, Node
 from tflq.graph.operators import Trait, has_trait, with_traits
 from tflq.graph.rewriting import Constant, Value, find_matches, is_near, op
@@ -90,6 +90,17 @@ def replace_divisions(layers: Layers) -> None:
     layers.remove_dead()
 
 
+def merge_reciprocals(layers: Layers) -> None:
+    """A product with 1 / x is a quotient by x, named as the product; the reciprocal may have other readers.
+
+    Source: Compass Parser, middle_passes.py, merge_special_div_mul.
+    """
+    reciprocal = op("div", Constant("one", (1.0,), single=False), Value("divisor"), shared=True)
+    for place in find_matches(layers, op("mul", reciprocal, X)):
+        layers.become(place.root, "div", (place.values["x"], place.values["divisor"]))
+    layers.remove_dead()
+
+
 def merge_constant_operands(layers: Layers) -> None:
     """Two products, or two sums, with constants one behind the other are one, with a new constant."""
     for operator in ("add", "mul"):
@@ -127,7 +138,7 @@ def repeat_operands(layers: Layers) -> None:
                 if writer is not None and constant.size == wanted.size and layers.uses(t) == 1:
                     name = writer.name
                     layers.remove(writer)
-                top = layers.add_constant_layer(name, wanted, own)
+                top = layers.add_constant_layer(name, wanted, own, stated=layers.tensors[t].range)
                 layers.set_input(current, position, top)
                 continue
             single = (1,) * (len(shape) - len(layers.shape(t))) + layers.shape(t)
@@ -169,10 +180,9 @@ def merge_equal_layers(layers: Layers) -> None:
         own = [layers.tensors[t] for t in node.inputs if layers.writer(t) is None]
         constants = tuple((t.shape, t.dtype, np.asarray(t.data).tobytes()) for t in own)
         keys = tuple((key, str(value)) for key, value in node.attributes.items())
-        sign = (node.operator, tuple(layers.operands(node)), constants, keys, len(node.outputs))
+        stated = layers.tensors[node.outputs[0]].range if node.operator == CONSTANT else None
+        sign = (node.operator, tuple(layers.operands(node)), constants, keys, len(node.outputs), stated)
         first = seen.setdefault(sign, node)
         if first is not node and node.intermediates is None:
-            for old, new in zip(node.outputs, first.outputs, strict=True):
-                layers.redirect(old, new)
-            layers.remove(node)
+            layers.unite(node, first)
     layers.remove_dead()

@@ -11,7 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.graph import Array, Attributes, DType, Graph, Node, Tensor
+from tflq.converters.aipu.stated_ranges import inherit, is_stated
+from tflq.graph import Array, Attributes, DType, Graph, Node, Range, Tensor
 from tflq.graph.attributes import Attribute
 from tflq.graph.rewriting import GraphEditor
 from tflq.quoting import compass_name
@@ -28,6 +29,9 @@ class Layers(GraphEditor):
         settings: Name of the node of the source with the settings of a layer, by name of the layer.
         stands_for: Tensor that is read in the place of one without a writer, by the latter.
         faults: True if passes repeat the Parser's faults (faults.py).
+        is_quantized: True if ranges are of a quantized file and follow the Parser's edges (stated_ranges.py).
+        departures: Result of the Parser, by name of a layer that follows the model instead.
+        shapeless: Names of Reshapes that no pass of the Parser moves, because their input has no shape there.
         limits_of_pairs: Names of CLIP and RELU6 that were a minimum and a maximum, which have no operands for limits.
     """
 
@@ -36,10 +40,21 @@ class Layers(GraphEditor):
         self.settings: dict[str, str] = {}
         self.stands_for: dict[int, int] = {}
         self.faults = False
+        self.is_quantized = False
+        self.shapeless: set[str] = set()
+        self.departures: dict[str, str] = {}
         self.limits_of_pairs: set[str] = set()
         super().__init__()
 
     # ---- queries
+
+    def nodes_of(self, *operators: str) -> list[Node]:
+        """Return the layers of some operators by name, which is the order of the Parser's matches.
+
+        New layers are made in this order, so it decides their place in the file.
+        Source: Compass Parser, graph/pattern_match.py, matched_patterns.
+        """
+        return sorted(super().nodes_of(*operators), key=lambda node: node.name)
 
     def constant(self, t: int) -> Array | None:
         """Return the value of a Constant layer or of a layer's own constant; None for a computed tensor."""
@@ -82,11 +97,11 @@ class Layers(GraphEditor):
         value.setflags(write=False)
         return self.add_tensor(Tensor(f"{layer}/{key}", data.shape, DType.of(value.dtype), data=value))
 
-    def add_constant_layer(self, wanted: str, data: Array, settings: str = "") -> int:
-        """Add a Constant layer and return what it writes."""
+    def add_constant_layer(self, wanted: str, data: Array, settings: str = "", *, stated: Range | None = None) -> int:
+        """Add a Constant layer, with the range of the file's constant if it is one, and return its result."""
         name = self.unique_name(wanted)
         weights = self.add_constant(name, "weights", data)
-        top = self.add_tensor(replace(self.tensors[weights], data=None))
+        top = self.add_tensor(replace(self.tensors[weights], data=None, range=stated))
         self.add(Node(CONSTANT, (weights,), (top,), name=name))
         self.settings[name] = settings
         return top
@@ -133,18 +148,29 @@ class Layers(GraphEditor):
         return self.set_input(node, position, top)
 
     def insert_layer_after(
-        self, node: Node, operator: str, suffix: str, shape: Sequence[int], /, **keys: Attribute
+        self, node: Node, operator: str, suffix: str, shape: Sequence[int], /, port: int = 0, **keys: Attribute
     ) -> Node:
         """Let a layer write another shape, and add a layer after it that writes the old tensor.
+
+        A layer before an added Reshape states no range (Compass Parser, common_passes.py, insert_reshape_after).
 
         Returns:
             The layer with its new result.
         """
-        old, *others = node.outputs
+        old = node.outputs[port]
         inner = self.reshaped(old, shape)
-        changed = self.change(node, outputs=(inner, *others))
+        if operator == "reshape":
+            self.unstate(inner)
+        changed = self.change(node, outputs=(inner if p == port else t for p, t in enumerate(node.outputs)))
         self.add_layer(node, node.name + suffix, operator, (inner,), old, **keys)
         return changed
+
+    def unite(self, node: Node, kept: Node) -> None:
+        """Remove a layer that equals another one; the results of the latter take its ranges."""
+        for old, new in zip(node.outputs, kept.outputs, strict=True):
+            self.redirect(old, new)
+            self.take_range(new, old)
+        self.remove(node)
 
     def redirect(self, old: int, new: int) -> None:
         """Let all readers of a tensor, and the graph's outputs, use another one; one without a range gets the range."""
@@ -152,6 +178,33 @@ class Layers(GraphEditor):
         self.stands_for[old] = new
         if self.tensors[new].range is None and self.writer(new) is not None:
             self.tensors[new] = replace(self.tensors[new], range=self.tensors[old].range)
+
+    def unstate(self, t: int) -> None:
+        """Let a tensor of a quantized file have a range that the Parser does not state."""
+        if self.is_quantized:
+            self.tensors[t] = inherit(self.tensors[t])
+
+    def take_range(self, t: int, source: int) -> None:
+        """Let a tensor of a quantized file have the range of another one, as the Parser copies the edge."""
+        if self.is_quantized:
+            self.tensors[t] = replace(self.tensors[t], range=self.tensors[source].range)
+
+    def mark_shapeless(self, t: int) -> None:
+        """Note that the input of the Reshape that writes a tensor has no shape in the Parser."""
+        writer = self.writer(t)
+        assert writer is not None
+        self.shapeless.add(writer.name)
+
+    def bypass(self, node: Node, position: int = 0) -> None:
+        """Remove a layer as `GraphEditor.bypass`; its operand takes the range that the result states.
+
+        Source: Compass Parser, common_passes.py, remove_node_safely.
+        """
+        node = self.node(node.name)
+        source, result = node.inputs[position], node.outputs[0]
+        super().bypass(node, position)
+        if is_stated(self.tensors[result]):
+            self.take_range(source, result)
 
     # ---- results
 
@@ -188,6 +241,8 @@ class Layers(GraphEditor):
             inputs: values, in the order that callers know.
         """
         nodes = [self.node(name) for name in self.order()]
+        for t in (t for node in nodes for t in node.outputs if not self.uses(t)):
+            self.unstate(t)
         tensors = list(self.tensors)
         for node in nodes:
             for port, t in enumerate(node.outputs):

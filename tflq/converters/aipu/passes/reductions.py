@@ -86,11 +86,13 @@ def recognize_lengths(layers: Layers) -> None:
         if node.operator == "rsqrt":
             known = None if limits is None else Range(np.sqrt(limits.minimum), np.sqrt(limits.maximum))
             top = layers.add_tensor(replace(layers.tensors[node.outputs[0]], range=known))
+            layers.unstate(top)
             layers.add_layer(node, node.name.removesuffix("_sqrt"), "reciprocal", (top,), node.outputs[0])
             node = layers.become(node, "reduce", (place.values["x"],), keys, outputs=(top,))
         else:
             node = layers.become(node, "reduce", (place.values["x"],), keys)
         squares = layers.add_tensor(Tensor(f"{node.name}/power2_sum", (), DType.FLOAT32, range=limits))
+        layers.unstate(squares)
         layers.replace(node, replace(node, intermediates=(squares,)))
     layers.remove_dead()
 
@@ -117,14 +119,45 @@ def _keep_axes(layers: Layers, node: Node, kept: tuple[int, ...]) -> Node:
 
 
 def keep_axes(layers: Layers) -> None:
-    """Reduce and ArgMinMax keep their axes; a Reshape behind them takes those off."""
-    for node in layers.nodes:
-        if "keepdims" not in node.attributes or node.operator == "moments":
-            continue
-        keys = {key: value for key, value in node.attributes.items() if key != "keepdims"}
+    """ArgMinMax, Moments and Reduce keep their axes; a Reshape after each result removes them.
+
+    Source: Compass Parser, back_passes.py, rename_argminmax, rename_moments, rename_reduce.
+    """
+    for node in sorted((node for node in layers.nodes if "keepdims" in node.attributes), key=_renaming_order):
         kept = tuple(1 if a in axes_of(node) else n for a, n in enumerate(layers.shape(node.inputs[0])))
-        node = _keep_axes(layers, node, kept)
-        layers.replace(node, replace(node, attributes=Attributes(keys)))
+        if node.operator == "moments":
+            node = _keep_axes_of_moments(layers, node, kept)
+        else:
+            changed = _keep_axes(layers, node, kept)
+            if changed.outputs != node.outputs and node.operator == "reduce":
+                layers.mark_shapeless(node.outputs[0])
+            node = changed
+            keys = {key: value for key, value in node.attributes.items() if key != "keepdims"}
+            layers.replace(node, replace(node, attributes=Attributes(keys)))
+
+
+_RENAMED = ("ALL", "ANY", "MEAN", "MIN", "MAX", "PROD", "SUM", "L1", "L2", "VARIANCE")
+"""Methods of Reduce in the order in which the Parser renames them."""
+
+
+def _renaming_order(node: Node) -> tuple[int, str]:
+    method = node.attributes.get("method")
+    if node.operator == "reduce" and method in _RENAMED:
+        return 2 + _RENAMED.index(str(method)), node.name
+    return int(node.operator == "moments"), node.name
+
+
+def _keep_axes_of_moments(layers: Layers, node: Node, kept: tuple[int, ...]) -> Node:
+    """Let Moments keep its axes (Compass Parser, back_passes.py, rename_moments)."""
+    for port, t in enumerate(node.outputs):
+        shape = layers.shape(t)
+        if shape != kept and layers.uses(t):
+            suffix = f"_post_reshape_{port}" if port else "_post_reshape"
+            node = layers.insert_layer_after(node, "reshape", suffix, kept, port=port, shape=shape)
+            layers.mark_shapeless(t)
+        elif shape != kept:
+            layers.tensors[t] = replace(layers.tensors[t], shape=kept)
+    return layers.change(node, keepdims=True)
 
 
 def _mean(x: Op | Value, name: str) -> Op:
@@ -132,8 +165,8 @@ def _mean(x: Op | Value, name: str) -> Op:
 
 
 _MEAN = _mean(X, "mean")
-_DIFFERENCE = op("sub", X, _MEAN, shared=True)
-_VARIANCE = _mean(op("square", _DIFFERENCE, shared=True), "variance")
+_DIFFERENCE = op("sub", X, _MEAN, name="difference", shared=True)
+_VARIANCE = _mean(op("square", _DIFFERENCE, name="square", shared=True), "variance")
 
 
 def _normalize(has_gamma: bool) -> Op:
@@ -143,6 +176,27 @@ def _normalize(has_gamma: bool) -> Op:
         root = op("mul", root, Constant("gamma", single=False), shared=True)
     shift = op("sub", Constant("beta", single=False), op("mul", _MEAN, root))
     return op("add", op("mul", X, root), shift)
+
+
+_SQUARED_BY_MUL = op("mul", X, X, shared=True)
+_RMS = op(
+    "mul", X, op("rsqrt", op("add", _mean(_SQUARED_BY_MUL, "mean"), Constant("epsilon"), shared=True), shared=True)
+)
+_ROOT = op("rsqrt", op("add", _VARIANCE, Constant("epsilon"), shared=True), shared=True)
+_MVN = op("add", op("mul", X, _ROOT), op("mul", op("negative", _MEAN, shared=True), _ROOT))
+_UNMADE = "the Parser writes {0}, for which tflq has no layer; tflq writes its parts, whose integers differ"
+
+
+def name_root_norms(layers: Layers) -> None:
+    """Name x * rsqrt(mean(x * x) + epsilon), which the Parser makes RMSNorm."""
+    for place in find_matches(layers, _RMS):
+        layers.departures[place.root.name] = _UNMADE.format("RMSNorm")
+
+
+def name_mean_variance_norms(layers: Layers) -> None:
+    """Name (x - mean) * rsqrt(variance + epsilon) without factor and shift, which the Parser makes MVN."""
+    for place in find_matches(layers, _MVN):
+        layers.departures[place.root.name] = _UNMADE.format("MVN")
 
 
 def recognize_layer_norms(layers: Layers) -> None:
@@ -167,6 +221,27 @@ def _become_layer_norm(layers: Layers, place: Match) -> None:
     }
     epsilon = float(f"{np.float32(place.number('epsilon')):.12f}")
     layers.become(place.root, "layer_norm", (x,), {"axis": axes, "epsilon": epsilon}, constants)
+
+
+def duplicate_means(layers: Layers) -> None:
+    """Copy the first mean of a difference of two, if its name precedes that of the second one.
+
+    The Parser searches the mean of a variance among the operands of the difference. If the value x is itself a mean and
+    its name is the smaller one, x is taken for the mean: it is copied, and no variance is recognized. Example: global
+    average pool, then a layer normalization.
+
+    Source: Compass Parser, middle_passes.py, duplicate_moments_mean; graph/pattern_match.py.
+    """
+    for place in find_matches(layers, _VARIANCE):
+        x, mean = layers.writer_of(place.values["x"], "reduce"), place.nodes["mean"]
+        difference, square = place.nodes["difference"], place.nodes["square"]
+        if x is None or x.attributes["method"] != "MEAN" or mean.name < x.name:
+            continue
+        if layers.uses(difference.outputs[0]) == 1 and layers.uses(square.outputs[0]) == 1:
+            copy = layers.reshaped(x.outputs[0], layers.shape(x.outputs[0]))
+            layers.add_layer(x, f"{x.name}_copy", "reduce", x.inputs, copy, **x.attributes)
+            position = difference.inputs.index(x.outputs[0])
+            layers.set_input(layers.node(difference.name), position, copy)
 
 
 def recognize_variances(layers: Layers) -> None:
@@ -212,17 +287,15 @@ def recognize_softmaxes(layers: Layers) -> None:
 
 
 def merge_equal_differences(layers: Layers) -> None:
-    """Two differences of a value and its mean are one: the one that is squared, else the first."""
-    seen: dict[tuple[int, ...], list[Node]] = {}
+    """Two differences of a value and its mean are one, the first by name.
+
+    Source: Compass Parser, middle_passes.py, deduplicate_mean_sub.
+    """
+    seen: dict[tuple[int, ...], Node] = {}
     for node in layers.nodes_of("sub"):
         mean = layers.writer_of(node.inputs[1], "reduce")
         if mean is not None and mean.inputs[0] == node.inputs[0]:
-            seen.setdefault(node.inputs, []).append(node)
-    for twins in seen.values():
-        squared = [n for n in twins if any(r.operator == "square" for r in layers.readers(n.outputs[0]))]
-        kept = (*squared, *twins)[0]
-        for node in twins:
-            if node is not kept:
-                layers.remove(node)
-                layers.redirect(node.outputs[0], kept.outputs[0])
+            kept = seen.setdefault(node.inputs, node)
+            if kept is not node:
+                layers.unite(node, kept)
     layers.remove_dead()

@@ -8,6 +8,7 @@ import numpy as np
 
 from tflq.converters.aipu.passes.layers import Layers
 from tflq.converters.aipu.passes.transposes import perm_of
+from tflq.converters.aipu.stated_ranges import is_stated
 from tflq.graph import Node
 from tflq.graph.attributes import Attribute
 from tflq.graph.operators import Trait, has_trait, with_traits
@@ -90,6 +91,7 @@ def _lifted(layers: Layers, name_of: Node) -> bool:
             assert writer is not None
             inputs[1 - place] = layers.add_constant_layer(f"{writer.name}_new_const", np.asarray(new))
         top = layers.reshaped(node.outputs[0], shape)
+        layers.take_range(top, source)  # the Parser copies the edge before the Reshape
         _exchange(layers, before, node, inputs, top)
         return True
     return False
@@ -142,7 +144,7 @@ def sink_reshapes(layers: Layers) -> None:
         operands = [t for t in layers.operands(node) if t is not None]
         for place, t in enumerate(operands):
             before = layers.writer_of(t, "reshape")
-            if before is not None and layers.uses(t) == 1:
+            if before is not None and layers.uses(t) == 1 and before.name not in layers.shapeless:
                 if len(operands) == 1:
                     _swap(layers, before, node)
                 elif node.operator == "eltwise":
@@ -159,7 +161,7 @@ def _sink_pair(layers: Layers, node: Node, place: int, before: Node) -> None:
             return  # still a Tile to the Parser's pass
         source = layers.add_constant_layer(f"{node.name}_new_const", constant.reshape(shape))
     elif partner is not None and partner is layers.writer_of(other, "reshape") and layers.uses(other) == 1:
-        if layers.shape(partner.inputs[0]) != shape:
+        if layers.shape(partner.inputs[0]) != shape or partner.name in layers.shapeless:
             return
         source = partner.inputs[0]
     else:
@@ -169,10 +171,24 @@ def _sink_pair(layers: Layers, node: Node, place: int, before: Node) -> None:
     _exchange(layers, before, node, inputs, top)
 
 
+def remove_dequantize(layers: Layers) -> None:
+    """Remove DEQUANTIZE: the numbers are real already."""
+    for node in layers.nodes_of("dequantize"):
+        layers.bypass(node)
+
+
+def remove_quantize(layers: Layers) -> None:
+    """Remove QUANTIZE, an Identity; its operand takes its range."""
+    for node in layers.nodes_of("quantize"):
+        layers.bypass(node)
+
+
 def remove_identities(layers: Layers) -> None:
     """Layers that change nothing go."""
     for node in layers.nodes:
         if len(layers.operands(node)) != 1 or len(node.outputs) != 1 or not _changes_nothing(layers, node):
+            continue
+        if node.name in layers.shapeless:
             continue
         if layers.writer(node.inputs[0]) is not None:
             layers.bypass(node)
@@ -219,9 +235,13 @@ def merge_reshapes(layers: Layers) -> None:
                 continue
             source = before.inputs[0]
             layers.remove(before)
-            if layers.shape(source) == layers.shape(node.outputs[0]):
+            layers.shapeless.update({node.name} if before.name in layers.shapeless else ())
+            if is_stated(layers.tensors[before.outputs[0]]):
+                layers.take_range(source, before.outputs[0])
+            if layers.shape(source) == layers.shape(node.outputs[0]) and before.name not in layers.shapeless:
                 layers.remove(node)
                 layers.redirect(node.outputs[0], source)
+                layers.take_range(source, node.outputs[0])
             else:
                 layers.change(node, inputs=(source,))
             changed = True

@@ -57,11 +57,56 @@ def convert_transposes(layers: Layers) -> None:
                 layers.become(node, "reshape", node.inputs, {"shape": layers.shape(node.outputs[0])})
 
 
+_LAYOUTS = ((0, 2, 3, 1), (0, 3, 1, 2))
+"""Order of the axes from channels first to channels last, and back."""
+
+
+def convert_abnormal_reshapes(layers: Layers) -> None:
+    """Let a Reshape of an image to the shape of the other layout be a Transpose, if no element moves.
+
+    The Parser does so with any elements: [1,4,4,16] to [1,16,4,4] gets perm [0,3,1,2]. Other elements then follow each
+    other; tflq keeps the Reshape and names it, unless the Parser's faults are requested.
+
+    Source: Compass Parser, middle_passes.py, convert_abnormal_reshape.
+    """
+    for node in layers.nodes_of("reshape"):
+        old, new = layers.shape(node.inputs[0]), layers.shape(node.outputs[0])
+        if len(old) != 4 or old == new or 1 not in old:
+            continue
+        perm = next((p for p in _LAYOUTS if tuple(old[a] for a in p) == new), None)
+        if perm is None:
+            continue
+        if layers.faults or _moves_ones(old, perm):
+            layers.become(node, "transpose", node.inputs, {"perm": perm})
+        else:
+            layers.departures[node.name] = (
+                f"stays a Reshape; the Parser takes {list(old)} to {list(new)} for a change of layout and writes a "
+                f"Transpose, which exchanges elements: parser_faults=true gives its files"
+            )
+
+
+def narrow_transposes(layers: Layers) -> None:
+    """Let a Transpose of six axes that keeps a batch of 1 move the other five, between two Reshapes.
+
+    Source: Compass Parser, middle_passes.py, convert_special_6d_transpose.
+    """
+    for node in layers.nodes_of("transpose"):
+        perm, shape = perm_of(node), layers.shape(node.inputs[0])
+        if len(perm) != 6 or perm[0] != 0 or shape[0] != 1:
+            continue
+        whole = layers.shape(node.outputs[0])
+        node = layers.insert_layer_before(node, 0, "reshape", "_post_reshape", shape[1:], shape=shape[1:])
+        node = layers.insert_layer_after(node, "reshape", "_post_reshape", whole[1:], shape=whole)
+        layers.change(node, perm=tuple(axis - 1 for axis in perm[1:]))
+
+
 def convert_reshapes(layers: Layers) -> None:
     """A Reshape beside a Transpose that exchanges an axis with one of size 1 is a Transpose."""
     for node in layers.nodes_of("reshape"):
         reader, before = layers.only_reader(node.outputs[0]), layers.writer(node.inputs[0])
         if reader is None or before is None or "transpose" not in (reader.operator, before.operator):
+            continue
+        if node.name in layers.shapeless:
             continue
         old, new = layers.shape(node.inputs[0]), layers.shape(node.outputs[0])
         if len(old) != len(new):

@@ -6,7 +6,8 @@ clamp(RNE(o tanh(clamp(RNE(t * M_3 * 2^-N_3))) * M_4 * 2^-N_4)), the cell clamp(
 lowest value. M_5 and M_6 are those of the step.
 
 From 16 bits on sums and biases are shifted by N - L first, L the smallest of N_0, N_1 and 15, and products by D, so
-that the shift of f c is 15. First states are read as they are, whatever their scale.
+that the shift of f c is 15. First states are read as they are, whatever their scale. The Optimizer clamps cells to
+cell_clip in float, and so in their calibration, but not in integers.
 """
 
 from __future__ import annotations
@@ -75,9 +76,8 @@ def refuse_lstm(node: Node) -> None:
     outputs = words_of(node, "out_sequence", ("Y",))
     if not outputs or set(outputs) - {"Y", "H", "C"}:
         raise UnsupportedError(f"out_sequence={','.join(outputs)}; allowed are Y, H, C")
-    limits = [key for key in ("threshold", "cell_clip") if key in node.attributes]
-    if limits:
-        raise UnsupportedError(f"{limits[0]}: limits within the layer; allowed are none")
+    if "threshold" in node.attributes:
+        raise UnsupportedError("threshold: limits within the layer; allowed is cell_clip")
 
 
 def multipliers_of(

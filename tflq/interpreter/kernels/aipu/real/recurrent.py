@@ -68,6 +68,7 @@ def _cells(node: Node, operands: Operands) -> Callable[[Array, Array, Array], li
     columns, size = node.attributes.integer("input_size"), node.attributes.integer("cell_size")
     biases[2 * size : 3 * size] += node.attributes.real("forget_bias", 0.0)
     backward = node.attributes.text("direction", "forward") == "reverse"
+    limit = node.attributes.real("cell_clip", 0.0) or np.inf
 
     def compute(x: Array, first: Array, cell: Array) -> list[Doubles]:
         found: list[list[Doubles]] = [[] for _ in range(6)]
@@ -80,7 +81,7 @@ def _cells(node: Node, operands: Operands) -> Callable[[Array, Array, Array], li
             before = np.concatenate([i, f, o], axis=-1)
             gates = 1 / (1 + np.exp(-before))
             of_input, of_cell, of_output = np.split(gates, 3, axis=-1)
-            kept = of_cell * kept + of_input * np.tanh(g)
+            kept = np.clip(of_cell * kept + of_input * np.tanh(g), -limit, limit)
             state = of_output * np.tanh(kept)
             both = np.concatenate([g, kept], axis=-1)
             for values, each in zip((state, before, gates, both, np.tanh(both), kept), found, strict=True):
