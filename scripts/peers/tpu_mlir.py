@@ -37,7 +37,7 @@ from tflq.converters.tpu_mlir.emit import artifacts_of
 from tflq.converters.tpu_mlir.passes.expand import expand
 from tflq.converters.tpu_mlir.quantize import float_network, opset_of
 from tflq.errors import TflqError
-from tflq.graph import Affine, Array, Model
+from tflq.graph import Affine, Array, Model, Tensor
 from tflq.interpreter import lower
 from tflq.parallel.executions import quantized
 
@@ -94,6 +94,12 @@ def samples_beside(path: Path) -> Path | None:
     return found if found.exists() else None
 
 
+def index_type(tensor: Tensor) -> np.dtype[Any]:
+    """Return the type of an input's samples: float32, or integers for indices."""
+    is_index = tensor.dtype.is_integer and not isinstance(tensor.quantization, Affine)
+    return np.dtype(tensor.dtype.storage if is_index else np.float32)
+
+
 def inputs_of(model: Model, samples: Path | None, count: int) -> list[Array]:
     """Real values of each input: of the file, or normal ones."""
     graph = model.main
@@ -103,7 +109,8 @@ def inputs_of(model: Model, samples: Path | None, count: int) -> list[Array]:
         sizes = [graph.tensors[t].size for t in graph.inputs]
         if [a[0].size for a in arrays] == sizes:
             shaped = [a.reshape(len(a), *graph.tensors[t].shape) for a, t in zip(arrays, graph.inputs, strict=True)]
-            return [a.astype(np.float32) for a in shaped]
+            types = [index_type(graph.tensors[t]) for t in graph.inputs]
+            return [a.astype(dtype) for a, dtype in zip(shaped, types, strict=True)]
     rng = np.random.default_rng(7)
     found: list[Array] = []
     for t in graph.inputs:

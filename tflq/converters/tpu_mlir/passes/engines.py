@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
+import numpy as np
+
 from tflq.converters.settings import Options
 from tflq.converters.tpu_mlir.options import LayerOptions
 from tflq.converters.tpu_mlir.passes.forms import Form, form_of, is_constant_first, is_mean, is_pool, seen_axis
@@ -81,14 +83,17 @@ def _addition(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> Engin
 
 def _subtraction(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> Engine:
     form = form_of(graph, node)
-    if form is Form.SCALAR and is_constant_first(graph, node):
-        return Engine(F16, "subtraction from a constant")
-    if form is Form.SCALAR:
+    if form is Form.SCALAR and not is_constant_first(graph, node):
         return Engine(F16, "a constant is subtracted in the asymmetric mode") if asymmetric else Engine(INT8)
-    operands = [t for t in node.inputs if not graph.tensors[t].is_constant]
-    if max(spans[t].magnitude for t in operands) > spans[node.outputs[0]].magnitude:
+    if max(_magnitude(graph, t, spans) for t in node.inputs) > spans[node.outputs[0]].magnitude:
         return Engine(F16, "an operand of the difference reaches further than its result")
-    return Engine(F32, "sub in the asymmetric mode") if asymmetric else Engine(INT8)
+    return Engine(F32, "sub in the asymmetric mode") if asymmetric and form is not Form.SCALAR else Engine(INT8)
+
+
+def _magnitude(graph: Graph, t: int, spans: Spans) -> float:
+    """Return the largest magnitude of a range, or of the values of a constant."""
+    data = graph.tensors[t].data
+    return spans[t].magnitude if data is None else float(np.abs(data.astype(np.float64)).max(initial=0))
 
 
 def _extreme(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> Engine:  # noqa: ARG001
