@@ -102,7 +102,7 @@ FRONT_END = (
     FrontEndRewrite(
         "fold_constants",
         fold_constants,
-        "one number a channel goes into a convolution, or is one of 1x1",
+        "one number a channel is folded into a convolution, or becomes one of 1x1",
         _FILTERS,
         _RECORDED,
     ),
@@ -116,7 +116,7 @@ FRONT_END = (
     FrontEndRewrite(
         "fold_bias",
         fold_bias,
-        "a sum behind a reshaped product is its bias, if its reader reshapes it back",
+        "a sum after a reshaped product is its bias, if its reader reshapes it back",
         _FILTERS,
         _RECORDED,
     ),
@@ -130,14 +130,14 @@ FRONT_END = (
     FrontEndRewrite(
         "fold_padding",
         lambda editor: fold_padding(editor, ("max_pool_2d",)),
-        "zeros in front of a pool of maxima are its padding",
+        "zeros before a pool of maxima are its padding",
         _FILTERS,
         _RECORDED,
     ),
     FrontEndRewrite(
         "fold_factors",
         fold_factors,
-        "a positive number goes through the rectifier of a convolution into its weights",
+        "a positive factor after a rectified convolution is folded into its weights",
         _FILTERS,
         _RECORDED,
     ),

@@ -88,7 +88,7 @@ def merge_equal_nodes(editor: GraphEditor) -> None:
 
 
 def flatten_concatenations(editor: GraphEditor) -> None:
-    """Let a CONCATENATION read the operands of another one along the same axis that it alone reads, once."""
+    """Let a CONCATENATION read the operands of another one along the same axis that has no other reader."""
     for node in editor.nodes_of("concatenation"):
         place = 0
         while place < len(inputs := editor.node(node.name).inputs):
@@ -111,7 +111,7 @@ def _axis(editor: GraphEditor, node: Node) -> int:
 
 
 def fuse_right_transpose(editor: GraphEditor) -> None:
-    """Let BATCH_MATMUL transpose its right operand, if a TRANSPOSE of the last two axes writes it for it alone."""
+    """Let BATCH_MATMUL transpose its right operand if a TRANSPOSE of the last two axes with one reader writes it."""
     for node in editor.nodes_of("batch_matmul"):
         move = editor.writer_of(node.inputs[1], "transpose")
         order = None if move is None else editor.constant(move.inputs[1])

@@ -118,7 +118,7 @@ def _remove_idle_minima(editor: GraphEditor) -> None:
 
 
 def _separate_clamps(editor: GraphEditor) -> None:
-    """Make RELU_N1_TO_1 a node of its own, which TPU-MLIR does not fuse.
+    """Make RELU_N1_TO_1 a separate node, which TPU-MLIR does not fuse.
 
     Its input has the range of the result: quantized values saturate at it.
     """
@@ -131,7 +131,7 @@ def _separate_clamps(editor: GraphEditor) -> None:
 
 
 def _remove_index_wraps(editor: GraphEditor) -> None:
-    """Let GATHER read indices i instead of `i < 0 ? i + n : i`, where n is the size of the axis.
+    """Let GATHER read indices i instead of `i < 0 ? i + n : i`; n is the size of the axis.
 
     TPU-MLIR quantizes these integers and gathers by their quantized values. Indices below 0 are refused when they run.
     """

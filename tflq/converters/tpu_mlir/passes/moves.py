@@ -110,7 +110,7 @@ class _Reader:
         return operands, results, cores
 
     def _is_right_transpose(self, node: OnnxNode) -> bool:
-        """Return True if a Transpose of the last two axes, read by this MatMul alone, writes its right operand."""
+        """Return True if a Transpose of the last two axes with one reader writes the right operand of a MatMul."""
         writer = self._writer(node.inputs[1], "Transpose") if node.op_type == "MatMul" else None
         order = () if writer is None else _order(writer)
         return bool(order) and order == (*range(len(order) - 2), len(order) - 1, len(order) - 2)

@@ -115,7 +115,7 @@ class _Unification:
     def repeat(self, step: Callable[[Node], None], operators: Collection[str]) -> None:
         """Take a step for all nodes of some operators, the last one first, until no range changes.
 
-        The order decides where one CONCATENATION reads another: the last one gives its range first.
+        The order matters if one CONCATENATION reads another: the last one sets the ranges first.
         """
         nodes = [node for node in reversed(self.graph.nodes) if operators == ALL or node.operator in operators]
         for _ in nodes:
