@@ -136,10 +136,10 @@ def test_a_product_of_two_signed_tensors_is_signed(a: Limits, b: Limits, found: 
 
 @pytest.mark.parametrize(("operands", "low", "minimum"), [
     ("ab", 0.0, LEAST_MINIMUM), ([FULL, "a"], 0.0, LEAST_MINIMUM), (["a", FULL], -1.0, LEAST_MINIMUM),
-    ([NUMBER, "a"], 0.0, TENTH), ([NUMBER, "a"], -1.0, 0.0), (["a", NUMBER], 0.0, 0.0),
+    ([NUMBER, "a"], 0.0, TENTH), ([NUMBER, "a"], -1.0, 0.0), (["a", NUMBER], 0.0, TENTH), (["a", NUMBER], -1.0, 0.0),
 ])  # fmt: skip
 def test_a_difference_is_signed(operands: Any, low: float, minimum: float) -> None:
-    """Two tensors: the minimum becomes -1e-5. c - x: only for an x that is not negative, -0.1 of the maximum."""
+    """Two tensors: the minimum becomes -1e-5. One number: only for an x that is not negative, -0.1 of the maximum."""
     table = Table()
     own = {"a": table.input((low, 4.0)), "b": table.input((0.0, 2.0))}
     y = table.do("sub", *(own[o] if isinstance(o, str) else o for o in operands), limits=(0.0, 3.0))

@@ -60,16 +60,16 @@ class FrontEndRewrite:
 _RECORDED = "recorded networks of the tool (tests/data), random networks of scripts/peer tpu-mlir"
 FRONT_END = (
     FrontEndRewrite(
-        "align_sums",
-        align_sums,
-        "ADD reshapes an operand of a lower rank; the two reshapes in a row are one",
+        "remove_idle_moves",
+        remove_idle_moves,
+        "a reshape to the same shape and a transposition that keeps the order are removed",
         _FORMS,
         "sweep moves",
     ),
     FrontEndRewrite(
-        "remove_idle_moves",
-        remove_idle_moves,
-        "a reshape to the same shape and a transposition that keeps the order are removed",
+        "align_sums",
+        align_sums,
+        "ADD reshapes an operand of a lower rank; the two reshapes in a row are one",
         _FORMS,
         "sweep moves",
     ),

@@ -43,9 +43,10 @@ def align_sums(editor: GraphEditor) -> None:
 
 def remove_idle_moves(editor: GraphEditor) -> None:
     """Remove reshapes in a row that restore the shape, and transpositions that keep the order."""
-    for node in editor.nodes:
-        if node not in editor or editor.is_output(node.outputs[0]):
+    for name in [node.name for node in editor.nodes]:
+        if name not in editor or editor.is_output(editor.node(name).outputs[0]):
             continue
+        node = editor.node(name)
         t = node.outputs[0]
         source = _find_source(editor, t, editor.shape(t)) if node.operator != "transpose" else _ordered(editor, node)
         if source is not None:

@@ -67,6 +67,7 @@ def spans_of(graph: Graph, lines: Mapping[int, CalibrationLine], asymmetric: boo
         (found.keep_sign, ALL),
         (found.product, ("mul",)),
         (found.difference, ("sub",)),
+        (found.shift, ("add", "sub")),
         (found.join, JOINED),
         (found.take_output, ALL),
         (found.sum_of_products, ("add",)),
@@ -74,6 +75,7 @@ def spans_of(graph: Graph, lines: Mapping[int, CalibrationLine], asymmetric: boo
         (found.choose, CHOICES),
         (found.take_input, ALL),
         (found.keep_sign, ALL),
+        (found.shift, ("add", "sub")),
         (found.choose, CHOICES),
     ):
         found.repeat(step, operators)
@@ -179,16 +181,24 @@ class _Unification:
             self._set(node.outputs[0], _signed(y))
 
     def difference(self, node: Node) -> None:
-        """Step 4: x - y and c - x with an unsigned x are signed."""
+        """Step 4: x - y is signed."""
         y = self.spans.get(node.outputs[0])
-        if y is None or not y.is_unsigned:
-            return
-        if form_of(self.graph, node) is not Form.SCALAR:
+        if y is not None and y.is_unsigned and form_of(self.graph, node) is not Form.SCALAR:
             self._set(node.outputs[0], Span(LEAST_MINIMUM, y.maximum))
-        elif is_constant_first(self.graph, node):
-            x = self.spans.get(self._data(node))
-            if x is not None and x.is_unsigned:
-                self._set(node.outputs[0], _signed(y))
+
+    def shift(self, node: Node) -> None:
+        """Steps 4 and 11: c - x, and the sum of x and a negative number, are signed if x is unsigned."""
+        x, y = self.spans.get(self._data(node)), self.spans.get(node.outputs[0])
+        if x is None or y is None or not (x.is_unsigned and y.is_unsigned):
+            return
+        if form_of(self.graph, node) is Form.SCALAR and self._lowers(node):
+            self._set(node.outputs[0], _signed(y))
+
+    def _lowers(self, node: Node) -> bool:
+        """Return True for c - x, and for the sum of x and a negative number."""
+        if node.operator == "sub":
+            return is_constant_first(self.graph, node) or scalar_of(self.graph, node) > 0
+        return scalar_of(self.graph, node) < 0
 
     def join(self, node: Node) -> None:
         """Step 5: what is joined, and maxima and minima of two, have one range."""
