@@ -41,6 +41,7 @@ from tflq.report.conversion import (
     all_targets_verdict,
     closeness,
     conversion_verdict,
+    differences_table,
     emitted_text,
     engine_table,
     targets_by_layer,
@@ -184,6 +185,8 @@ class ConvertResult(Result):
         changes: Effects of the target's passes, in order; empty unless `trace_passes` is set.
     """
 
+    MAIN = "layers"
+
     FACTS = (
         Column("model", "model"),
         Column("target", "target", get="target.name"),
@@ -233,8 +236,11 @@ class ConvertResult(Result):
 
     @cached_property
     def departures(self) -> Mapping[str, str]:
-        """Name of a layer, or of an operator of the file -> why the device's result differs, or no tool reads it."""
-        return {**self.target.file_departures(self.original.main), **self.target.departures(self.graph)}
+        """Name of a layer, an operator of the file, or "" for the model -> what the vendor's tool does otherwise."""
+        of_file = self.target.file_departures(self.original.main, self.settings)
+        of_graph = self.target.departures(self.graph)
+        names = dict.fromkeys((*of_file, *of_graph))
+        return {name: "; ".join(filter(None, (of_file.get(name), of_graph.get(name)))) for name in names}
 
     @property
     def verdict(self) -> Verdict:
@@ -248,16 +254,16 @@ class ConvertResult(Result):
 
     @property
     def notes(self) -> Sequence[str]:
-        """Files, warnings, and how the layers were compared."""
+        """Files, and how the layers were compared."""
         files = [f"{path}: {size(length)}" for path, length in self.files.items()]
-        warnings = [f"warning: {layer}: {reason}" for layer, reason in self.departures.items()]
-        return [*warnings, *files, emitted_text(self.compared), closeness(self.measured)]
+        return [*files, emitted_text(self.compared), closeness(self.measured)]
 
     def tables(self) -> Sequence[Table]:
-        """Return the layers, the choice of engines, the effects of passes, and memory."""
+        """Return differences from the vendor's tool, layers, the choice of engines, effects of passes, and memory."""
         worst, layers = worst_layer(self.measured), [_Layer(self, *item) for item in enumerate(self.graph.nodes)]
         engines = [] if self.engines is None else [engine_table(self.engines)]
         return [
+            differences_table(self.target.tool, self.departures),
             Table("layers", _LAYERS, layers, "Layers", marked=lambda row: row.similarity is worst is not None),
             *engines,
             Table(

@@ -55,9 +55,12 @@ class Target:
         precision_plan: returns the widths that single layers can have; a layer whose width a rule of the settings names
             has none. None where there is nothing to choose. Raises as `quantize`.
         promotions: what a backward search gives the last layers of a network, the cheapest first.
-        departures: returns name of a layer -> why the device's result differs from the right one; of a lowered graph.
-        file_departures: returns name of an operator -> why the vendor's tool does not read a file; of the file's graph,
-            in which what is known before the run is not folded yet.
+        tool: Name of the vendor's tool, as the list of `convert` names it.
+        departures: Function of a lowered graph: name of a layer, or "" for the whole model -> what the vendor's tool or
+            the device computes otherwise.
+        file_departures: Function of the file's graph, in which no constant is folded, and the settings: name of an
+            operator, or "" for the whole model -> the construct on which the vendor's tool fails, or the mode of the
+            tool that is not modeled.
         engines: Returns first output of a node -> the engine that runs it; of a quantized graph.
         read_limits: Returns tensor -> largest magnitude that its readers keep, of a quantized graph; comparisons clip
             to it.
@@ -81,8 +84,9 @@ class Target:
     emit: Callable[[Graph, Model], Artifacts]
     precision_plan: Callable[[Graph, Settings], PrecisionPlan] | None = None
     promotions: Sequence[Promotion] = ()
+    tool: str = "the vendor's tool"
     departures: Callable[[Graph], Mapping[str, str]] = lambda _graph: {}
-    file_departures: Callable[[Graph], Mapping[str, str]] = lambda _graph: {}
+    file_departures: Callable[[Graph, Settings], Mapping[str, str]] = lambda _graph, _settings: {}
     engines: Callable[[Graph], Mapping[int, str]] = lambda graph: {
         t: node.attributes.text("engine", "") for node in graph.nodes for t in node.outputs[:1]
     }

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tflq.benchmarks.all_targets import TargetRow
 from tflq.converters.engines import EngineChoices
 from tflq.diagnosis.similarity import Similarities, Similarity
 from tflq.emit.written import EmittedDifference
 from tflq.report.estimate import figure
-from tflq.report.table import Column, Table, Verdict, identifier, number, word_of
+from tflq.report.table import Column, Table, Verdict, identifier, keys, number, word_of
 from tflq.units import count, size
 from tflq.units import number as number_text
 
@@ -51,6 +51,18 @@ def closeness(measured: Similarities | str) -> str:
         f"cosine: of each layer's float result and the target's, {measured.samples} samples; requantized: quantized "
         f"values of the float result that differ from the target's, and the largest difference"
     )
+
+
+def differences_table(tool: str, differences: Mapping[str, str]) -> Table:
+    """Return the list of all known differences between a vendor's tool and this conversion.
+
+    Args:
+        tool: Name of the vendor's tool.
+        differences: Name of a layer, or "" for the whole model -> difference, with the page's number and the way out.
+    """
+    lines = [f"  {layer}: {text}" if layer else f"  {text}" for layer, text in differences.items()]
+    rows = [{"layer": layer, "difference": text} for layer, text in differences.items()]
+    return Table("differences", keys("layer", "difference"), rows, f"differs from {tool} here", lines=lines)
 
 
 def engine_table(found: EngineChoices) -> Table:

@@ -40,7 +40,11 @@ def test_departures(tmp_path: Path, network: str, layers: dict[str, str]) -> Non
     for name, section in layers.items():
         assert section in found.departures[name]
     assert found.to_dict()["departures"] == dict(found.departures)
-    assert sum(note.startswith("warning: ") for note in found.notes) == len(layers)
+    listed = {row["layer"]: row["difference"] for row in found.to_dict()["differences"]}
+    assert listed == dict(found.departures)
+    assert "differs from NNTool here" in [table.title for table in found.tables()]
+    shown = found.table("differences").lines
+    assert shown == [f"  {name}: {text}" for name, text in found.departures.items()]
 
 
 def _said(

@@ -143,6 +143,7 @@ AIPU = Target(
     emit=artifacts_of,
     precision_plan=partial(probed_plan, quantize_graph, offered=_WIDTHS, counted="weights, biases and activations"),
     promotions=PROMOTIONS,
+    tool="Compass",
     departures=departures,
     tool_settings=_tool_settings,
     read_settings=find_config,
