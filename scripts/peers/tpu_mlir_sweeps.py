@@ -187,9 +187,9 @@ def _transposed_product(s: Sweep) -> int:
 def choice(s: Sweep) -> int:
     """Draw a choice between two activations by a comparison."""
     shape = s.row()
-    x, z = s.real(shape), s.real(shape)
+    x = s.real(shape)
     truth = s.tensor("truth", shape, DType.BOOL)
-    s.node(s.choose("greater", "less"), [x, s.choose(z, s.number(0.2))], [truth])
+    s.node(s.choose("greater", "less"), [x, s.number(0.2) if s.flip() else s.real(shape)], [truth])
     low = s.do(s.choose("elu", "tanh"), x)
     y = s.do("select", truth, s.choose(x, s.do("mul", x, s.number(1.05))), low, shape=shape)
     return s.do("add", s.do("tanh", y), low) if s.flip() else s.do("tanh", y)

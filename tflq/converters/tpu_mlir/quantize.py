@@ -14,12 +14,12 @@ from tflq.converters.tpu_mlir.check import find_rectifier, problems_of
 from tflq.converters.tpu_mlir.front_end import PASSES
 from tflq.converters.tpu_mlir.options import Deployment, LayerOptions
 from tflq.converters.tpu_mlir.passes.assemble import assemble
-from tflq.converters.tpu_mlir.passes.assembly import Ranges
 from tflq.converters.tpu_mlir.passes.canonical import piece_names, whole_names
+from tflq.converters.tpu_mlir.passes.engines import Ranges
 from tflq.converters.tpu_mlir.passes.expand import expand
 from tflq.converters.tpu_mlir.passes.moves import SeenNetwork, see_network
 from tflq.converters.tpu_mlir.passes.types import lines_of, lines_of_table, read_table, refuse_products, types_of
-from tflq.converters.tpu_mlir.passes.unify import spans_of
+from tflq.converters.tpu_mlir.passes.unify import own_spans, spans_of
 from tflq.converters.tpu_mlir.tables import CalibrationTable
 from tflq.errors import OptionError
 from tflq.graph import Graph, validate
@@ -90,7 +90,9 @@ def quantize_network(network: SeenNetwork, table: CalibrationTable | None, optio
     types = types_of(fused, spans, options.whole)
     assembled = graph_pass(
         "assemble",
-        lambda graph: assemble(graph, Ranges(network, spans, types), options),
+        lambda graph: assemble(
+            graph, Ranges(network, own_spans(fused, own, options.whole.asymmetric), spans, types), options
+        ),
         "layers compute in their types; a conversion follows where two types meet",
         "docs/rules/tpu_mlir_operators.md#elementwise-operators",
     )

@@ -9,9 +9,9 @@ import numpy as np
 from tflq.converters.passes.requirements import refuse
 from tflq.converters.settings import Options
 from tflq.converters.tpu_mlir.options import LayerOptions
-from tflq.converters.tpu_mlir.passes.assembly import ARITHMETIC, Assembly, Ranges, code_type, kind_of
+from tflq.converters.tpu_mlir.passes.assembly import ARITHMETIC, Assembly, code_type, kind_of
 from tflq.converters.tpu_mlir.passes.constants import convolution_constants, operand_constants, product_constants
-from tflq.converters.tpu_mlir.passes.engines import AS_INPUT, F16, F32, INT8, Engine, engine_of
+from tflq.converters.tpu_mlir.passes.engines import AS_INPUT, F16, F32, INT8, Engine, Ranges, engine_of
 from tflq.converters.tpu_mlir.passes.forms import PAIRS, Form, form_of
 from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Affine, Attributes, DType, Graph, Node, Tensor
@@ -54,7 +54,7 @@ def assemble(
     graph.name = source.name
     graph.inputs = tuple(assembly.add(t, source.tensors[t].dtype, None) for t in source.inputs)
     for index, node in enumerate(source.nodes):
-        engine = engine_of(source, node, ranges.spans, options, ranges.seen.names)
+        engine = engine_of(source, node, ranges, options)
         try:
             _layer(assembly, node, engine)
         except UnsupportedError as error:

@@ -14,8 +14,9 @@ import numpy as np
 from tflq.converters.settings import Options
 from tflq.converters.tpu_mlir.options import LayerOptions
 from tflq.converters.tpu_mlir.passes.forms import Form, form_of, is_constant_first, is_mean, is_pool, seen_axis
+from tflq.converters.tpu_mlir.passes.moves import SeenNetwork
 from tflq.converters.tpu_mlir.passes.unify import Span, factor_of, is_one_index, is_upsampled
-from tflq.graph import Graph, Node
+from tflq.graph import Affine, Graph, Node
 from tflq.graph.operators import Trait, has_trait
 from tflq.graph.rewriting import fused_activation
 from tflq.interpreter.operands.sliding_windows import window_of
@@ -43,10 +44,26 @@ class Engine:
 Spans = Mapping[int, Span]
 
 
-def engine_of(
-    graph: Graph, node: Node, spans: Spans, options: Options[LayerOptions], names: Mapping[int, str]
-) -> Engine:
-    """Return what a layer of a fused graph computes in; names: what TPU-MLIR calls its tensors."""
+@dataclass(frozen=True)
+class Ranges:
+    """Ranges and types of a fused graph's tensors.
+
+    Attributes:
+        seen: Names and permutations of the network.
+        own: Ranges of the calibration table, before unification.
+        spans: Ranges after unification.
+        types: Types of the tensors in integers.
+    """
+
+    seen: SeenNetwork
+    own: Spans
+    spans: Spans
+    types: Mapping[int, Affine]
+
+
+def engine_of(graph: Graph, node: Node, ranges: Ranges, options: Options[LayerOptions]) -> Engine:
+    """Return the engine of a layer of a fused graph."""
+    names = ranges.seen.names
     mode = options.of(node.name).mode
     # a reshape has the mode of its input even if it is given one, except if ONNX writes a Transpose
     is_reshape = has_trait(node, Trait.RESHAPE) and not names[node.outputs[0]].endswith("_Transpose")
@@ -59,7 +76,8 @@ def engine_of(
     asymmetric = options.whole.asymmetric
     rule = _RULES.get(node.operator)
     if rule is not None:
-        found = rule(graph, node, spans, asymmetric)
+        # TPU-MLIR decides on differences before it unifies ranges
+        found = rule(graph, node, ranges.own if node.operator == "sub" else ranges.spans, asymmetric)
         if found.kind != INT8 or found.reason:
             return found
     if factor_of(graph, node) is not None and fused_activation(node) != "none":

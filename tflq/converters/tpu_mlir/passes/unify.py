@@ -82,7 +82,8 @@ def spans_of(graph: Graph, lines: Mapping[int, CalibrationLine], asymmetric: boo
     return found.spans
 
 
-def _first(graph: Graph, lines: Mapping[int, CalibrationLine], asymmetric: bool) -> Spans:
+def own_spans(graph: Graph, lines: Mapping[int, CalibrationLine], asymmetric: bool) -> Spans:
+    """Return the ranges as TPU-MLIR reads them from the table, before it unifies them."""
     by_threshold = {n.outputs[0] for n in graph.nodes if not asymmetric or _is_by_threshold(graph, n)}
     if not asymmetric:
         by_threshold |= set(graph.inputs)
@@ -110,7 +111,7 @@ class _Unification:
     def __init__(self, graph: Graph, lines: Mapping[int, CalibrationLine], asymmetric: bool, moves: Moves) -> None:
         self.graph = graph
         self._moves = moves
-        self.spans = _first(graph, lines, asymmetric)
+        self.spans = own_spans(graph, lines, asymmetric)
         self._readers = graph.consumers()
         self._writers = graph.producers()
 
