@@ -15,7 +15,7 @@ from tflq.converters.settings import Options
 from tflq.converters.tpu_mlir.options import LayerOptions
 from tflq.converters.tpu_mlir.passes.forms import Form, form_of, is_constant_first, is_mean, is_pool, seen_axis
 from tflq.converters.tpu_mlir.passes.moves import SeenNetwork
-from tflq.converters.tpu_mlir.passes.unify import Span, factor_of, is_one_index, is_upsampled
+from tflq.converters.tpu_mlir.passes.unify import KEEPS_MINIMUM, Span, factor_of, is_one_index, is_upsampled
 from tflq.graph import Affine, Graph, Node
 from tflq.graph.operators import Trait, has_trait
 from tflq.graph.rewriting import fused_activation
@@ -85,7 +85,8 @@ def engine_of(graph: Graph, node: Node, ranges: Ranges, options: Options[LayerOp
     for kind in (F32, F16):
         if node.operator in operators_of("float_operators", "always", kind):
             return Engine(kind, f"{node.operator} has no integers")
-        if asymmetric and node.operator in operators_of("float_operators", "asymmetric", kind):
+        is_real = asymmetric and node.operator in operators_of("float_operators", "asymmetric", kind)
+        if is_real and not (options.whole.manual and node.operator in KEEPS_MINIMUM):
             return Engine(kind, f"{node.operator} in the asymmetric mode")
     return Engine(INT8)
 
