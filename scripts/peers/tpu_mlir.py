@@ -2,11 +2,15 @@
 
     scripts/peer tpu-mlir --networks 100 --seed 5
     scripts/peer tpu-mlir --models FILE.tflite ...
+    scripts/peer tpu-mlir --zoo FOLDER --tables ours
+    scripts/peer tpu-mlir --sweep moves equal --networks 40 --seed 2 --tables ours
 
 Networks are drawn by keras_networks.py, or files are named (NAME.samples.npz beside NAME.*.tflite calibrates and is
-run; else inputs are drawn). Each is quantized in both modes, with tflq's calibration table and (`--tables`) with one
-that the tool makes. A scheme is "sym ours", "asym kl" and so on. The tool reads the ONNX file and the table that
-`tflq convert -t tpu-mlir` writes. How layers are compared: tpu_mlir_layers.py.
+run; else inputs are drawn): single ones, or all .tflite files below a folder of architectures. A sweep draws networks
+around one condition of the front end, with ranges on both sides of it (tpu_mlir_sweeps.py). Each is quantized in both
+modes, with tflq's calibration table and (`--tables`) with one that the tool makes. A scheme is "sym ours", "asym kl"
+and so on. The tool reads the ONNX file and the table that `tflq convert -t tpu-mlir` writes. How layers are compared:
+tpu_mlir_layers.py.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ import numpy as np
 from peers.campaign import Peer, Row, Verdict, find, parser, report
 from peers.keras_networks import random_networks
 from peers.tpu_mlir_layers import Comparison
+from peers.tpu_mlir_sweeps import SWEEPS, draw_sweeps
 from tflq.api.calibrate import calibrate
 from tflq.api.read_model import read_model
 from tflq.converters.onnx import OnnxGraph, model_bytes, translate
@@ -37,7 +42,7 @@ from tflq.converters.tpu_mlir.emit import artifacts_of
 from tflq.converters.tpu_mlir.passes.expand import expand
 from tflq.converters.tpu_mlir.quantize import float_network, opset_of
 from tflq.errors import TflqError
-from tflq.graph import Affine, Array, Model
+from tflq.graph import Affine, Array, Model, Tensor
 from tflq.interpreter import lower
 from tflq.parallel.executions import quantized
 
@@ -47,6 +52,8 @@ MODES = {"sym": False, "asym": True}
 def main(arguments: Sequence[str]) -> int:
     options = parser(__doc__)
     options.add_argument("--models", nargs="*", type=Path, help="files instead of random networks")
+    options.add_argument("--zoo", type=Path, help="folder of .tflite files, at any depth, instead of random networks")
+    options.add_argument("--sweep", nargs="*", choices=sorted(SWEEPS), help="conditions to draw networks around (all)")
     options.add_argument("--tables", default="ours,minmax", help="ours, minmax, kl, ...: whose ranges (ours,minmax)")
     options.add_argument("--modes", default="sym,asym", help="sym, asym or both")
     options.add_argument("--samples", type=int, default=3, help="that are run (3)")
@@ -57,8 +64,11 @@ def main(arguments: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         folder = chosen.keep or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
-        if chosen.models is not None:
-            networks: Any = ((path.stem, path, samples_beside(path)) for path in chosen.models)
+        models = chosen.models if chosen.zoo is None else sorted(chosen.zoo.rglob("*.tflite"))
+        if chosen.sweep is not None:
+            networks: Any = draw_sweeps(chosen.sweep or sorted(SWEEPS), chosen.networks, chosen.seed, folder)
+        elif models is not None:
+            networks = ((path.stem, path, samples_beside(path)) for path in models)
         else:
             networks = random_networks(chosen.networks, chosen.seed, folder)
         tool = Tool(peer)
@@ -94,6 +104,12 @@ def samples_beside(path: Path) -> Path | None:
     return found if found.exists() else None
 
 
+def index_type(tensor: Tensor) -> np.dtype[Any]:
+    """Return the type of an input's samples: float32, or integers for indices."""
+    is_index = tensor.dtype.is_integer and not isinstance(tensor.quantization, Affine)
+    return np.dtype(tensor.dtype.storage if is_index else np.float32)
+
+
 def inputs_of(model: Model, samples: Path | None, count: int) -> list[Array]:
     """Real values of each input: of the file, or normal ones."""
     graph = model.main
@@ -103,7 +119,8 @@ def inputs_of(model: Model, samples: Path | None, count: int) -> list[Array]:
         sizes = [graph.tensors[t].size for t in graph.inputs]
         if [a[0].size for a in arrays] == sizes:
             shaped = [a.reshape(len(a), *graph.tensors[t].shape) for a, t in zip(arrays, graph.inputs, strict=True)]
-            return [a.astype(np.float32) for a in shaped]
+            types = [index_type(graph.tensors[t]) for t in graph.inputs]
+            return [a.astype(dtype) for a, dtype in zip(shaped, types, strict=True)]
     rng = np.random.default_rng(7)
     found: list[Array] = []
     for t in graph.inputs:
@@ -124,6 +141,9 @@ def calibrated(path: Path, samples: list[Array]) -> Model:
     quantized_already = any(isinstance(t.quantization, Affine) and not t.is_constant for t in model.main.tensors)
     if quantized_already:
         return calibrate(model)
+    ranges = path.with_suffix(".ranges")
+    if ranges.exists():
+        return calibrate(model, ranges=str(ranges))
     names = [model.main.tensors[t].name for t in model.main.inputs]
     return calibrate(model, samples=dict(zip(names, samples, strict=True)))
 

@@ -4,9 +4,10 @@ The networks are those of float_networks.py and tpu_mlir_variants.py, and each o
 output: what one layer alone may read has another reader then. Many of them are parts of one graph, since most of the
 tool's time is its start.
 
-    TFLQ_DATA=... TFLQ_PEERS=... PYTHONPATH=.:scripts python -m tests.support.tpu_mlir_recorded
+    TFLQ_DATA=... TFLQ_PEERS=... PYTHONPATH=.:scripts python -m tests.support.tpu_mlir_recorded [PATTERN ...]
 
-runs the tool and writes tests/data/tpu_mlir_networks.json.xz: the calibration table that tflq wrote for it, and of each
+runs the tool on the networks that are new and extends tests/data/tpu_mlir_networks.json.xz: the calibration table that
+tflq wrote for it, and of each
 tensor of its lowered graph type, scale, zero point, multiplier and shift, with the CRC of integers and the mean
 magnitude of reals. Networks that tflq or the tool refuses are left out.
 """
@@ -19,6 +20,7 @@ import sys
 import zlib
 from collections.abc import Sequence
 from dataclasses import replace
+from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -139,15 +141,17 @@ def recorded() -> list[dict[str, Any]]:
     return groups
 
 
-def main() -> int:
-    """Record all networks."""
+def main(patterns: Sequence[str]) -> int:
+    """Record the networks that the file does not have yet and whose names match a pattern."""
     from tests.support.tpu_mlir_record import record
 
-    names = [*NETWORKS, *VARIANTS]
-    FILE.parent.mkdir(exist_ok=True)
-    FILE.write_bytes(lzma.compress(json.dumps(record([*names, *(OPENED + n for n in names)])).encode(), preset=9))
+    groups = recorded() if FILE.exists() else []
+    known = {name for group in groups for name in group["names"]}
+    names = [name for name in (*NETWORKS, *VARIANTS) if any(fnmatch(name, pattern) for pattern in patterns)]
+    missing = [name for name in (*names, *(OPENED + n for n in names)) if name not in known]
+    FILE.write_bytes(lzma.compress(json.dumps([*groups, *record(missing)]).encode(), preset=9))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:] or ["*"]))

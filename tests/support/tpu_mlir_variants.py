@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 
 from tests.support.float_networks import FLOAT, IMAGE, ROWS, WHOLE, Make, Network, image
+from tests.support.tpu_mlir_front_end import FRONT_END
 
 SAME = {"padding": "same", "stride_h": 1, "stride_w": 1}
 PAIRS = ("add", "sub", "mul", "div", "maximum", "minimum")
@@ -502,4 +503,5 @@ VARIANTS: dict[str, Make] = {
         ((0, 2, 1, 3), (1, 30, 4)), ((30, 4),), ((1, 30, 4), (0, 2, 1)), ((1, 3, 10, 4), (0, 3, 1, 2)))},
     **{f"{o} of parts along {a}": of_parts(o, a) for o, a in (("add", 3), ("maximum", 3), ("mul", 2))},
     **{f"drawn {seed}": drawn(seed) for seed in range(64)},
+    **FRONT_END,
 }  # fmt: skip

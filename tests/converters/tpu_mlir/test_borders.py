@@ -219,13 +219,17 @@ def test_differences_whose_operands_reach_further(reach: float, kinds: tuple[str
         assert tuple(found) == kinds
 
 
+@pytest.mark.parametrize("reach", ["operand", "constant", "result"])
 @pytest.mark.parametrize(("constant", "kinds"), [
-    (NUMBER, ("F16", "F16")), (CHANNELS, ("INT8", "F32")), (WIDTH, ("INT8", "F32")),
+    (NUMBER, ("INT8", "INT8")), (CHANNELS, ("INT8", "F32")), (WIDTH, ("INT8", "F32")),
 ])  # fmt: skip
-def test_differences_from_a_constant(constant: Array, kinds: tuple[str, str]) -> None:
-    """From several numbers they are those of two tensors (tests/data/tpu_mlir_networks.json.xz)."""
-    graph = ranged(single("sub", [constant, IMAGE], **NONE), {"x1": (-1.0, 1.0), "sub_0": (-1.0, 5.0)})
-    assert tuple(engine(graph, "sub", f"asymmetric={a}") for a in ("false", "true")) == kinds
+def test_differences_from_a_constant(constant: Array, kinds: tuple[str, str], reach: str) -> None:
+    """They are integers unless x or the constant reaches further than the result."""
+    largest = float(np.abs(constant).max())
+    high, low = {"operand": (1.0, -9.0), "constant": (largest * 0.99, -0.1), "result": (5.0, -1.0)}[reach]
+    graph = ranged(single("sub", [constant, IMAGE], **NONE), {"x1": (low, 0.1), "sub_0": (-0.1, high)})
+    found = tuple(engine(graph, "sub", f"asymmetric={a}") for a in ("false", "true"))
+    assert found == (kinds if reach == "result" else ("F16", "F16"))
 
 
 def test_what_nobody_reads_is_no_reader() -> None:

@@ -73,13 +73,13 @@ def test_truth_values_are_joined_by_and() -> None:
 
 
 @pytest.mark.parametrize(
-    ("operator", "message"), [("select_v2", "no mapping"), ("cast", "no mapping"), ("reshape", "truth values")]
+    ("operator", "message"), [("where", "no mapping"), ("cast", "no mapping"), ("reshape", "truth values")]
 )
 def test_other_readers_of_truth_values_are_refused(operator: str, message: str) -> None:
     b = GraphBuilder(operator)
     a = b.input("a", IMAGE, FLOAT)
     t = b.add("greater", [a, b.constant("zero", np.float32(0))], IMAGE, DType.BOOL)
-    more = {"select_v2": [a, a], "cast": [], "reshape": [b.constant("shape", np.array([1, 32], np.int32))]}[operator]
+    more = {"where": [], "cast": [], "reshape": [b.constant("shape", np.array([1, 32], np.int32))]}[operator]
     shape = (1, 32) if operator == "reshape" else IMAGE
     y = b.add(operator, [t, *more], shape, DType.BOOL if operator == "reshape" else FLOAT)
     with pytest.raises(UnsupportedError, match=message):

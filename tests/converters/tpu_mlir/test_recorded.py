@@ -31,10 +31,15 @@ def test_layers_are_those_of_the_tool(number: int, mode: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("number", range(len(GROUPS)))
 def test_the_table_is_that_of_the_tool(number: int) -> None:
-    """Names and, but for the last bits that another C library may give, ranges."""
+    """Names and, but for the last bits that another C library may give, ranges.
+
+    The recorded table may have lines that no layer of the tool's graph uses.
+    """
     made = lowered(together(GROUPS[number]["names"])[0], "sym")
     found = {line.name: line for line in made.extra.table.lines}
     wanted = {line.name: line for line in parse_calibration_table(GROUPS[number]["table"]).lines}
-    assert found.keys() == wanted.keys()
-    for name, line in wanted.items():
+    layers = {layer["name"] for mode in MODES for layer in GROUPS[number]["layers"][mode]}
+    assert found.keys() <= wanted.keys()
+    assert not (wanted.keys() - found.keys()) & layers
+    for name, line in ((name, wanted[name]) for name in found):
         assert np.allclose([*vars(found[name]).values()][1:], [*vars(line).values()][1:], rtol=1e-5, atol=1e-6), name

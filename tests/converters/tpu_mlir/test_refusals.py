@@ -56,7 +56,7 @@ def test_truth_values_that_are_moved() -> None:
     b = GraphBuilder("moved")
     x, shape = b.input("x", (1, 2, 3), DType.BOOL), b.constant("shape", np.array([1, 6], np.int32))
     message = refused(b.build([b.add("reshape", [x, shape], (1, 6), DType.BOOL)]))
-    assert "it reads 'x', truth values; only LOGICAL_AND of two does" in message
+    assert "it reads 'x', truth values; only LOGICAL_AND of two and SELECT do" in message
 
 
 def test_products_that_cannot_be_negative() -> None:
@@ -140,7 +140,22 @@ def test_ratios_without_a_multiplier() -> None:
 
 
 def test_fused_activations() -> None:
-    assert "fused activation relu_n1_to_1" in refused(binary("add", {}, "relu_n1_to_1"))
+    assert "fused activation tanh" in refused(binary("add", {}, "tanh"))
+
+
+def test_a_minimum_of_one_element() -> None:
+    """TPU-MLIR compares a number with the quantized value; a number beyond all quantized values is not refused."""
+    for number, is_refused in ((0.5, True), (254.0, True), (255.0, False), (1e12, False)):
+        b = GraphBuilder("least")
+        x = b.input("x", (1, 1), FLOAT)
+        y = b.add("minimum", [x, b.constant("number", np.float32(number))], (1, 1), FLOAT)
+        graph = ranged(b.build([y]), {"x": (0.0, 3.0), "minimum_0": (0.0, 3.0)})
+        if is_refused:
+            assert f"the minimum of one element and {number:g}" in refused(graph)
+        else:
+            assert np.array_equal(
+                run(quantized(graph), [np.array([[[2.0]]], np.float32)])["minimum_0_Min"].ravel(), [170]
+            )
 
 
 @pytest.mark.parametrize("operator", ["relu", "relu6"])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.converters.tpu_mlir.networks import FLOAT, IMAGE
-from tflq.converters.tpu_mlir.passes.unify import spans_of
+from tflq.converters.tpu_mlir.passes.unify import LEAST_MINIMUM, spans_of
 from tflq.converters.tpu_mlir.tables import CalibrationLine
 from tflq.graph import Array, DType, GraphBuilder
 
@@ -134,14 +134,16 @@ def test_a_product_of_two_signed_tensors_is_signed(a: Limits, b: Limits, found: 
     assert beside.spans(y)[y] == (0.0, 3.0)
 
 
-@pytest.mark.parametrize(("operands", "is_signed"), [
-    ("ab", True), ([NUMBER, "a"], True), ([FULL, "a"], True), (["a", NUMBER], False), (["a", FULL], False),
+@pytest.mark.parametrize(("operands", "low", "minimum"), [
+    ("ab", 0.0, LEAST_MINIMUM), ([FULL, "a"], 0.0, LEAST_MINIMUM), (["a", FULL], -1.0, LEAST_MINIMUM),
+    ([NUMBER, "a"], 0.0, TENTH), ([NUMBER, "a"], -1.0, 0.0), (["a", NUMBER], 0.0, TENTH), (["a", NUMBER], -1.0, 0.0),
 ])  # fmt: skip
-def test_a_difference_is_signed(operands: Any, is_signed: bool) -> None:
+def test_a_difference_is_signed(operands: Any, low: float, minimum: float) -> None:
+    """Two tensors: the minimum becomes -1e-5. One number: only for an x that is not negative, -0.1 of the maximum."""
     table = Table()
-    own = {"a": table.input((0.0, 4.0)), "b": table.input((0.0, 2.0))}
+    own = {"a": table.input((low, 4.0)), "b": table.input((0.0, 2.0))}
     y = table.do("sub", *(own[o] if isinstance(o, str) else o for o in operands), limits=(0.0, 3.0))
-    assert table.spans(y)[y] == ((TENTH, 3.0) if is_signed else (0.0, 3.0))
+    assert table.spans(y)[y] == (minimum, 3.0)
 
 
 JOINING = ["concatenation", "maximum", "minimum"]

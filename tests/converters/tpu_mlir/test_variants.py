@@ -140,3 +140,25 @@ def test_a_minimum_that_a_sign_gives_is_float32(tmp_path: Path) -> None:
     found = quantized(graph, ["asymmetric=true", f"calibration_table={table}"])
     y = next(tensor for tensor in found.tensors if tensor.name.startswith("y"))
     assert (float(y.affine.scale[0]), int(y.affine.zero_point[0])) == (0.058669955251141721, -105)
+
+
+@pytest.mark.parametrize("operator", ["leaky_relu", "prelu"])
+def test_manual_slopes_in_the_asymmetric_mode_are_integers(operator: str) -> None:
+    """Y = q for q >= Z, else up((q - Z) m, s) + Z; m / 2^s is the slope, 0.25 here."""
+    more = ([np.full((1, 1, 2), 0.25, np.float32) * [1, 2]], {}) if operator == "prelu" else ([], {"alpha": 0.25})
+    graph = unary(operator, {"x": (-1.0, 3.0), "y": (-1.0, 3.0)}, *(c.astype(np.float32) for c in more[0]), **more[1])
+    sample = np.linspace(-1, 3, 32, dtype=np.float32).reshape(1, *IMAGE)
+    kinds = {}
+    for formulas in ("tool", "manual"):
+        made = quantized(graph, ["asymmetric=true", f"formulas={formulas}"])
+        kinds[formulas] = next(n.attributes.text("engine") for n in made.nodes if n.operator == operator)
+    assert kinds == {"tool": "F16", "manual": "INT8"}
+    values = run(made, [sample])
+    (x,) = [v for k, v in values.items() if v.dtype == np.int8 and not k.startswith("y")]
+    (y,) = [v for k, v in values.items() if v.dtype == np.int8 and k.startswith("y")]
+    zero = int(next(t for t in made.tensors if t.name.startswith("y") and t.quantization).affine.zero_point[0])
+    steps = x.astype(int) - zero
+    slope = np.array([1, 2]) if operator == "prelu" else np.array([1, 1])
+    below = np.floor(steps * slope / 4 + 0.5).astype(int)
+    assert zero == -64
+    assert y.astype(int).tolist() == (np.where(steps >= 0, steps, below) + zero).tolist()

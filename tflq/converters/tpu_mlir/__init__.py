@@ -8,6 +8,7 @@ from tflq.converters.passes.requirements import float_network
 from tflq.converters.settings import Settings, settings_of
 from tflq.converters.targets import Target
 from tflq.converters.tpu_mlir.check import problems_of
+from tflq.converters.tpu_mlir.departures import departures_of
 from tflq.converters.tpu_mlir.emit import artifacts_of
 from tflq.converters.tpu_mlir.options import LayerOptions
 from tflq.converters.tpu_mlir.passes.assembly import ARITHMETIC
@@ -36,5 +37,7 @@ TPU_MLIR = Target(
     # sat(round half away(f32(x * f32(1 / S))) + Z)
     encode=lambda real, tensor: encode(np.asarray(real, np.float32), tensor.affine, tensor.dtype),
     emit=artifacts_of,
+    tool="TPU-MLIR",
+    departures=departures_of,
     estimate="no cycles of layers on BM1684X were found; its peak figure is no estimate",
 )

@@ -10,8 +10,8 @@ from tflq.converters import onnx
 from tflq.converters.passes.patterns import constant_operand
 from tflq.converters.passes.requirements import collect_problems, no_mapping
 from tflq.converters.passes.take_in import fusable_activation
-from tflq.converters.tpu_mlir.passes.forms import COMPARISONS, RECTIFIER_LIMITS, Form, form_of
-from tflq.converters.tpu_mlir.passes.unify import is_upsampled
+from tflq.converters.tpu_mlir.passes.forms import COMPARISONS, RECTIFIER_LIMITS, Form, form_of, scalar_of
+from tflq.converters.tpu_mlir.passes.unify import CHOICES, is_upsampled
 from tflq.graph import DType, Graph, Node
 from tflq.graph.rewriting import GraphEditor, fused_activation
 from tflq.schemas.tpu_mlir import operators_of, specification
@@ -54,9 +54,11 @@ def _reason(graph: GraphEditor, node: Node) -> str:
             f"it an operator of its own"
         )
     truths = [t for t in node.inputs if t >= 0 and graph.tensors[t].dtype is DType.BOOL]
-    if truths and (node.operator != "logical_and" or any(graph.tensors[t].is_constant for t in truths)):
+    is_read = node.operator == "logical_and" or (node.operator in CHOICES and len(truths) == 1)
+    if truths and (not is_read or any(graph.tensors[t].is_constant for t in truths)):
         return (
-            f"it reads '{graph.tensors[truths[0]].name}', truth values; only LOGICAL_AND of two does, keep it outside"
+            f"it reads '{graph.tensors[truths[0]].name}', truth values; only LOGICAL_AND of two and SELECT do, keep it "
+            f"outside"
         )
     return _RULES[node.operator](graph, node) if node.operator in _RULES else ""
 
@@ -91,6 +93,19 @@ def _pair(graph: GraphEditor, node: Node) -> str:
     return ""
 
 
+def _minimum(graph: GraphEditor, node: Node) -> str:
+    """TPU-MLIR compares the quantized value of one element with the number itself, and ends at a negative number."""
+    if form_of(graph, node) is not Form.SCALAR or graph.tensors[node.outputs[0]].size != 1:
+        return ""
+    number = scalar_of(graph, node)
+    if number >= DType.UINT8.maximum:
+        return ""
+    return (
+        f"the minimum of one element and {number:g}: TPU-MLIR compares the number with the quantized value, not with "
+        f"the real one; keep it outside"
+    )
+
+
 def _resize(graph: GraphEditor, node: Node) -> str:
     if node.operator == "resize_bilinear" or is_upsampled(graph, node):
         return ""
@@ -99,6 +114,14 @@ def _resize(graph: GraphEditor, node: Node) -> str:
             "the nearest pixel with half-pixel centers or aligned corners by other factors than 2 and 2: another rule"
         )
     return ""
+
+
+def _choice(graph: GraphEditor, node: Node) -> str:
+    branches = [graph.tensors[t] for t in node.inputs[1:]]
+    if any(t.dtype is not DType.FLOAT32 or t.is_constant for t in branches):
+        return "it chooses integers or a constant, whose form in TPU-MLIR is not known; keep it outside"
+    shapes = {graph.shape(t) for t in (*node.inputs, *node.outputs)}
+    return "" if len(shapes) == 1 else "it chooses between tensors of several shapes; give them one shape"
 
 
 def _exact_gelu(graph: GraphEditor, node: Node) -> str:  # noqa: ARG001
@@ -173,6 +196,8 @@ def _comparison(graph: GraphEditor, node: Node) -> str:
 
 _RULES: dict[str, Callable[[GraphEditor, Node], str]] = {
     **dict.fromkeys(COMPARISONS, _comparison),
+    **dict.fromkeys(CHOICES, _choice),
+    "minimum": _minimum,
     "div": _pair,
     "pow": _pair,
     "gelu": _exact_gelu,

@@ -11,7 +11,10 @@ from tflq.errors import OptionError
 from tflq.interpreter.kernels.tpu_mlir.multiplier import MANUAL
 
 _MODE = "what a layer computes in; others than INT8 go into the quantization table"
-_FORMULAS = "as TPU-MLIR computes, or as its manual prints it: threshold/128, one shift in Add, normalized multipliers"
+_FORMULAS = (
+    "as TPU-MLIR computes, or as its manual prints it: threshold/128, one shift in Add, normalized multipliers, "
+    "LEAKY_RELU and PRELU in integers in the asymmetric mode"
+)
 
 
 CHIPS = ("bm1684x", "bm1684x2", "bm1688", "bm1690", "bm1690e", "cv184x", "cv186x", "sg2262", "sg2380", "sgtpuv8")

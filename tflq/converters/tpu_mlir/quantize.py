@@ -8,64 +8,22 @@ from tflq.converters.onnx import translate
 from tflq.converters.onnx.options import OnnxOptions
 from tflq.converters.passes.requirements import float_network as with_ranges
 from tflq.converters.passes.requirements import refuse
-from tflq.converters.passes.take_in import fold_padding, fuse_activations
 from tflq.converters.settings import Options, Settings, read_options
 from tflq.converters.tpu_mlir.adapt import for_the_tool
-from tflq.converters.tpu_mlir.check import FUSING, RECTIFIERS, find_rectifier, problems_of
+from tflq.converters.tpu_mlir.check import find_rectifier, problems_of
+from tflq.converters.tpu_mlir.front_end import PASSES
 from tflq.converters.tpu_mlir.options import Deployment, LayerOptions
 from tflq.converters.tpu_mlir.passes.assemble import assemble
-from tflq.converters.tpu_mlir.passes.assembly import Ranges
+from tflq.converters.tpu_mlir.passes.canonical import piece_names, whole_names
+from tflq.converters.tpu_mlir.passes.engines import Ranges
 from tflq.converters.tpu_mlir.passes.expand import expand
-from tflq.converters.tpu_mlir.passes.fusions import (
-    fold_bias,
-    fold_constants,
-    fold_crops,
-    fold_factors,
-    fuse_silu,
-    fuse_softsign,
-    merge_pointwise,
-)
 from tflq.converters.tpu_mlir.passes.moves import SeenNetwork, see_network
 from tflq.converters.tpu_mlir.passes.types import lines_of, lines_of_table, read_table, refuse_products, types_of
-from tflq.converters.tpu_mlir.passes.unify import spans_of
+from tflq.converters.tpu_mlir.passes.unify import own_spans, spans_of
 from tflq.converters.tpu_mlir.tables import CalibrationTable
 from tflq.errors import OptionError
 from tflq.graph import Graph, validate
-from tflq.graph.rewriting import GraphEditor, Pass, graph_pass, rewrite_graph
-
-_SOURCE = "docs/rules/tpu_mlir.md#convolutions-and-fully-connected-layers"
-_PASSES: tuple[Pass[GraphEditor], ...] = (
-    Pass("fuse_silu", fuse_silu, "x * logistic(x) is one table", _SOURCE),
-    Pass("fuse_softsign", fuse_softsign, "x / (1 + |x|) is one table", _SOURCE),
-    Pass("merge_pointwise", merge_pointwise, "two convolutions of 1x1 in a row are one", _SOURCE),
-    Pass("fold_constants", fold_constants, "one number a channel goes into a convolution, or is one of 1x1", _SOURCE),
-    Pass(
-        "fuse_activations",
-        lambda editor: fuse_activations(editor, FUSING, RECTIFIERS),
-        "the clamp of a rectifier is the saturation of an unsigned output",
-        _SOURCE,
-    ),
-    Pass(
-        "fold_bias", fold_bias, "a sum behind a reshaped product is its bias, if its reader reshapes it back", _SOURCE
-    ),
-    Pass("fold_crops", fold_crops, "the padding of a convolution that a slice cuts off is not computed", _SOURCE),
-    Pass(
-        "fold_padding",
-        lambda editor: fold_padding(editor, ("max_pool_2d",)),
-        "zeros in front of a pool of maxima are its padding",
-        _SOURCE,
-    ),
-    Pass(
-        "fold_factors",
-        fold_factors,
-        "a positive number goes through the rectifier of a convolution into its weights",
-        _SOURCE,
-    ),
-)
-"""What TPU-MLIR rewrites before it reads the calibration table.
-
-Source: docs/rules/tpu_mlir.md#convolutions-and-fully-connected-layers.
-"""
+from tflq.graph.rewriting import GraphEditor, graph_pass, rewrite_graph
 
 
 @dataclass(frozen=True)
@@ -123,22 +81,26 @@ def quantize_network(network: SeenNetwork, table: CalibrationTable | None, optio
         UnsupportedError, OptionError: as `quantize_graph`.
     """
     _refuse_modes_of_fused(network.graph, options)
-    fused = rewrite_graph(network.graph, _PASSES, owner="tpu-mlir")
-    names, cores = network.names, network.cores
+    fused = rewrite_graph(network.graph, PASSES, owner="tpu-mlir")
+    network = replace(network, names=piece_names(fused, network.names))
+    names, cores = network.names, {**network.cores, **whole_names(fused, network.names)}
     own = lines_of(fused, names) if table is None else lines_of_table(fused, names, cores, table)
     spans = spans_of(fused, own, options.whole.asymmetric, network.moves)
     refuse_products(fused, spans, options)
     types = types_of(fused, spans, options.whole)
     assembled = graph_pass(
         "assemble",
-        lambda graph: assemble(graph, Ranges(network, spans, types), options),
+        lambda graph: assemble(
+            graph, Ranges(network, own_spans(fused, own, options.whole.asymmetric), spans, types), options
+        ),
         "layers compute in their types; a conversion follows where two types meet",
         "docs/rules/tpu_mlir_operators.md#elementwise-operators",
     )
     result = rewrite_graph(fused, [assembled], owner="tpu-mlir-assemble")
     validate(result, "tpu-mlir graph")
     inside = (replace(own[t], name=name) for t, name in cores.items() if t in own)
-    lines = {line.name: line for line in (*own.values(), *inside)}
+    pieces = whole_names(fused, names)
+    lines = {line.name: line for line in (*(line for t, line in own.items() if t not in pieces), *inside)}
     return replace(result, extra=TableOrigin(CalibrationTable(tuple(lines.values())), options.whole.deployment()))
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from tflq.converters.passes.requirements import refuse
 from tflq.converters.settings import Options
 from tflq.converters.tpu_mlir.options import LayerOptions
-from tflq.converters.tpu_mlir.passes.assembly import ARITHMETIC, Assembly, Ranges, code_type, kind_of
+from tflq.converters.tpu_mlir.passes.assembly import ARITHMETIC, Assembly, code_type, kind_of
 from tflq.converters.tpu_mlir.passes.constants import convolution_constants, operand_constants, product_constants
-from tflq.converters.tpu_mlir.passes.engines import AS_INPUT, F16, F32, INT8, Engine, engine_of
+from tflq.converters.tpu_mlir.passes.engines import AS_INPUT, F16, F32, INT8, Engine, Ranges, engine_of
 from tflq.converters.tpu_mlir.passes.forms import PAIRS, Form, form_of
 from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Affine, Attributes, DType, Graph, Node, Tensor
@@ -37,7 +37,7 @@ def assemble(
     ranges: Ranges,
     options: Options[LayerOptions],
 ) -> Graph:
-    """Return the graph: float32 inputs and outputs, as TPU-MLIR leaves them, and the layers between.
+    """Return the graph: float32 inputs (indices: integers) and outputs, as TPU-MLIR leaves them, and the layers.
 
     Args:
         source: fused float graph.
@@ -52,9 +52,9 @@ def assemble(
     assembly = Assembly(source, ranges, options)
     graph = assembly.graph
     graph.name = source.name
-    graph.inputs = tuple(assembly.add(t, DType.FLOAT32, None) for t in source.inputs)
+    graph.inputs = tuple(assembly.add(t, source.tensors[t].dtype, None) for t in source.inputs)
     for index, node in enumerate(source.nodes):
-        engine = engine_of(source, node, ranges.spans, options, ranges.seen.names)
+        engine = engine_of(source, node, ranges, options)
         try:
             _layer(assembly, node, engine)
         except UnsupportedError as error:
@@ -220,7 +220,7 @@ def _filter(assembly: Assembly, node: Node) -> None:
     per_channel = axis if made.scale.size > 1 else None
     zeros = np.zeros(made.scale.size, np.int64)
     signed = made.dtype is DType.INT8
-    bias_scale = made.scale * affine.scale[0]
+    bias_scale = made.scale * made.input_scale
     inputs = [
         assembly.integers(x, name),
         assembly.constant(f"{name}_filter", made.codes, made.dtype, Affine(made.scale, zeros, per_channel, 8, signed)),
@@ -253,6 +253,9 @@ def _real_layer(assembly: Assembly, node: Node, engine: Engine) -> None:
             keeps = engine.kind == F32 or (position == 2 and node.operator != "fully_connected")
             keeps = keeps or (own and not (node.operator in PAIRS and _is_array(assembly, source)))
             inputs.append(_copied(assembly, source, not keeps))
+            continue
+        if assembly.source.tensors[source].dtype.is_integer:  # indices
+            inputs.append(assembly.made[source][0])
             continue
         x = assembly.operand(source, dtype, node)
         inputs.append(x if own or engine.kind == F32 else _widened(assembly, x, f"{assembly.names[source]}{name}_wide"))

@@ -11,9 +11,7 @@ import numpy as np
 from tflq.converters.passes.rewrite import constant
 from tflq.converters.settings import Options
 from tflq.converters.tpu_mlir.options import LayerOptions
-from tflq.converters.tpu_mlir.passes.engines import F16, F32, INT8, Engine
-from tflq.converters.tpu_mlir.passes.moves import SeenNetwork
-from tflq.converters.tpu_mlir.passes.unify import Span
+from tflq.converters.tpu_mlir.passes.engines import F16, F32, INT8, Engine, Ranges
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, Attributes, DType, Graph, Node, Tensor
 from tflq.graph.rewriting import GraphEditor
@@ -31,21 +29,6 @@ def code_type(affine: Affine) -> DType:
 def kind_of(dtype: DType) -> str:
     """Return what a layer that writes a type computes in."""
     return {DType.FLOAT16: F16, DType.FLOAT32: F32}.get(dtype, INT8)
-
-
-@dataclass(frozen=True)
-class Ranges:
-    """What is known of a fused graph's tensors.
-
-    Attributes:
-        seen: Names and permutations of the network.
-        spans: ranges after unification.
-        types: what they become in integers.
-    """
-
-    seen: SeenNetwork
-    spans: Mapping[int, Span]
-    types: Mapping[int, Affine]
 
 
 @dataclass

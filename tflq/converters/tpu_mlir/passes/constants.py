@@ -5,7 +5,7 @@ Source: docs/rules/tpu_mlir.md, docs/rules/tpu_mlir_operators.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,18 +28,23 @@ class FilterConstants:
         dtype: int8, or uint8 where no weight of the whole filter is negative.
         scale: float64[O], or float64[1] for a fully connected layer.
         bias: int64[O], input zero point folded in.
+        input_scale: Scale of the input that the bias and the multipliers use.
     """
 
     codes: Integers
     dtype: DType
     scale: Doubles
     bias: Integers
+    input_scale: float
 
 
 def convolution_constants(weights: Singles, bias: Singles | None, axis: int, x: Affine) -> FilterConstants:
     """Quantize a convolution: s_w[o] = max(f32(max|w| / 127), 1e-5), 255 in place of 127 for unsigned weights.
 
     Weights are unsigned where none of the whole filter is negative and the layer has no bias.
+
+    An input with S_x <= 1e-5 counts with another scale in the bias and the multipliers: max|b| / 127, or max|w| / 127
+    if max|b| <= 1e-5. So the bias fits int32, and the products of the input count too much.
 
     Where all weights are integers after multiplication by one 2^k, k = 0..6, and fit the type, s_w = 2^-k instead.
 
@@ -61,7 +66,20 @@ def convolution_constants(weights: Singles, bias: Singles | None, axis: int, x: 
         steps = np.float32(dtype.maximum)
         largest = channel_maxima(weights, axis) / steps
         scale = np.maximum(largest.astype(np.float64), LEAST_SCALE)
-    return _quantized(weights, bias, axis, scale, dtype, x)
+    return _quantized(weights, bias, axis, scale, dtype, replace(x, scale=np.array([_counted_scale(weights, bias, x)])))
+
+
+def is_nearly_zero(x: Affine) -> bool:
+    """Return True if a convolution replaces the scale of its input because it is too small."""
+    return float(x.scale[0]) <= LEAST_SCALE
+
+
+def _counted_scale(weights: Singles, bias: Singles | None, x: Affine) -> float:
+    if not is_nearly_zero(x):
+        return float(x.scale[0])
+    largest = 0.0 if bias is None else float(np.abs(bias).max(initial=0))
+    largest = largest if largest > LEAST_SCALE else float(np.abs(weights).max(initial=0))
+    return largest / DType.INT8.maximum if largest else float(x.scale[0])
 
 
 def product_constants(weights: Singles, bias: Singles | None, x: Affine) -> FilterConstants:
@@ -117,7 +135,7 @@ def _quantized(
             f"channel {int(np.argmax(bad))}: the bias becomes {stored[bad][0]:.0f}, beyond int32; widen the range of "
             f"the input"
         )
-    return FilterConstants(codes, dtype, scale, stored.astype(np.int64))
+    return FilterConstants(codes, dtype, scale, stored.astype(np.int64), float(x.scale[0]))
 
 
 def _require_finite(weights: Singles, bias: Singles | None) -> None:

@@ -9,11 +9,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
+import numpy as np
+
 from tflq.converters.settings import Options
 from tflq.converters.tpu_mlir.options import LayerOptions
 from tflq.converters.tpu_mlir.passes.forms import Form, form_of, is_constant_first, is_mean, is_pool, seen_axis
-from tflq.converters.tpu_mlir.passes.unify import Span, factor_of, is_one_index, is_upsampled
-from tflq.graph import Graph, Node
+from tflq.converters.tpu_mlir.passes.moves import SeenNetwork
+from tflq.converters.tpu_mlir.passes.unify import KEEPS_MINIMUM, Span, factor_of, is_one_index, is_upsampled
+from tflq.graph import Affine, Graph, Node
 from tflq.graph.operators import Trait, has_trait
 from tflq.graph.rewriting import fused_activation
 from tflq.interpreter.operands.sliding_windows import window_of
@@ -41,10 +44,26 @@ class Engine:
 Spans = Mapping[int, Span]
 
 
-def engine_of(
-    graph: Graph, node: Node, spans: Spans, options: Options[LayerOptions], names: Mapping[int, str]
-) -> Engine:
-    """Return what a layer of a fused graph computes in; names: what TPU-MLIR calls its tensors."""
+@dataclass(frozen=True)
+class Ranges:
+    """Ranges and types of a fused graph's tensors.
+
+    Attributes:
+        seen: Names and permutations of the network.
+        own: Ranges of the calibration table, before unification.
+        spans: Ranges after unification.
+        types: Types of the tensors in integers.
+    """
+
+    seen: SeenNetwork
+    own: Spans
+    spans: Spans
+    types: Mapping[int, Affine]
+
+
+def engine_of(graph: Graph, node: Node, ranges: Ranges, options: Options[LayerOptions]) -> Engine:
+    """Return the engine of a layer of a fused graph."""
+    names = ranges.seen.names
     mode = options.of(node.name).mode
     # a reshape has the mode of its input even if it is given one, except if ONNX writes a Transpose
     is_reshape = has_trait(node, Trait.RESHAPE) and not names[node.outputs[0]].endswith("_Transpose")
@@ -57,7 +76,8 @@ def engine_of(
     asymmetric = options.whole.asymmetric
     rule = _RULES.get(node.operator)
     if rule is not None:
-        found = rule(graph, node, spans, asymmetric)
+        # TPU-MLIR decides on differences before it unifies ranges
+        found = rule(graph, node, ranges.own if node.operator == "sub" else ranges.spans, asymmetric)
         if found.kind != INT8 or found.reason:
             return found
     if factor_of(graph, node) is not None and fused_activation(node) != "none":
@@ -65,7 +85,8 @@ def engine_of(
     for kind in (F32, F16):
         if node.operator in operators_of("float_operators", "always", kind):
             return Engine(kind, f"{node.operator} has no integers")
-        if asymmetric and node.operator in operators_of("float_operators", "asymmetric", kind):
+        is_real = asymmetric and node.operator in operators_of("float_operators", "asymmetric", kind)
+        if is_real and not (options.whole.manual and node.operator in KEEPS_MINIMUM):
             return Engine(kind, f"{node.operator} in the asymmetric mode")
     return Engine(INT8)
 
@@ -81,14 +102,17 @@ def _addition(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> Engin
 
 def _subtraction(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> Engine:
     form = form_of(graph, node)
-    if form is Form.SCALAR and is_constant_first(graph, node):
-        return Engine(F16, "subtraction from a constant")
-    if form is Form.SCALAR:
+    if form is Form.SCALAR and not is_constant_first(graph, node):
         return Engine(F16, "a constant is subtracted in the asymmetric mode") if asymmetric else Engine(INT8)
-    operands = [t for t in node.inputs if not graph.tensors[t].is_constant]
-    if max(spans[t].magnitude for t in operands) > spans[node.outputs[0]].magnitude:
+    if max(_magnitude(graph, t, spans) for t in node.inputs) > spans[node.outputs[0]].magnitude:
         return Engine(F16, "an operand of the difference reaches further than its result")
-    return Engine(F32, "sub in the asymmetric mode") if asymmetric else Engine(INT8)
+    return Engine(F32, "sub in the asymmetric mode") if asymmetric and form is not Form.SCALAR else Engine(INT8)
+
+
+def _magnitude(graph: Graph, t: int, spans: Spans) -> float:
+    """Return the largest magnitude of a range, or of the values of a constant."""
+    data = graph.tensors[t].data
+    return spans[t].magnitude if data is None else float(np.abs(data.astype(np.float64)).max(initial=0))
 
 
 def _extreme(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> Engine:  # noqa: ARG001

@@ -16,8 +16,19 @@ from tflq.converters.passes.patterns import constant_operand
 from tflq.converters.passes.rewrite import constant
 from tflq.converters.tpu_mlir.passes.forms import RECTIFIER_LIMITS
 from tflq.converters.tpu_mlir.passes.recognize import recognize_layer_normalization, recognize_prelu
-from tflq.graph import Array, Attribute, Attributes, DType, Graph, Node, Range
-from tflq.graph.rewriting import GraphEditor, Pass, find_matches, graph_pass, op, rewrite_graph
+from tflq.converters.tpu_mlir.passes.unify import CHOICES
+from tflq.graph import ABSENT, Array, Attribute, Attributes, DType, Graph, Node, Range
+from tflq.graph.rewriting import (
+    Constant,
+    GraphEditor,
+    Pass,
+    Value,
+    find_matches,
+    fused_activation,
+    graph_pass,
+    op,
+    rewrite_graph,
+)
 
 Bounds = tuple[float, float]
 _NO_ATTRIBUTES = Attributes({})
@@ -88,6 +99,57 @@ def _put_constants_behind(editor: GraphEditor) -> None:
     for node in editor.nodes:
         if node.operator in ("add", "mul", "maximum", "minimum") and constant_operand(editor, node) == 0:
             editor.change(node, inputs=node.inputs[::-1])
+
+
+def _remove_idle_minima(editor: GraphEditor) -> None:
+    """Remove a MINIMUM with a number that its input does not exceed, if TPU-MLIR misreads the number.
+
+    TPU-MLIR compares a number below 255 with the quantized value of a tensor of one element; a number of 2^31 steps or
+    more overflows to -2^31, and all results are 0.
+    """
+    for node in editor.nodes_of("minimum"):
+        number, x = editor.constant(node.inputs[1]), editor.tensors[node.inputs[0]]
+        if number is None or number.size != 1 or x.range is None or editor.is_output(node.outputs[0]):
+            continue
+        c, low, high = (float(v.reshape(-1)[0]) for v in (number, x.range.minimum, x.range.maximum))
+        least_step = max(abs(low), abs(high)) / DType.UINT8.maximum
+        if c >= high and (c < DType.UINT8.maximum if x.size == 1 else c > 2.0**31 * least_step):
+            editor.bypass(node)
+
+
+def _separate_clamps(editor: GraphEditor) -> None:
+    """Make RELU_N1_TO_1 a separate node, which TPU-MLIR does not fuse.
+
+    Its input has the range of the result: quantized values saturate at it.
+    """
+    for node in editor.nodes:
+        if fused_activation(node) == "relu_n1_to_1":
+            plain = editor.change(node, fused_activation_function="none")
+            y = editor.tensors[plain.outputs[0]]
+            clamp = Node("relu_n1_to_1", (ABSENT,), (), name=f"{node.name}_clamp")
+            editor.insert_after(plain, clamp, replace(y, name=f"{y.name.split(';')[0]}_plain"))
+
+
+def _remove_index_wraps(editor: GraphEditor) -> None:
+    """Let GATHER read indices i instead of `i < 0 ? i + n : i`; n is the size of the axis.
+
+    TPU-MLIR quantizes these integers and gathers by their quantized values. Indices below 0 are refused when they run.
+    """
+    index = Value("index", where=lambda tensor: tensor.dtype.is_integer)
+    wrapped = op("add", index, Constant("size"))
+    pattern = op(CHOICES, op("less", index, Constant("zero")), wrapped, index)
+    for match in list(find_matches(editor, pattern)):
+        size, zero = (int(match.constants[name].reshape(-1)[0]) for name in ("size", "zero"))
+        readers = editor.readers(match.root.outputs[0])
+        if zero == 0 and all(_gathered_size(editor, reader) == size for reader in readers):
+            editor.redirect(match.root.outputs[0], match.values["index"])
+            editor.remove_dead()
+
+
+def _gathered_size(editor: GraphEditor, node: Node) -> int | None:
+    if node.operator != "gather" or node.attributes.integer("batch_dims", 0):
+        return None
+    return editor.shape(node.inputs[0])[node.attributes.integer("axis", 0)]
 
 
 def _expand_operators(editor: GraphEditor) -> None:
@@ -240,6 +302,19 @@ _PASSES = (
         "put_constants_behind",
         _put_constants_behind,
         "TPU-MLIR does so with sums and products, and does not quantize a number in front of a maximum or minimum",
+    ),
+    Pass("separate_clamps", _separate_clamps, "TPU-MLIR fuses rectifiers only"),
+    Pass(
+        "remove_index_wraps",
+        _remove_index_wraps,
+        "TPU-MLIR quantizes indices that it computes",
+        "docs/rules/tpu_mlir_front_end.md#indices",
+    ),
+    Pass(
+        "remove_idle_minima",
+        _remove_idle_minima,
+        "TPU-MLIR overflows on a large number, and compares a small one with the quantized value of a single element",
+        "docs/rules/tpu_mlir_front_end.md#minimum-and-maximum-with-a-number",
     ),
     Pass("recognize_prelu", recognize_prelu, "TPU-MLIR loses the inner rectifier of a PRELU in parts"),
     Pass(

@@ -102,10 +102,18 @@ class _Reader:
             nodes = [self._writers[core]] if core in self._writers else []
             for node in nodes:
                 for x in node.inputs:
+                    if x == node.inputs[-1] and self._is_right_transpose(node):
+                        continue  # the product transposes it
                     source, turned = self._origin(x, False)
                     operands.update({(t, self._own[source]): self._named[x]} if turned and source in self._own else {})
                     nodes += [self._writers[source]] if source in self._writers and source not in ends else []
         return operands, results, cores
+
+    def _is_right_transpose(self, node: OnnxNode) -> bool:
+        """Return True if a Transpose of the last two axes with one reader writes the right operand of a MatMul."""
+        writer = self._writer(node.inputs[1], "Transpose") if node.op_type == "MatMul" else None
+        order = () if writer is None else _order(writer)
+        return bool(order) and order == (*range(len(order) - 2), len(order) - 1, len(order) - 2)
 
     def _origin(self, value: str, is_first: bool) -> tuple[str, bool]:
         """Return the tensor of the model or operator that a value is moved from, and whether it is permuted."""

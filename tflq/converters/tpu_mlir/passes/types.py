@@ -63,7 +63,7 @@ def lines_of_table(graph: Graph, names: Mapping[int, str], cores: Mapping[int, s
         x = node.inputs[0] if node.operator == "reshape" else -1
         if x in found and found[x] is None and editor.only_reader(x) is not None:
             found[x] = found[node.outputs[0]]  # TPU-MLIR reshapes the operands of a sum, and has no other name for it
-    return {t: line for t, line in found.items() if line is not None}
+    return {t: line for t, line in found.items() if line is not None and graph.tensors[t].dtype is not DType.BOOL}
 
 
 def read_table(path: str, names: Mapping[int, str]) -> CalibrationTable:

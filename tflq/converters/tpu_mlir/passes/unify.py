@@ -16,11 +16,15 @@ from tflq.converters.tpu_mlir.passes.forms import COMPARISONS, Form, form_of, is
 from tflq.converters.tpu_mlir.passes.moves import Moves
 from tflq.converters.tpu_mlir.tables import CalibrationLine
 from tflq.graph import ABSENT, Graph, Node
+from tflq.graph.operators import Trait, with_traits
 from tflq.graph.rewriting import GraphEditor
 from tflq.schemas.tpu_mlir import operators_of
 
 SIGN_SHARE = -0.1
 """What a minimum becomes, as a share of the maximum, where an operator keeps the sign of its input."""
+
+LEAST_MINIMUM = -1e-5
+"""What the minimum of a difference of two tensors becomes if it is not negative."""
 
 ALL = ()
 """Operators of a step that checks its nodes."""
@@ -28,6 +32,7 @@ FIXED = operators_of("fixed_outputs", "operators")
 """Operators that always write uint8 with S = 1/255."""
 RESHAPES = operators_of("ranges", "reshapes")
 POOLS = operators_of("ranges", "sign_kept")
+CHOICES = with_traits(Trait.CHOICE)
 JOINED = operators_of("ranges", "joined")
 FROM_OUTPUT = operators_of("ranges", "from_output")
 KEEPS_MINIMUM = operators_of("ranges", "keeps_minimum")
@@ -62,18 +67,23 @@ def spans_of(graph: Graph, lines: Mapping[int, CalibrationLine], asymmetric: boo
         (found.keep_sign, ALL),
         (found.product, ("mul",)),
         (found.difference, ("sub",)),
+        (found.shift, ("add", "sub")),
         (found.join, JOINED),
         (found.take_output, ALL),
         (found.sum_of_products, ("add",)),
         (found.compare, COMPARISONS),
+        (found.choose, CHOICES),
         (found.take_input, ALL),
         (found.keep_sign, ALL),
+        (found.shift, ("add", "sub")),
+        (found.choose, CHOICES),
     ):
         found.repeat(step, operators)
     return found.spans
 
 
-def _first(graph: Graph, lines: Mapping[int, CalibrationLine], asymmetric: bool) -> Spans:
+def own_spans(graph: Graph, lines: Mapping[int, CalibrationLine], asymmetric: bool) -> Spans:
+    """Return the ranges as TPU-MLIR reads them from the table, before it unifies them."""
     by_threshold = {n.outputs[0] for n in graph.nodes if not asymmetric or _is_by_threshold(graph, n)}
     if not asymmetric:
         by_threshold |= set(graph.inputs)
@@ -101,13 +111,16 @@ class _Unification:
     def __init__(self, graph: Graph, lines: Mapping[int, CalibrationLine], asymmetric: bool, moves: Moves) -> None:
         self.graph = graph
         self._moves = moves
-        self.spans = _first(graph, lines, asymmetric)
+        self.spans = own_spans(graph, lines, asymmetric)
         self._readers = graph.consumers()
         self._writers = graph.producers()
 
     def repeat(self, step: Callable[[Node], None], operators: Collection[str]) -> None:
-        """Take a step for all nodes of some operators until no range changes; each round reaches at least a node."""
-        nodes = [node for node in self.graph.nodes if operators == ALL or node.operator in operators]
+        """Take a step for all nodes of some operators, the last one first, until no range changes.
+
+        The order matters if one CONCATENATION reads another: the last one sets the ranges first.
+        """
+        nodes = [node for node in reversed(self.graph.nodes) if operators == ALL or node.operator in operators]
         for _ in nodes:
             before = dict(self.spans)
             for node in nodes:
@@ -169,12 +182,24 @@ class _Unification:
             self._set(node.outputs[0], _signed(y))
 
     def difference(self, node: Node) -> None:
-        """Step 4: c - x and x - y are signed."""
+        """Step 4: x - y is signed."""
         y = self.spans.get(node.outputs[0])
-        if y is None or not y.is_unsigned:
+        if y is not None and y.is_unsigned and form_of(self.graph, node) is not Form.SCALAR:
+            self._set(node.outputs[0], Span(LEAST_MINIMUM, y.maximum))
+
+    def shift(self, node: Node) -> None:
+        """Steps 4 and 11: c - x, and the sum of x and a negative number, are signed if x is unsigned."""
+        x, y = self.spans.get(self._data(node)), self.spans.get(node.outputs[0])
+        if x is None or y is None or not (x.is_unsigned and y.is_unsigned):
             return
-        if form_of(self.graph, node) is Form.TWO or is_constant_first(self.graph, node):
+        if form_of(self.graph, node) is Form.SCALAR and self._lowers(node):
             self._set(node.outputs[0], _signed(y))
+
+    def _lowers(self, node: Node) -> bool:
+        """Return True for c - x, and for the sum of x and a negative number."""
+        if node.operator == "sub":
+            return is_constant_first(self.graph, node) or scalar_of(self.graph, node) > 0
+        return scalar_of(self.graph, node) < 0
 
     def join(self, node: Node) -> None:
         """Step 5: what is joined, and maxima and minima of two, have one range."""
@@ -222,6 +247,13 @@ class _Unification:
         low, high = (choose(self.spans[x][i] for x in inputs) for i, choose in enumerate((min, max)))
         for x in inputs:
             self._set(x, Span(low, high))
+
+    def choose(self, node: Node) -> None:
+        """Steps 9 and 12: both branches of a choice have the range of its result, whoever reads them."""
+        y = self.spans.get(node.outputs[0])
+        if y is not None:
+            for t in node.inputs[1:]:
+                self._set(t, y)
 
     def take_input(self, node: Node) -> None:
         """Step 9: what does not change values has the range of the input; times a number, the range times it."""

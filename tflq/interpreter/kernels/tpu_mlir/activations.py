@@ -154,11 +154,12 @@ def lower_leaky_relu(node: Node, operands: Operands) -> LeakyReluParams:
     require_same_type(operands.output(), operands.input(0))
     if operands.output().dtype is DType.FLOAT16:
         return LeakyReluParams(alpha)
+    zero = int(operands.output().affine.zero_point[0])  # other than 0 with the manual's formulas only
     if alpha == 0:
-        return LeakyReluParams(alpha, None, table_of(lambda q: np.maximum(q, 0), operands))
+        return LeakyReluParams(alpha, None, table_of(lambda q: np.maximum(q, zero), operands))
     found = find_multiplier(float(alpha), MULTIPLIER_BITS)
     m, s = found.multiplier[0], found.shift[0]
-    table = table_of(lambda q: np.maximum(q, 0) + shift_half_up(np.minimum(q, 0) * m, s), operands)
+    table = table_of(lambda q: np.maximum(q, zero) + shift_half_up(np.minimum(q - zero, 0) * m, s), operands)
     return LeakyReluParams(alpha, found, table)
 
 
@@ -178,11 +179,13 @@ class PReluParams:
         slope: int64 or float16, the shape of alpha.
         shift: r; 0 in float16.
         dtype: of input and output.
+        zero_point: Zero point of input and output; other than 0 with the manual's formulas only.
     """
 
     slope: Array
     shift: int
     dtype: DType
+    zero_point: int = 0
 
 
 def lower_prelu(node: Node, operands: Operands) -> PReluParams:  # noqa: ARG001
@@ -206,7 +209,7 @@ def lower_prelu(node: Node, operands: Operands) -> PReluParams:  # noqa: ARG001
     if shift is None or np.trunc(largest * 2.0**shift) > _LARGEST_SLOPE:
         raise UnsupportedError(f"the largest slope is {largest:.6g}; 2^-25 to below 128 fit 8 bits and a shift")
     slope: Integers = np.trunc(alpha * 2.0**shift).astype(np.int64)
-    return PReluParams(slope, shift, source.dtype)
+    return PReluParams(slope, shift, source.dtype, int(source.affine.zero_point[0]))
 
 
 def run_prelu(params: PReluParams, x: Array, _alpha: Array) -> tuple[Array, ...]:
@@ -216,9 +219,9 @@ def run_prelu(params: PReluParams, x: Array, _alpha: Array) -> tuple[Array, ...]
         real = np.asarray(aligned, np.float16)
         with np.errstate(over="ignore"):
             return (np.where(real < 0, real * np.asarray(slope, np.float16), real),)
-    codes = aligned.astype(np.int64)
-    scaled = shift_half_up(np.minimum(codes, 0) * slope, params.shift)
-    return (saturate(np.maximum(codes, 0) + scaled, params.dtype),)
+    steps = aligned.astype(np.int64) - params.zero_point
+    scaled = shift_half_up(np.minimum(steps, 0) * slope, params.shift)
+    return (saturate(np.maximum(steps, 0) + scaled + params.zero_point, params.dtype),)
 
 
 @dataclass(frozen=True, eq=False)

@@ -108,6 +108,8 @@ def encode(real: Array, affine: Affine, dtype: DType, half: bool = False) -> Arr
     with np.errstate(over="ignore", invalid="ignore"):
         kind = np.float16 if half or real.dtype == np.float16 else np.float32
         steps = (real.astype(np.float32) * _inverse(affine, kind)).astype(kind).astype(np.float32)
+        # 0 times an infinite inverse is no number, which TPU-MLIR converts to -2^31
+        steps = np.where(np.isnan(steps), -np.inf, steps)
     return saturate(round_half_away(steps) + np.float32(affine.zero_point[0]), dtype)
 
 

@@ -194,6 +194,29 @@ def lower_comparison(node: Node, operands: Operands, compare: np.ufunc) -> RawPa
     return RawParams(_table(compare, operands))
 
 
+@dataclass(frozen=True)
+class ChoiceParams:
+    """The params of SELECT: none."""
+
+
+def lower_choice(node: Node, operands: Operands) -> ChoiceParams:  # noqa: ARG001
+    """Check the types of SELECT.
+
+    Raises:
+        UnsupportedError: a branch with another scale than the result; raw values are chosen.
+    """
+    require_type(operands.input(0), (DType.UINT8,))
+    for position in (1, 2):
+        if operands.input(position).quantization != operands.output().quantization:
+            raise UnsupportedError(f"'{operands.input(position).name}' has another scale than the result of the choice")
+    return ChoiceParams()
+
+
+def run_choice(params: ChoiceParams, condition: Array, x: Array, y: Array) -> tuple[Array, ...]:  # noqa: ARG001
+    """Run SELECT: uint8[S, *shape], 8 bits [S, *shape] twice -> 8 bits [S, *shape]."""
+    return (np.where(condition != 0, x, y),)
+
+
 def run_pair(
     params: SumParams | MulParams | RawParams | ScalarParams, first: Array, second: Array
 ) -> tuple[Array, ...]:
@@ -252,6 +275,9 @@ KERNELS = {
     "add": Kernel(partial(lower_sum, sign=1), run_pair, _SUM.format("+"), _SOURCE),
     "sub": Kernel(partial(lower_sum, sign=-1), run_pair, _SUM.format("-"), _SOURCE),
     "mul": Kernel(lower_product, run_pair, "y = sat(up((qa - Za) * (qb - Zb) * m, s) + Zy)", _SOURCE),
+    **dict.fromkeys(
+        ("select", "select_v2"), Kernel(lower_choice, run_choice, "condition ? x : y of raw quantized values", _SOURCE)
+    ),
     "maximum": Kernel(partial(lower_extreme, choose=np.maximum), run_pair, "max(qa, qb)", _SOURCE),
     "minimum": Kernel(partial(lower_extreme, choose=np.minimum), run_pair, "min(qa, qb)", _SOURCE),
     **{

@@ -83,7 +83,9 @@ class FilterParams(Scheme):
 
 
 def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterParams:
-    """Decide m, s for the scale Sw * Sx / Sy, in float64, and check that accumulators fit int32.
+    """Decide m, s for the scale Sb / Sy, in float64, and check that accumulators fit int32.
+
+    Sb is the scale of the bias: Sw * Sx, or that of a larger Sx (docs/rules/tpu_mlir.md).
 
     Args:
         node: its attribute `formulas` chooses the search for multipliers.
@@ -93,12 +95,12 @@ def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterPar
     Raises:
         UnsupportedError: an accumulator that leaves int32, or a ratio of scales without multiplier.
     """
-    x, weights, output = operands.input(0), operands.input(1), operands.output()
+    x, output = operands.input(0), operands.output()
     codes = np.moveaxis(operands.constant(1), channel_axis, 0).astype(np.int64)
     bias = operands.constant(2).astype(np.int64)
     lower, upper = accumulator_range(codes, x.dtype.minimum, x.dtype.maximum)
     _refuse_overflow(lower + bias, upper + bias)
-    ratio = weights.affine.scale.astype(np.float64) * x.affine.scale / output.affine.scale
+    ratio = operands.input(2).affine.scale.astype(np.float64) / output.affine.scale
     found = FilterParams(
         codes,
         bias,

@@ -1,6 +1,7 @@
 """ADD, SUB, MUL, DIV, MAXIMUM, MINIMUM, POW and NEG beside one number, as tables (docs/rules/tpu_mlir_operators.md).
 
 x + c, x - c:  y = sat(up(q * m + (rha(c / Sy) << s), s)), 8-bit m, s >= 0 about Sx / Sy (AddConst).
+c - x:         y = sat(up((rha(c / Sy) << s) - (q - Zx) * m, s) + Zy), m and s as above (SubConst).
 x * c, x / c, -x: y = sat(up((q - Zx) * m, s) + Zy): the range is multiplied, so m is 1 or -1 and s is 0 (MulConst), but
 where a negative number makes signed integers of unsigned ones.
 max, min: y = sat(max(q - Zx, rha(c / S))), without Zy: a flaw of TPU-MLIR where Z is not 0 (MaxConst, MinConst).
@@ -53,11 +54,11 @@ def is_scalar(operands: Operands) -> bool:
 
 
 def lower_added_number(operands: Operands, sign: int, floor: int) -> ScalarParams:
-    """Decide the params of x + c or x - c.
+    """Decide the params of x + c, x - c or c - x.
 
     Args:
         operands: x of 8 bits, c float32.
-        sign: 1, or -1 where c is subtracted.
+        sign: 1, or -1 for a difference.
         floor: least result.
 
     Raises:
@@ -69,7 +70,12 @@ def lower_added_number(operands: Operands, sign: int, floor: int) -> ScalarParam
     found = find_multiplier(s_x / s_y, MULTIPLIER_BITS, 0)
     m, s = found.multiplier[0], found.shift[0]
     steps = int(round_half_away(sign * number / s_y)) << int(s)
-    table = table_of(lambda q: np.maximum(shift_half_up(q * m + steps, s), floor), operands, position)
+    if position == 1 and sign < 0:
+        z_x, z_y = int(operands.input(position).affine.zero_point[0]), int(output.affine.zero_point[0])
+        steps = (int(round_half_away(number / s_y)) << int(s)) + z_x * int(m)
+        table = table_of(lambda q: np.maximum(shift_half_up(steps - q * m, s) + z_y, floor), operands, position)
+    else:
+        table = table_of(lambda q: np.maximum(shift_half_up(q * m + steps, s), floor), operands, position)
     return ScalarParams(table, position, found, steps)
 
 
@@ -82,15 +88,20 @@ def lower_factor(operands: Operands, factor: int | None = None, is_factor: bool 
     x, y = operands.input(position).affine, operands.output().affine
     z_x, z_y = int(x.zero_point[0]), int(y.zero_point[0])
     scale = abs(number if is_factor else 1.0 / number)
-    found = find_multiplier(scale * float(x.scale[0]) / float(y.scale[0]), MULTIPLIER_BITS, 0)
+    found = find_multiplier(scale * float(x.scale[0]) / float(y.scale[0]), MULTIPLIER_BITS)
     m, s = found.multiplier[0] * int(np.sign(number)), found.shift[0]
     table = table_of(lambda q: shift_half_up((q - z_x) * m, s) + z_y, operands, position)
     return ScalarParams(table, position, replace(found, multiplier=np.array([m])))
 
 
 def lower_bound(operands: Operands, choose: np.ufunc, asymmetric: bool) -> ScalarParams:
-    """Decide the params of max(x, c) or min(x, c)."""
+    """Decide the params of max(x, c) or min(x, c).
+
+    MINIMUM of one element compares the quantized value with the number itself.
+    """
     position, number = _operand(operands)
+    if choose is np.minimum and operands.input(position).size == 1:
+        return ScalarParams(table_of(lambda q: np.floor(choose(q, number)), operands, position), position)
     x = operands.input(position).affine
     zero_point = int(x.zero_point[0]) if asymmetric else 0
     steps = int(round_half_away(number / float(x.scale[0])))
