@@ -32,7 +32,7 @@ def dump(model: Path, case: Case, runtime: str) -> Path:
     [
         ("xnnpack", "add_int8_none_0.1", ("xnnpack",)),
         ("litert-optimized", "mean_int8_12_keep", ("litert-optimized",)),
-        ("tflm", "fully_connected_int16_6_tensor", ("tflm", "cmsis-nn", "tosa", "cmsis-nn-single")),
+        ("tflm", "fully_connected_int16_6_tensor", ("tflm", "cmsis-nn", "cmsis-nn-single", "tosa")),
         ("cmsis-nn-single", "conv_2d_int8_8_tensor", ("cmsis-nn-single",)),
     ],
 )

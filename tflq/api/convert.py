@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from tflq.api.calibrate import calibrate
+from tflq.api.micro_arena import describe_arena
 from tflq.api.options import CalibrationOptions, Progress, SampleOptions, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.recover import RecoverOptions, recover_ranged, require_named
@@ -182,6 +183,7 @@ class ConvertResult(Result):
         measured: each layer against floating point, or why that was not measured.
         engines: what the choice of engines by the estimate came to; None where it was not asked for.
         changes: Effects of the target's passes, in order; empty unless `trace_passes` is set.
+        arena: Sentence on the arena of TensorFlow Lite Micro; empty for other targets.
     """
 
     FACTS = (
@@ -190,6 +192,7 @@ class ConvertResult(Result):
         Column("departures", get=lambda r: dict(r.departures)),
         Column("engines", get=lambda r: None if r.engines is None else _engines(r.engines)),
         Column("files"),
+        Column("arena", get=lambda r: r.arena or None),
         Column("emitted_tflite", get=lambda r: compared_report(r.compared)),
         Column(
             "similarity", get=lambda r: r.measured if isinstance(r.measured, str) else picked(r.measured, "samples")
@@ -208,6 +211,7 @@ class ConvertResult(Result):
     measured: Similarities | str
     engines: EngineChoices | None = None
     changes: tuple[Change, ...] = ()
+    arena: str = ""
 
     @property
     def files(self) -> dict[str, int]:
@@ -251,7 +255,8 @@ class ConvertResult(Result):
         """Files, warnings, and how the layers were compared."""
         files = [f"{path}: {size(length)}" for path, length in self.files.items()]
         warnings = [f"warning: {layer}: {reason}" for layer, reason in self.departures.items()]
-        return [*warnings, *files, emitted_text(self.compared), closeness(self.measured)]
+        arena = [self.arena] if self.arena else []
+        return [*warnings, *files, *arena, emitted_text(self.compared), closeness(self.measured)]
 
     def tables(self) -> Sequence[Table]:
         """Return the layers, the choice of engines, the effects of passes, and memory."""
@@ -393,8 +398,9 @@ def convert(
             measured = measured_similarities(execution, ranged, chosen, advance)
     where = None if folder is None else Path(folder)
     name, graph = name_of(model), execution.graph
+    arena = describe_arena(found.arithmetic, graph, artifacts)
     return ConvertResult(
-        name, original, found, settings, ranged, graph, where, artifacts, compared, measured, engines, selected
+        name, original, found, settings, ranged, graph, where, artifacts, compared, measured, engines, selected, arena
     )
 
 

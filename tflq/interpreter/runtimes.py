@@ -49,13 +49,14 @@ SINGLE = "31-bit multiplier, rounded once, half up"
 FLOAT32 = "half_to_even(float32(total) * float32(si * sw / so))"
 WIDE = "multiplier of scales in float64"
 _FLOATS = "floating-point layers: sums in another order, other functions"
-_TFLM = {
+_TOSA = {
     "fully_connected": f"{DOUBLE}; int16: 15-bit multiplier, rounded once",
     "leaky_relu": WIDE,
     "mul": WIDE,
     "prelu": WIDE,
     "softmax": f"int16: {WIDE}, tables in float32",
 }
+_TFLM = {**_TOSA, "relu6": "clamped without rescaling, by the input's scale"}
 _TFLM_OPEN = (_FLOATS, "UNIDIRECTIONAL_SEQUENCE_LSTM of int8", "false stored shapes: the runtime trusts them")
 _OPTIMIZED = {
     "conv_2d": f"{UP}; grouped: as ref",
@@ -123,7 +124,7 @@ RUNTIMES: Mapping[str, Runtime] = {
         Runtime(
             "tosa",
             "Arm's TOSA reference model; Ethos-U compiles from it",
-            _TFLM,
+            _TOSA,
             (_FLOATS, "RESIZE_BILINEAR", "CONV_3D", "inner tensors: only outputs were compared"),
             "tosa-converter-for-tflite and tosa_reference_model",
         ),

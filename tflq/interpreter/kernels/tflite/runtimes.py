@@ -36,10 +36,11 @@ XNNPACK: Mapping[str, Arguments] = {
     **_set_rounding(Rounding.FLOAT32, "add", "sub", "mul", "mean", "sum", "leaky_relu", "quantize"),
     "resize_bilinear": {"fixed_point": True},
 }
-TFLM: Mapping[str, Arguments] = {
+TOSA: Mapping[str, Arguments] = {
     **_set_rounding(Rounding.DOUBLE, "fully_connected"),
     **{operator: {"wide_scales": True} for operator in ("leaky_relu", "mul", "prelu", "softmax")},
 }
+TFLM: Mapping[str, Arguments] = {**TOSA, "relu6": {"keeps_values": True}}
 CMSIS_NN_SINGLE: Mapping[str, Arguments] = {
     **TFLM,
     **_set_rounding(Rounding.SINGLE, "conv_2d", "depthwise_conv_2d", "fully_connected"),
@@ -50,7 +51,7 @@ RULES: Mapping[str, Mapping[str, Arguments]] = {
     "tflm": TFLM,
     "cmsis-nn": TFLM,
     "cmsis-nn-single": CMSIS_NN_SINGLE,
-    "tosa": TFLM,
+    "tosa": TOSA,
 }
 
 
