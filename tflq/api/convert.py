@@ -192,7 +192,7 @@ class ConvertResult(Result):
         Column("departures", get=lambda r: dict(r.departures)),
         Column("engines", get=lambda r: None if r.engines is None else _engines(r.engines)),
         Column("files"),
-        Column("arena", get=lambda r: r.arena or None),
+        Column("micro_arena", get=lambda r: r.arena or None),
         Column("emitted_tflite", get=lambda r: compared_report(r.compared)),
         Column(
             "similarity", get=lambda r: r.measured if isinstance(r.measured, str) else picked(r.measured, "samples")

@@ -143,6 +143,19 @@ def find_runtime(name: str) -> Runtime:
     return RUNTIMES[name]
 
 
+_REFERENCE_RULES = {
+    **dict.fromkeys(("conv_2d", "depthwise_conv_2d", "transpose_conv", "mean"), DOUBLE),
+    "fully_connected": "half_away(float64(total) * (si * sw / so))",
+    "mul": f"{DOUBLE}; multiplier of scales in float32",
+    "leaky_relu": f"{DOUBLE}; multiplier of scales in float32",
+    "prelu": f"{DOUBLE}; multiplier of scales in float32",
+    "add": f"both operands: {DOUBLE}",
+    "sub": f"both operands: {DOUBLE}",
+}
+"""Rules of the reference kernels, for the operators that differ in most runtimes."""
+
+
 def rule_of(runtime: str, operator: str) -> str:
     """Return the rule of an operator in words, TFLite's reference kernel if it does not differ."""
-    return RUNTIMES[runtime].rules.get(operator, "TFLite's reference kernel")
+    reference = _REFERENCE_RULES.get(operator, "TFLite's reference kernel")
+    return RUNTIMES[runtime].rules.get(operator, reference)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tflq.graph import Graph
-from tflq.interpreter.kernels.tflite.rule_difference import Runtimes
+from tflq.interpreter.kernels.tflite.rule_difference import compare_layers
+from tflq.interpreter.registry import kernel
 from tflq.interpreter.runtimes import RUNTIMES
-
-_RUNTIMES = Runtimes("tflite", "tflm")
 
 
 def find_departures(graph: Graph) -> dict[str, str]:
@@ -24,7 +23,9 @@ def find_departures(graph: Graph) -> dict[str, str]:
 
 
 def _describe(graph: Graph, index: int, rule: str) -> str:
-    difference = _RUNTIMES.compare(replace(graph.nodes[index], params=None), graph.operands(index))
+    node, operands = graph.nodes[index], graph.operands(index)
+    params = kernel("tflite", node.operator).lower(node, operands)
+    difference = compare_layers((replace(node, arithmetic="tflite", params=params), node), operands)
     if isinstance(difference, str):
         return f"{rule}; the number of results that differ is not known: {difference}"
     if not difference.differing:

@@ -1,15 +1,16 @@
 """Two runtimes' results of one layer, over every input of the layer.
 
 A layer with constant weights is decided by its accumulators: thresholds of each rule follow from the rule itself
-(numerics/thresholds.py). At the border of an image a tap outside reads the zero point, an input like any other. A
-function of one element is run on all its values, one of two elements of 8 bits on all pairs. Any other layer is equal
-if both runtimes lower it to the same numbers, else it is not decided.
+(numerics/thresholds.py). A window that reaches beyond the image reads the zero point there, an input like any other; if
+no window lies inside the image, and in a transposed convolution, the sums of all taps are only an upper bound: equality
+is proven, a difference is not decided. A function of one element is run on all its values, one of two elements of 8
+bits on all pairs. Any other layer is equal if both runtimes lower it to the same numbers, else it is not decided.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,67 +18,89 @@ from tflq.arrays import Array, Doubles, Integers, same
 from tflq.errors import TflqError
 from tflq.graph import Node, Operands, Tensor
 from tflq.graph.operators import Trait, has_trait
+from tflq.interpreter.kernels.tflite.quantized_convolution import QuantizedConvolution
 from tflq.interpreter.kernels.tflite.transpose_conv import TransposeConv
 from tflq.interpreter.kernels.tflite.weighted import WeightedLayer
 from tflq.interpreter.numerics.reachable_sums import ReachableSums
 from tflq.interpreter.numerics.requantize import StepMaps
 from tflq.interpreter.numerics.step_difference import Counterexample, StepDifference, compare_steps
+from tflq.interpreter.operands.sliding_windows import Window
 from tflq.interpreter.registry import kernel
 
-BY_PLACE: Mapping[str, tuple[str, ...]] = {
-    "litert-optimized": ("add", "quantize", "dequantize"),
-    "xnnpack": ("add", "quantize", "dequantize"),
-}
-"""Runtime -> operators whose kernel computes an element by its place in a vector, here or where XNNPACK refuses it."""
+BY_PLACE: Mapping[str, tuple[str, ...]] = {"litert-optimized": ("add", "quantize", "dequantize")}
+"""Arithmetic -> operators with kernels that compute an element by its place in a vector."""
 _LARGEST_VALUES = 1 << 17
 
 
-@dataclass(frozen=True)
-class Runtimes:
-    """Two arithmetics of one layer."""
+def compare_layers(nodes: tuple[Node, Node], operands: Operands) -> StepDifference | str:
+    """Compare the results of a layer; return the reason if they cannot be compared.
 
-    first: str
-    second: str
+    Args:
+        nodes: The lowered layer in each runtime, with its arithmetic.
+        operands: Its tensors, with true shapes.
+    """
+    first, second = nodes
+    try:
+        if same(first.params, second.params):
+            return StepDifference(0, 0, 0, None)
+        if isinstance(first.params, WeightedLayer):
+            return _compare_weighted(nodes, operands)
+        if any(node.operator in BY_PLACE.get(node.arithmetic or "", ()) for node in nodes):
+            return "the result of an element depends on its place in a vector"
+        return _compare_elements(nodes, operands)
+    except TflqError as error:
+        return str(error)
 
-    def compare(self, node: Node, operands: Operands) -> StepDifference | str:
-        """Compare the results of a layer; return the reason if they cannot be compared.
 
-        Args:
-            node: Node of a stored graph with true shapes.
-            operands: Its tensors.
-        """
-        try:
-            params = [kernel(name, node.operator).lower(node, operands) for name in (self.first, self.second)]
-            if same(*params):
-                return StepDifference(0, 0, 0, None)
-            if isinstance(params[0], WeightedLayer):
-                return compare_rules(*params)
-            if any(node.operator in BY_PLACE.get(name, ()) for name in (self.first, self.second)):
-                return "the result of an element depends on its place in a vector"
-            return self._compare_elements(node, operands)
-        except TflqError as error:
-            return str(error)
+def _compare_weighted(nodes: tuple[Node, Node], operands: Operands) -> StepDifference | str:
+    layers = [node.params for node in nodes]
+    difference = compare_rules(*layers)
+    if isinstance(difference, str) or not difference.differing:
+        return difference
+    layer = layers[0]
+    if isinstance(layer, TransposeConv):
+        return "each output reads a part of the taps"
+    if isinstance(layer, QuantizedConvolution) and find_position(layer.window, operands.input(0).shape) is None:
+        return "no window lies inside the image"
+    return difference
 
-    def _compare_elements(self, node: Node, operands: Operands) -> StepDifference | str:
-        """Run a function of one or two elements on all values."""
-        tensors = [tensor for tensor in operands.inputs if tensor is not None]
-        is_function = has_trait(node, Trait.UNARY) or (has_trait(node, Trait.PAIR) and len(tensors) == 2)
-        if not is_function or len(tensors) != len(operands.inputs):
-            return "sums of several elements"
-        values = [_list_values(tensor) for tensor in tensors]
-        if any(v is None for v in values) or np.prod([v.size for v in values if v is not None]) > _LARGEST_VALUES:
-            return "too many values"
-        grid = np.meshgrid(*(v for v in values if v is not None), indexing="ij")
-        inputs = [g.reshape(-1) for g in grid]
-        size = inputs[0].size
-        stated = [replace(t, shape=(size,), data=None, shape_signature=None) for t in tensors]
-        result = replace(operands.output(), shape=(size,))
-        results = []
-        for name in (self.first, self.second):
-            row = kernel(name, node.operator)
-            params = row.lower(node, Operands(tuple(stated), (result,), operands.where))
-            results.append(row.run(params, *(x[None] for x in inputs))[0].reshape(-1).astype(np.float64))
-        return _describe_values(inputs, results)
+
+def find_position(window: Window, shape: tuple[int, ...]) -> tuple[int, int] | None:
+    """Return row and column of an output with all taps inside the image; None if there is none.
+
+    Args:
+        window: Window of a convolution.
+        shape: Shape of its input, [N, H, W, C].
+    """
+    places = []
+    rows, columns = window.output_size((shape[1], shape[2]))
+    for axis, (count, before) in enumerate(((rows, window.top), (columns, window.left))):
+        place = -(-before // window.stride[axis])
+        if place >= count or place * window.stride[axis] - before + window.extent[axis] > shape[1 + axis]:
+            return None
+        places.append(place)
+    return places[0], places[1]
+
+
+def _compare_elements(nodes: tuple[Node, Node], operands: Operands) -> StepDifference | str:
+    """Run a function of one or two elements on all values."""
+    node = nodes[0]
+    tensors = [tensor for tensor in operands.inputs if tensor is not None]
+    is_function = has_trait(node, Trait.UNARY) or (has_trait(node, Trait.PAIR) and len(tensors) == 2)
+    if not is_function or len(tensors) != len(operands.inputs):
+        return "sums of several elements"
+    values = [v for v in map(_list_values, tensors) if v is not None]
+    if len(values) != len(tensors) or np.prod([v.size for v in values]) > _LARGEST_VALUES:
+        return "too many values"
+    inputs = [g.reshape(-1) for g in np.meshgrid(*values, indexing="ij")]
+    stated = tuple(replace(t, shape=inputs[0].shape, data=None, shape_signature=None) for t in tensors)
+    result = replace(operands.output(), shape=inputs[0].shape)
+    results = []
+    for each in nodes:
+        row = kernel(each.arithmetic or "", each.operator)
+        params = row.lower(replace(each, params=None), Operands(stated, (result,), operands.where))
+        results.append(row.run(params, *(x[None] for x in inputs))[0].reshape(-1).astype(np.float64))
+    return _describe_values(inputs, results)
 
 
 def compare_rules(first: object, second: object) -> StepDifference | str:
