@@ -69,6 +69,7 @@ _OPTIMIZED = {
     "quantize": "whole vectors of 8 elements: half_to_even(x * float32(1 / s)); the rest in float64",
     "dequantize": "whole vectors of 8 elements: float32(s x) + float32(-z s)",
     "softmax": "8 bits: exponentials and sum in float32",
+    "resize_bilinear": "uint8: weights of corners rounded to float32",
 }
 RUNTIMES: Mapping[str, Runtime] = {
     runtime.name: runtime
@@ -96,7 +97,7 @@ RUNTIMES: Mapping[str, Runtime] = {
             "litert-optimized",
             "LiteRT and TFLite without a delegate on x86-64",
             _OPTIMIZED,
-            (_FLOATS, "RESIZE_BILINEAR and some DEPTHWISE_CONV_2D of uint8", "kernels of Arm processors"),
+            (_FLOATS, "eightfold RESIZE_BILINEAR and some DEPTHWISE_CONV_2D of uint8", "kernels of Arm processors"),
             "ai-edge-litert without delegate",
             "Interpreter(experimental_op_resolver_type=OpResolverType.BUILTIN_REF)",
         ),
@@ -124,8 +125,8 @@ RUNTIMES: Mapping[str, Runtime] = {
         Runtime(
             "tosa",
             "Arm's TOSA reference model; Ethos-U compiles from it",
-            _TOSA,
-            (_FLOATS, "RESIZE_BILINEAR", "CONV_3D", "inner tensors: only outputs were compared"),
+            {**_TOSA, "quantize": "from float32: half_to_even(x * float32(1 / s))"},
+            (_FLOATS, "RESIZE_BILINEAR", "SOFTMAX of int16", "CONV_3D", "inner tensors: only outputs were compared"),
             "tosa-converter-for-tflite and tosa_reference_model",
         ),
     )
