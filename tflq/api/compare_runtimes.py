@@ -81,7 +81,7 @@ class CompareRuntimesResult(Result):
     Attributes:
         model: Name of the model.
         samples: Number of samples.
-        runtimes: One row per runtime, in the order of the call; all are compared with the first one.
+        runtimes: Rows, in the order of the call; all are compared with the first one.
     """
 
     FACTS = (Column("model", "model"), Column("samples", "samples"), Column("groups", get=lambda r: r.groups))

@@ -54,7 +54,7 @@ def compare_steps(sums: list[ReachableSums], first: Integers, second: Integers, 
     """Compare two rules over all sums of a layer.
 
     Args:
-        sums: One entry per channel.
+        sums: Reachable sums of each channel.
         first: Thresholds int64[K, O] of the quantized values minimum + 1 and on.
         second: Thresholds of the other rule.
         minimum: Smallest quantized value.

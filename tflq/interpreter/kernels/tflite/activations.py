@@ -133,7 +133,7 @@ def _lower(
         operands: of the node.
         bounds: names of the fused activations (`activation_range`) whose lower and upper bound these are.
         allowed: types that TFLite's kernel takes.
-        keeps_values: Whether quantized values are clamped without rescaling (RELU6 of TensorFlow Lite Micro).
+        keeps_values: Clamp without rescaling, as RELU6 of TensorFlow Lite Micro.
 
     Raises:
         UnsupportedError: a type that TFLite's kernel does not take, int16 with a zero point, or a bound that TensorFlow

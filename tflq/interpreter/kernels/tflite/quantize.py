@@ -119,9 +119,9 @@ def _lower_quantize(
 
     Args:
         node: QUANTIZE.
-        operands: Of the node.
+        operands: Tensors of the node.
         rounding: DOUBLE, FLOAT32 (XNNPACK) or UP (optimized).
-        by_reciprocal: Whether every float32 element is multiplied by float32(1 / s), half to even (TOSA).
+        by_reciprocal: Rule of TOSA for float32: half_to_even(x * float32(1 / s)).
 
     Raises:
         UnsupportedError: a pair of types that TFLite's kernel does not take.

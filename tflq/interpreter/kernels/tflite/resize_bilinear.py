@@ -45,9 +45,9 @@ def lower(node: Node, operands: Operands, fixed_point: bool = False, rounds_weig
 
     Args:
         node: RESIZE_BILINEAR.
-        operands: Of the node.
-        fixed_point: Whether 8 bits are blended as in XNNPACK.
-        rounds_weights: Whether uint8 is blended as in LiteRT's optimized kernel.
+        operands: Tensors of the node.
+        fixed_point: XNNPACK's blend of 8 bits, in 11-bit weights.
+        rounds_weights: Blend of LiteRT's optimized kernel, for uint8.
 
     Raises:
         GraphError: another rank than 4, a size below 1 or computed at run time.
