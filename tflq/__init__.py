@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from tflq.api.bench import BenchOptions as BenchOptions, BenchResult as BenchResult, bench as bench
     from tflq.api.calibrate import calibrate as calibrate
     from tflq.api.compare import CompareOptions as CompareOptions, CompareResult as CompareResult, compare as compare
+    from tflq.api.compare_runtimes import (
+        CompareRuntimesResult as CompareRuntimesResult,
+        compare_runtimes as compare_runtimes,
+    )
+    from tflq.api.prove import ProveResult as ProveResult, prove as prove
     from tflq.api.convert import ConvertAllResult as ConvertAllResult, ConvertOptions as ConvertOptions
     from tflq.api.convert import ConvertResult as ConvertResult, convert as convert, convert_all as convert_all
     from tflq.api.written_model import CutResult as CutResult, cut as cut
@@ -65,6 +70,8 @@ _HOMES = {
     "tflq.api.bench": ("BenchOptions", "BenchResult", "bench"),
     "tflq.api.calibrate": ("calibrate",),
     "tflq.api.compare": ("CompareOptions", "CompareResult", "compare"),
+    "tflq.api.compare_runtimes": ("CompareRuntimesResult", "compare_runtimes"),
+    "tflq.api.prove": ("ProveResult", "prove"),
     "tflq.api.convert": ("ConvertAllResult", "ConvertOptions", "ConvertResult", "convert", "convert_all"),
     "tflq.api.demo": ("Demo", "demo"),
     "tflq.api.written_model": ("CutResult", "DequantizeResult", "cut", "dequantize"),

@@ -21,6 +21,7 @@ SETTINGS: dict[str, tuple[tuple[str, ...], ...]] = {
     "onnx": ((), ("form=qdq",), ("form=weights",)),
     "openvino": ((), ("precision=float",), ("input=int8", "output=int8")),
     "tflite": ((), ("type=int16x8",), ("type=hybrid",), ("type=float",)),
+    "tflm": ((), ("fully_connected=float32",), ("type=int8",)),
     "tpu-mlir": ((), ("asymmetric=true",), ("mode=F16",)),
 }
 """Target -> the settings that it converts every model with; a target of another package has its defaults only."""

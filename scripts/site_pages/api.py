@@ -14,8 +14,9 @@ GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         "verify_baseline", "BaselineResult", "runtimes", "samples", "open_samples", "SampleSet",
         "SampleOptions", "demo", "Demo")),
     "comparing": ("Compare, diagnose, explain", (
-        "compare", "CompareOptions", "CompareResult", "dumps", "DumpsOptions", "DumpsResult", "DumpOptions", "explain",
-        "ExplainOptions", "ExplainResult", "diff", "DiffResult", "inspect", "InspectResult")),
+        "compare", "CompareOptions", "CompareResult", "compare_runtimes", "CompareRuntimesResult", "prove",
+        "ProveResult", "dumps", "DumpsOptions", "DumpsResult", "DumpOptions", "explain", "ExplainOptions",
+        "ExplainResult", "diff", "DiffResult", "inspect", "InspectResult")),
     "converting": ("Calibrate, convert, export", (
         "convert", "convert_all", "ConvertOptions", "ConvertResult", "ConvertAllResult", "TargetOptions", "targets",
         "calibrate", "CalibrationOptions", "export", "ExportOptions", "ExportResult", "cut", "CutResult", "dequantize",

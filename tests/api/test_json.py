@@ -70,6 +70,14 @@ CASES: dict[str, tuple[Callable[[], Result], tuple[str, ...]]] = {
         lambda: tflq.verify_baseline(tflq.freeze(DIGITS, "b.tflq.json", TEN).path),
         ("verify", "--baseline", "b.tflq.json"),
     ),
+    "prove": (
+        lambda: tflq.prove(DIGITS, "ref", "xnnpack"),
+        ("compare", f"{DIGITS}@ref", "@xnnpack", "--prove"),
+    ),
+    "compare_runtimes": (
+        lambda: tflq.compare_runtimes(DIGITS, ("ref", "xnnpack", "tflm"), TEN),
+        ("compare", f"{DIGITS}@ref", "@xnnpack", "@tflm", "-n", "10", "--seed", "3"),
+    ),
     "estimate": (lambda: tflq.estimate(DIGITS, "gap9-ne16"), ("estimate", DIGITS, "-t", "gap9-ne16")),
 }
 

@@ -52,7 +52,7 @@ def test_every_border_is_taken_without_calibration(target: str, name: str) -> No
         assert np.array_equal(found, outputs(execution("int8_io", target), real.reshape(-1, *shape)))
 
 
-@pytest.mark.parametrize("target", [t for t in target_names() if t != "onnx"])
+@pytest.mark.parametrize("target", [t for t in target_names() if t not in ("onnx", "tflm")])
 def test_a_tensor_without_a_range_is_refused(target: str) -> None:
     with pytest.raises(UnsupportedError, match="no range"):
         execution("float", target)

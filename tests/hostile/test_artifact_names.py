@@ -20,7 +20,7 @@ from tflq.api.convert import convert
 from tflq.api.export import export
 from tflq.converters.openvino.ir.files import network_from_bytes
 from tflq.converters.targets import target_names
-from tflq.converters.tflite import read_model
+from tflq.converters.tflite import model_from_bytes, read_model
 from tflq.schemas.aipu import read_network
 
 _TEXT = (".sh", ".xml", ".json", ".txt", ".cfg", ".prototxt", ".md", ".c", ".h", ".hex", "table")
@@ -62,7 +62,17 @@ def syntax(path: Path) -> None:
 
 
 def test_every_target_has_a_test() -> None:
-    assert set(target_names()) == {"aipu", "gap9-ne16", "gap9-sq8", "nnie", "onnx", "openvino", "tflite", "tpu-mlir"}
+    assert set(target_names()) == {
+        "aipu",
+        "gap9-ne16",
+        "gap9-sq8",
+        "nnie",
+        "onnx",
+        "openvino",
+        "tflite",
+        "tflm",
+        "tpu-mlir",
+    }
 
 
 @pytest.mark.parametrize("target", ["gap9-ne16", "gap9-sq8"])
@@ -83,6 +93,12 @@ def test_aipu(folder: Path) -> None:
     for name in texts:
         network = read_network(files[name].decode(), files[name.replace(".txt", ".bin")])
         assert len({layer.name for layer in network.layers}) == len(network.layers)
+
+
+def test_tflm(folder: Path) -> None:
+    files = converted(folder, "tflm")
+    assert model_from_bytes(files["model.tflite"], "written").main.nodes
+    assert "MicroMutableOpResolver" in only(files, ".h").decode()
 
 
 def test_tpu_mlir(folder: Path) -> None:

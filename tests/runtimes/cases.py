@@ -165,6 +165,7 @@ CASES = (
     _unary("softmax", INT16, INT16, (affine(0.0007), affine(1 / 32768)), beta=1.0),
     *(_unary(name, INT8, INT8, (affine(0.04, 5), affine(scale, zero)))
       for name, scale, zero in (("logistic", 1 / 256, -128), ("tanh", 1 / 128, 0))),
+    _unary("relu6", INT8, INT8, (affine(0.047, -5), affine(0.03, -90))),
     _resize(INT8, False, False), _resize(INT8, True, False), _resize(INT8, False, True),
     _prelu(INT8),
 )  # fmt: skip
@@ -181,7 +182,7 @@ LITERT_ONLY = (  # types and operators that TensorFlow Lite Micro refuses
     _unary("dequantize", UINT8, FLOAT, (affine(0.1, 125), None)),
     _unary("softmax", UINT8, UINT8, (affine(0.07, 125), affine(1 / 256, 0)), beta=1.0),
     _unary("elu", INT8, INT8, (affine(0.04, 5), affine(0.03, -90))),
-    _resize(UINT8, False, True),
+    _resize(UINT8, False, True), _resize(UINT8, True, False), _resize(UINT8, False, False),
     _transpose(INT8, 5),
     _transpose(INT8, 19),
 )  # fmt: skip

@@ -12,8 +12,6 @@ from tflq.oracle.package import is_installed
 
 pytestmark = pytest.mark.skipif(not is_installed("litert"), reason="ai-edge-litert is not installed")
 EVERY = (*CASES, *LITERT_ONLY)
-NOT_MODELLED = {("litert-optimized", "resize_bilinear_uint8_01")}
-"""Runtime and case of docs/guides/runtimes.md's list of rules that are not known."""
 REFERENCE = "tflite"
 
 
@@ -27,8 +25,6 @@ def runtime(request):
 @pytest.mark.parametrize("case", EVERY, ids=lambda case: case.name)
 def test_a_layer_equals_litert(runtime, case: Case) -> None:
     name, oracle = runtime
-    if (name, case.name) in NOT_MODELLED:
-        pytest.xfail("docs/guides/runtimes.md: RESIZE_BILINEAR of uint8 in the optimized kernels is not modelled")
     (theirs,) = oracle.run(case.content, case.inputs, tensors="outputs").outputs
     ours = Engine(case.graph, name).run(case.inputs)[case.graph.outputs[0]]
     np.testing.assert_array_equal(ours, theirs)

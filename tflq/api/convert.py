@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from tflq.api.calibrate import calibrate
+from tflq.api.micro_arena import describe_arena
 from tflq.api.options import CalibrationOptions, Progress, SampleOptions, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.recover import RecoverOptions, recover_ranged, require_named
@@ -183,6 +184,7 @@ class ConvertResult(Result):
         measured: each layer against floating point, or why that was not measured.
         engines: what the choice of engines by the estimate came to; None where it was not asked for.
         changes: Effects of the target's passes, in order; empty unless `trace_passes` is set.
+        arena: Sentence on the arena of TensorFlow Lite Micro; empty for other targets.
     """
 
     MAIN = "layers"
@@ -193,6 +195,7 @@ class ConvertResult(Result):
         Column("departures", get=lambda r: dict(r.departures)),
         Column("engines", get=lambda r: None if r.engines is None else _engines(r.engines)),
         Column("files"),
+        Column("micro_arena", get=lambda r: r.arena or None),
         Column("emitted_tflite", get=lambda r: compared_report(r.compared)),
         Column(
             "similarity", get=lambda r: r.measured if isinstance(r.measured, str) else picked(r.measured, "samples")
@@ -211,6 +214,7 @@ class ConvertResult(Result):
     measured: Similarities | str
     engines: EngineChoices | None = None
     changes: tuple[Change, ...] = ()
+    arena: str = ""
 
     @property
     def files(self) -> dict[str, int]:
@@ -256,7 +260,8 @@ class ConvertResult(Result):
     def notes(self) -> Sequence[str]:
         """Files, and how the layers were compared."""
         files = [f"{path}: {size(length)}" for path, length in self.files.items()]
-        return [*files, emitted_text(self.compared), closeness(self.measured)]
+        arena = [self.arena] if self.arena else []
+        return [*files, *arena, emitted_text(self.compared), closeness(self.measured)]
 
     def tables(self) -> Sequence[Table]:
         """Return differences from the vendor's tool, layers, the choice of engines, effects of passes, and memory."""
@@ -401,8 +406,9 @@ def convert(
             measured = measured_similarities(execution, ranged, chosen, advance)
     where = None if folder is None else Path(folder)
     name, graph = name_of(model), execution.graph
+    arena = describe_arena(found.arithmetic, graph, artifacts)
     return ConvertResult(
-        name, original, found, settings, ranged, graph, where, artifacts, compared, measured, engines, selected
+        name, original, found, settings, ranged, graph, where, artifacts, compared, measured, engines, selected, arena
     )
 
 

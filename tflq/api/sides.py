@@ -142,6 +142,21 @@ def parse_side(given: ModelSource, may_lack_model: bool = False) -> Side:
     return Side(text, path, what)
 
 
+def parse_runtimes(*texts: ModelSource) -> tuple[ModelSource, tuple[RuntimeName, ...]]:
+    """Return the model and the runtimes of sides MODEL@RUNTIME; MODEL without a runtime is `ref`.
+
+    Raises:
+        UsageError: A side of another kind, or of another model than the first.
+    """
+    sides = [parse_side(text, may_lack_model=place > 0) for place, text in enumerate(texts)]
+    for side in sides:
+        if side.is_dump or side.is_target or side.what == "float":
+            raise UsageError(f"'{side.text}' is no runtime; write MODEL@RUNTIME: {', '.join(RUNTIME_NAMES)}")
+        if side.source and side.source != sides[0].source:
+            raise UsageError(f"'{side.text}' has another model than '{sides[0].text}'; runtimes share one model")
+    return sides[0].source, tuple(side.runtime for side in sides)
+
+
 def read_beside(
     given: Side,
     named: Side,

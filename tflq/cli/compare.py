@@ -7,7 +7,10 @@ from pathlib import Path
 import click
 
 from tflq.api.compare import DEFAULT_SAMPLES, CompareOptions, compare
+from tflq.api.compare_runtimes import CompareRuntimesResult, compare_runtimes
 from tflq.api.options import SampleOptions, changed
+from tflq.api.prove import ProveResult, prove
+from tflq.api.sides import parse_runtimes
 from tflq.cli import completion, output
 from tflq.cli.help import SectionedCommand
 from tflq.cli.options import (
@@ -28,6 +31,7 @@ from tflq.cli.outputs import OutputPath, writing
 @click.command("compare", cls=SectionedCommand, epilog=f"A and B: {SIDE_HELP}")
 @click.argument("first", metavar="A", shell_complete=completion.file)
 @click.argument("second", metavar="[B]", default="@float", shell_complete=completion.file)
+@click.argument("others", metavar="[C]...", nargs=-1, shell_complete=completion.file)
 @sample_options(DEFAULT_SAMPLES)
 @click.option("--isolated", is_flag=True, help="Feed each layer of A with B's tensors: its own error alone.")
 @click.option(
@@ -51,6 +55,12 @@ from tflq.cli.outputs import OutputPath, writing
     metavar="FILE.json",
     help="Write the noise of each tensor as node data of Model Explorer, too.",
 )
+@click.option(
+    "--prove",
+    "is_proof",
+    is_flag=True,
+    help="A and B are runtimes of one model: decide each layer over all its inputs, without samples.",
+)
 @target_options()
 @calibration_options
 @reporting
@@ -58,17 +68,36 @@ from tflq.cli.outputs import OutputPath, writing
 def command(
     first: str,
     second: str,
+    others: tuple[str, ...],
     samples: SampleOptions,
     strict: bool,
+    is_proof: bool,
     node_data_path: Path | None,
     **options: object,
 ) -> int:
     """Compare A with the reference B, tensor by tensor, and rank the layers by what they add.
 
+    With C and more, all are runtimes of one model (MODEL@ref MODEL@xnnpack MODEL@tflm): which agree, the first layer
+    where they part, its two rules, and the accuracy of each with --data. Exit status 1 only with --strict.
+
     Without B the reference is A's model in floating point. Exit status 1 if a tensor differs; not where A is a model as
     it is, B a dump of TFLite, and docs/differences/tflite_operators.md lists all that differs as known.
     """
+    if is_proof or others:
+        result = _compare_runtimes((first, second, *others), samples, is_proof)
+        return max(output.show(result), int(strict and not result.is_equal))
     found = compare(first, second, samples, changed(CompareOptions(), options), progress=output.progress)
     if node_data_path is not None:
         found.write_node_data(node_data_path)
     return max(output.show(found), int(strict and not found.is_equal))
+
+
+def _compare_runtimes(
+    sides: tuple[str, ...], samples: SampleOptions, is_proof: bool
+) -> ProveResult | CompareRuntimesResult:
+    model, runtimes = parse_runtimes(*sides)
+    if not is_proof:
+        return compare_runtimes(model, runtimes, samples, progress=output.progress)
+    if len(runtimes) > 2:
+        raise click.UsageError("--prove compares two runtimes")
+    return prove(model, *runtimes)

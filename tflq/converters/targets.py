@@ -112,6 +112,7 @@ _TABLE = {
     "onnx": "tflq.converters.onnx:ONNX",
     "tpu-mlir": "tflq.converters.tpu_mlir:TPU_MLIR",
     "tflite": "tflq.converters.tflite_quantizer:TFLITE",
+    "tflm": "tflq.converters.tflm:TFLM",
 }
 
 

@@ -12,6 +12,7 @@ from tflq.converters.tflite import model_from_bytes
 from tflq.errors import MissingExtraError, OracleError, UnsupportedError
 from tflq.graph import Affine, Array, Graph, Tensor
 from tflq.oracle import Oracle, OracleIdentity, OracleRefused
+from tflq.oracle.package import RUNTIME_ORACLES
 from tflq.parallel.executions import Execution, real_values
 from tflq.sampling import Samples
 
@@ -104,7 +105,7 @@ def check_emitted(
 ) -> EmittedDifference | str | None:
     """Compare the .tflite among a target's files with its arithmetic; None without one, in words why it was not done.
 
-    Arguments as for `compare_emitted`; the oracle is the one that is installed.
+    Arguments as for `compare_emitted`; the oracle is the package of the target's runtime, else TFLite.
 
     Raises:
         UnsupportedError: TFLite does not take the file, although it has its operators in their versions.
@@ -112,8 +113,10 @@ def check_emitted(
     content = next((data for name, data in artifacts.items() if name.endswith(".tflite")), None)
     if content is None:
         return None
+    target = execution.target
+    runtime = () if target is None else RUNTIME_ORACLES.get(target.arithmetic, ())
     try:
-        with Oracle() as oracle:
+        with Oracle(*runtime) as oracle:
             return compare_emitted(execution, content, samples, oracle)
     except OracleRefused as error:
         if any(words in str(error) for words in _OPERATOR_UNKNOWN):

@@ -303,12 +303,25 @@ def _check_blocks(blocks: Blockwise, count: int, where: str) -> None:
         raise GraphError(f"{where}: found blocks of {blocks.block_size} elements; at least 1 is allowed")
 
 
+def find_workspaces(graph: Graph) -> frozenset[int]:
+    """Return the tensors that only custom operators read and no operator writes, such as the scratch tensor of Vela.
+
+    The runtime reserves their memory; a graph that reads one cannot run without the device.
+    """
+    known = {i for i, t in enumerate(graph.tensors) if t.is_constant or t.is_variable}
+    known.update(graph.inputs, *(node.outputs for node in graph.nodes))
+    plain = {t for node in graph.nodes if node.custom_code is None for t in node.inputs}
+    custom = {t for node in graph.nodes if node.custom_code is not None for t in node.inputs}
+    return frozenset(custom - plain - known - {ABSENT})
+
+
 def _check_nodes(graph: Graph, where: str) -> None:
     known = {i for i, t in enumerate(graph.tensors) if t.is_constant or t.is_variable} | set(graph.inputs)
+    workspaces = find_workspaces(graph)
     for i, node in enumerate(graph.nodes):
         _check_indices(graph, i, where)
         for t in node.inputs:
-            if t != ABSENT and t not in known:
+            if t != ABSENT and t not in known and t not in workspaces:
                 raise GraphError(
                     f"{where}: {graph.where(i)} reads tensor {t} '{graph.tensors[t].name}', which is neither a "
                     f"constant nor an input nor written by an earlier operator"

@@ -49,13 +49,14 @@ SINGLE = "31-bit multiplier, rounded once, half up"
 FLOAT32 = "half_to_even(float32(total) * float32(si * sw / so))"
 WIDE = "multiplier of scales in float64"
 _FLOATS = "floating-point layers: sums in another order, other functions"
-_TFLM = {
+_TOSA = {
     "fully_connected": f"{DOUBLE}; int16: 15-bit multiplier, rounded once",
     "leaky_relu": WIDE,
     "mul": WIDE,
     "prelu": WIDE,
     "softmax": f"int16: {WIDE}, tables in float32",
 }
+_TFLM = {**_TOSA, "relu6": "clamped without rescaling, by the input's scale"}
 _TFLM_OPEN = (_FLOATS, "UNIDIRECTIONAL_SEQUENCE_LSTM of int8", "false stored shapes: the runtime trusts them")
 _OPTIMIZED = {
     "conv_2d": f"{UP}; grouped: as ref",
@@ -68,6 +69,7 @@ _OPTIMIZED = {
     "quantize": "whole vectors of 8 elements: half_to_even(x * float32(1 / s)); the rest in float64",
     "dequantize": "whole vectors of 8 elements: float32(s x) + float32(-z s)",
     "softmax": "8 bits: exponentials and sum in float32",
+    "resize_bilinear": "uint8: weights of corners rounded to float32",
 }
 RUNTIMES: Mapping[str, Runtime] = {
     runtime.name: runtime
@@ -95,7 +97,7 @@ RUNTIMES: Mapping[str, Runtime] = {
             "litert-optimized",
             "LiteRT and TFLite without a delegate on x86-64",
             _OPTIMIZED,
-            (_FLOATS, "RESIZE_BILINEAR and some DEPTHWISE_CONV_2D of uint8", "kernels of Arm processors"),
+            (_FLOATS, "eightfold RESIZE_BILINEAR and some DEPTHWISE_CONV_2D of uint8", "kernels of Arm processors"),
             "ai-edge-litert without delegate",
             "Interpreter(experimental_op_resolver_type=OpResolverType.BUILTIN_REF)",
         ),
@@ -123,8 +125,8 @@ RUNTIMES: Mapping[str, Runtime] = {
         Runtime(
             "tosa",
             "Arm's TOSA reference model; Ethos-U compiles from it",
-            _TFLM,
-            (_FLOATS, "RESIZE_BILINEAR", "CONV_3D", "inner tensors: only outputs were compared"),
+            {**_TOSA, "quantize": "from float32: half_to_even(x * float32(1 / s))"},
+            (_FLOATS, "RESIZE_BILINEAR", "SOFTMAX of int16", "CONV_3D", "inner tensors: only outputs were compared"),
             "tosa-converter-for-tflite and tosa_reference_model",
         ),
     )
@@ -142,6 +144,19 @@ def find_runtime(name: str) -> Runtime:
     return RUNTIMES[name]
 
 
+_REFERENCE_RULES = {
+    **dict.fromkeys(("conv_2d", "depthwise_conv_2d", "transpose_conv", "mean"), DOUBLE),
+    "fully_connected": "half_away(float64(total) * (si * sw / so))",
+    "mul": f"{DOUBLE}; multiplier of scales in float32",
+    "leaky_relu": f"{DOUBLE}; multiplier of scales in float32",
+    "prelu": f"{DOUBLE}; multiplier of scales in float32",
+    "add": f"both operands: {DOUBLE}",
+    "sub": f"both operands: {DOUBLE}",
+}
+"""Rules of the reference kernels, for the operators that differ in most runtimes."""
+
+
 def rule_of(runtime: str, operator: str) -> str:
     """Return the rule of an operator in words, TFLite's reference kernel if it does not differ."""
-    return RUNTIMES[runtime].rules.get(operator, "TFLite's reference kernel")
+    reference = _REFERENCE_RULES.get(operator, "TFLite's reference kernel")
+    return RUNTIMES[runtime].rules.get(operator, reference)

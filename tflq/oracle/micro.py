@@ -22,8 +22,7 @@ from tflq.oracle.results import OracleTensor
 from tflq.oracle.runtime import Interface
 
 ARENA_BYTES = 64 << 20
-"""Arena of every model, plus ARENA_FACTOR times the size of its file: all tensors are preserved."""
-ARENA_FACTOR = 10
+"""Arena of every model, plus twice its file and its tensors: all tensors are preserved."""
 _NOISE = ("INFO", "W0", "E0")
 _Result = TypeVar("_Result")
 
@@ -85,7 +84,8 @@ class MicroModel:
         Raises:
             ValueError: The package refuses the model, with its own reason.
         """
-        arena = ARENA_BYTES + ARENA_FACTOR * len(self._content)
+        tensors = sum(tensor.size * tensor.dtype.storage.itemsize for tensor in self._graph.tensors)
+        arena = ARENA_BYTES + 2 * (len(self._content) + tensors)
         configuration = self._module.InterpreterConfig.kPreserveAllTensors
         self._interpreter = _call_with_reason(
             # the keyword is spelt so in the package

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tflq.converters.mappings import find_rule
-from tflq.graph import Node
+from tflq.graph import DType, Node
 from tflq.graph.operators import LINEAR_OPERATORS, RESHAPES
 
 INT8 = "int8"
@@ -117,6 +117,12 @@ VERSIONS: dict[str, dict[str, int]] = {
     "dequantize": {INT8: 2, INT16: 3},
 }
 """Lowest version of an operator that takes a kind, as TFLite's tools/versioning/op_version.cc counts; else 1."""
+
+
+def version_of(operator: str, dtype: DType) -> int:
+    """Return the lowest version of an operator on activations of a type; 1 for types without a row."""
+    kind = INT16 if dtype is DType.INT16 else INT8
+    return VERSIONS.get(operator, {}).get(kind, 1) if dtype in (DType.INT8, DType.INT16) else 1
 
 
 def rule_of(node: Node) -> Rule | None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Graph, Node
+from tflq.graph.graph import find_workspaces
 from tflq.interpreter.execution.control import CONTROL, require_handle
 from tflq.interpreter.execution.deferred import Deferred, DeferredNode
 from tflq.interpreter.execution.settle import lower_node, settle
@@ -36,6 +37,8 @@ def lower(graph: Graph, default_arithmetic: str = "tflite", is_called: bool = Fa
         GraphError: an attribute or operand that contradicts the operator.
     """
     require_kernels(graph, default_arithmetic)
+    for t in sorted(find_workspaces(graph)):
+        raise UnsupportedError(f"tensor '{graph.tensors[t].name}' is memory of a device, which no operator writes")
     settled = settle(graph, default_arithmetic, is_called)
     leave = arithmetic(default_arithmetic).leave
     left = {} if leave is None else leave(graph)
@@ -75,10 +78,12 @@ def require_kernels(graph: Graph, default: str) -> None:
             missing.setdefault(f"{operator} in arithmetic '{name}'", []).append(str(index))
     if missing:
         lines = "; ".join(f"{what} (operator {', '.join(numbers)})" for what, numbers in missing.items())
-        known = ", ".join(sorted(arithmetic(default).kernels))
-        raise UnsupportedError(
-            f"no kernel for {lines}; arithmetic '{default}' has {known} (docs/internals/extending.md: how to add one)"
-        )
+        known = f"arithmetic '{default}' has {', '.join(sorted(arithmetic(default).kernels))} "
+        if all(what.startswith("custom ") for what in missing):  # a device's or a user's operator: no name is near
+            known = (
+                "`inspect`, `diff` and `cut` open the file; another program runs the operator, or a kernel of yours "
+            )
+        raise UnsupportedError(f"no kernel for {lines}; {known}(docs/internals/extending.md: how to add one)")
 
 
 @dataclass(frozen=True)

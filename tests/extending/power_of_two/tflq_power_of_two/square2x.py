@@ -100,5 +100,5 @@ RULES = {
     "nnie": LayerRule(build, quantizes=True),
     "aipu": Source(translate),
     **dict.fromkeys(("onnx", "openvino"), ExchangeRule(write)),
-    **dict.fromkeys(("gap9-ne16", "gap9-sq8", "tpu-mlir"), Expansion(expand)),
+    **dict.fromkeys(("gap9-ne16", "gap9-sq8", "tflm", "tpu-mlir"), Expansion(expand)),
 }

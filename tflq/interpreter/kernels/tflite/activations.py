@@ -4,7 +4,8 @@ ABS: int8, int16 (quantized): y = clamp(|x - z_i| + z_o), rescaled by MBQ of f32
 int16 and int32 without quantization: |x|, the lowest number stays.
 
 RELUs: y = clamp(MBQ(x - z_i, m, s) + z_o, q(low), q(high)), q(v) = z_o + round_half_away(f32(v / s_o)); (m, s) is the
-multiplier of f32(s_i / s_o). TFLite rescales here, TFLM only clamps.
+multiplier of f32(s_i / s_o). RELU6 of TensorFlow Lite Micro does not rescale: y = clamp(x, z_i, q(6)), with the input's
+scale and zero point in q; it refuses a q(6) that does not fit the type.
 
 HARD_SWISH: h = (x - z_i) << 7; p = SRDHM16(h, m_o); r = h scaled so that 3.0 is 2^15: left shift all but one bit,
 saturating; SRDHM16 with m_r; the last left shift, saturating, or a right shift with RDBP; r = (r + 2^15) >> 1; y =
@@ -29,6 +30,7 @@ from tflq.interpreter.kernels.plain.elementwise import Elementwise, lower_unary
 from tflq.interpreter.numerics.fixed_point import (
     activation_range,
     quantize_multiplier,
+    round_half_away,
     saturate,
     saturating_doubling_high_mul_16,
     saturating_rounding_doubling_high_mul,
@@ -117,7 +119,13 @@ class Clamped:
     table: Table
 
 
-def _lower(node: Node, operands: Operands, bounds: tuple[str, str], allowed: Collection[DType]) -> Clamped:  # noqa: ARG001
+def _lower(
+    node: Node,  # noqa: ARG001
+    operands: Operands,
+    bounds: tuple[str, str],
+    allowed: Collection[DType],
+    keeps_values: bool = False,
+) -> Clamped:
     """Decide the params.
 
     Args:
@@ -125,12 +133,19 @@ def _lower(node: Node, operands: Operands, bounds: tuple[str, str], allowed: Col
         operands: of the node.
         bounds: names of the fused activations (`activation_range`) whose lower and upper bound these are.
         allowed: types that TFLite's kernel takes.
+        keeps_values: Clamp without rescaling, as RELU6 of TensorFlow Lite Micro.
 
     Raises:
-        UnsupportedError: a type that TFLite's kernel does not take, or int16 with a zero point.
+        UnsupportedError: a type that TFLite's kernel does not take, int16 with a zero point, or a bound that TensorFlow
+            Lite Micro refuses.
         GraphError: a tensor without scale.
     """
     dtype, si, zi, so, zo = quantized_ends(operands, allowed)
+    if keeps_values:
+        so, zo = si, zi
+        six = int(zi + round_half_away(np.float32(6) / si))
+        if six > dtype.maximum:
+            raise UnsupportedError(f"6 is {six} as a quantized value; TensorFlow Lite Micro allows {dtype.maximum}")
     multiplier, shift = scalar_multiplier(si / so)
     low = activation_range(bounds[0], so, zo, dtype.minimum, dtype.maximum)[0]
     high = activation_range(bounds[1], so, zo, dtype.minimum, dtype.maximum)[1]

@@ -113,8 +113,15 @@ def _lower_quantize(
     node: Node,  # noqa: ARG001
     operands: Operands,
     rounding: Rounding = Rounding.DOUBLE,
+    by_reciprocal: bool = False,
 ) -> FromFloat | Requantize:
-    """Decide the params; `rounding` is DOUBLE, FLOAT32 (XNNPACK) or UP (optimized).
+    """Decide the params.
+
+    Args:
+        node: QUANTIZE.
+        operands: Tensors of the node.
+        rounding: DOUBLE, FLOAT32 (XNNPACK) or UP (optimized).
+        by_reciprocal: Rule of TOSA for float32: half_to_even(x * float32(1 / s)).
 
     Raises:
         UnsupportedError: a pair of types that TFLite's kernel does not take.
@@ -122,6 +129,8 @@ def _lower_quantize(
     """
     source, output = operands.input(0), operands.output()
     if require_type(source, (DType.FLOAT32, *BETWEEN)) is DType.FLOAT32:
+        if by_reciprocal and not output.affine.is_per_axis:
+            return _multiply_by_reciprocal(output, has_rest=False)
         return _choose_reciprocal(output, rounding) if rounding is not Rounding.DOUBLE else _from_float(output)
     require_type(output, BETWEEN[source.dtype])
     if source.dtype is DType.INT16 and output.dtype is DType.INT16:
@@ -205,10 +214,14 @@ def _requantize(params: Requantize, code: Integers) -> Integers:
 def _choose_reciprocal(output: Tensor, rounding: Rounding) -> FromFloat:
     params = _from_float(output)
     takes = EIGHT_BITS if rounding is Rounding.FLOAT32 else (*EIGHT_BITS, DType.INT16)
-    if output.affine.is_per_axis or params.dtype not in takes:
-        return params
+    is_taken = not output.affine.is_per_axis and params.dtype in takes
+    return _multiply_by_reciprocal(output, rounding is Rounding.UP) if is_taken else params
+
+
+def _multiply_by_reciprocal(output: Tensor, has_rest: bool) -> ByReciprocal:
+    params = _from_float(output)
     reciprocal = np.float32(1.0 / float(params.scale[0]))
-    return ByReciprocal(**vars(params), reciprocal=reciprocal, has_rest=rounding is Rounding.UP)
+    return ByReciprocal(**vars(params), reciprocal=reciprocal, has_rest=has_rest)
 
 
 def _quantize_by_reciprocal(params: ByReciprocal, x: Array) -> Array:

@@ -5,6 +5,9 @@ with align_corners; position = i * scale (+ scale / 2 - 512 with half_pixel_cent
 high = min((position + 1023) / 1024, in - 1), each division toward zero. The sum of the four corners, weighted by
 products of 1024ths, is divided by 2^20, rounded half away from zero: |accumulator| < 2^37 for int16.
 uint8: the float32 blend of tflq.interpreter.numerics.bilinear, plus 0.5, truncated.
+uint8 in LiteRT's optimized kernel: the same with each weight rounded to float32 before the product, in the order
+(ly, lx), (ly, hx), (hy, lx), (hy, hx). Eightfold enlargement of 8 * n channels with half_pixel_centers is another
+kernel there, in 8.8 fixed point, which is not modelled.
 XNNPACK, 8 bits: the positions of that float32 blend; weights of 11 bits, w = half_to_even(part * 2^11); upper = (x[ly,
 lx] << 11) + (x[ly, hx] - x[ly, lx]) * w_x, lower alike from row hy; y = ((upper << 11) + (lower - upper) * w_y + 2^21)
 >> 22.
@@ -32,8 +35,19 @@ class FixedPointBlend(ResizeBilinear):
     """Positions along height and width with parts in 2^-11, as XNNPACK has them."""
 
 
-def lower(node: Node, operands: Operands, fixed_point: bool = False) -> ResizeBilinear:
-    """Decide positions; `fixed_point` blends 8 bits as XNNPACK does.
+@dataclass(frozen=True, eq=False)
+class WeightedBlend(ResizeBilinear):
+    """Positions of a blend with one rounded weight per corner, as LiteRT's optimized kernel has them."""
+
+
+def lower(node: Node, operands: Operands, fixed_point: bool = False, rounds_weights: bool = False) -> ResizeBilinear:
+    """Decide positions.
+
+    Args:
+        node: RESIZE_BILINEAR.
+        operands: Tensors of the node.
+        fixed_point: XNNPACK's blend of 8 bits, in 11-bit weights.
+        rounds_weights: Blend of LiteRT's optimized kernel, for uint8.
 
     Raises:
         GraphError: another rank than 4, a size below 1 or computed at run time.
@@ -47,7 +61,8 @@ def lower(node: Node, operands: Operands, fixed_point: bool = False) -> ResizeBi
         real = lower_float(node, operands)
         return FixedPointBlend(*(_round_to_11_bits(positions) for positions in (real.rows, real.columns)))
     if dtype is DType.UINT8:
-        return lower_float(node, operands)
+        real = lower_float(node, operands)
+        return WeightedBlend(real.rows, real.columns) if rounds_weights else real
     align, centers = options(node)
     shape, sizes = operands.input(0).shape, resized_shape(operands)
     return ResizeBilinear(*(_positions(shape[1 + i], sizes[i], align, centers) for i in range(2)))
@@ -59,6 +74,8 @@ def run(params: ResizeBilinear, x: Array, *_size: Array) -> tuple[Array, ...]:
         return plain.run(params, x)
     if isinstance(params, FixedPointBlend):
         return (_blend_in_fixed_point(params, x),)
+    if isinstance(params, WeightedBlend):
+        return (_blend_with_weights(params, x),)
     if x.dtype == np.uint8:
         return ((blend_float(params, x) + np.float32(0.5)).astype(np.uint8),)
     wide = x.astype(np.int32 if x.dtype == np.int8 else np.int64)  # int8: |accumulator| < 2^29
@@ -71,6 +88,17 @@ def run(params: ResizeBilinear, x: Array, *_size: Array) -> tuple[Array, ...]:
 
 def _round_to_11_bits(positions: Positions) -> Positions:
     return replace(positions, part=np.rint(positions.part * np.float32(1 << 11)).astype(np.int32))
+
+
+def _blend_with_weights(params: WeightedBlend, x: Array) -> Array:
+    rows, columns, one = params.rows, params.columns, np.float32(1)
+    down, right = rows.part.astype(np.float32)[:, None, None], columns.part.astype(np.float32)[:, None]
+    total = np.zeros((), np.float32)
+    for row, along in ((rows.low, one - down), (rows.high, down)):
+        for column, across in ((columns.low, one - right), (columns.high, right)):
+            corner = np.take(np.take(x, row, 2), column, 3).astype(np.float32)
+            total = total + corner * (along * across)
+    return np.asarray((total + np.float32(0.5)).astype(np.uint8))
 
 
 def _blend_in_fixed_point(params: FixedPointBlend, x: Array) -> Array:

@@ -30,16 +30,19 @@ LITERT_OPTIMIZED: Mapping[str, Arguments] = {
     **_set_rounding(Rounding.UP_BY_EIGHT, "depthwise_conv_2d", "transpose_conv"),
     "dequantize": {"in_vectors": True},
     "softmax": {"in_float": True},
+    "resize_bilinear": {"rounds_weights": True},
 }
 XNNPACK: Mapping[str, Arguments] = {
     **_set_rounding(Rounding.FLOAT32, "conv_2d", "depthwise_conv_2d", "fully_connected", "transpose_conv"),
     **_set_rounding(Rounding.FLOAT32, "add", "sub", "mul", "mean", "sum", "leaky_relu", "quantize"),
     "resize_bilinear": {"fixed_point": True},
 }
-TFLM: Mapping[str, Arguments] = {
+_TFLM_AND_TOSA: Mapping[str, Arguments] = {
     **_set_rounding(Rounding.DOUBLE, "fully_connected"),
     **{operator: {"wide_scales": True} for operator in ("leaky_relu", "mul", "prelu", "softmax")},
 }
+TOSA: Mapping[str, Arguments] = {**_TFLM_AND_TOSA, "quantize": {"by_reciprocal": True}}
+TFLM: Mapping[str, Arguments] = {**_TFLM_AND_TOSA, "relu6": {"keeps_values": True}}
 CMSIS_NN_SINGLE: Mapping[str, Arguments] = {
     **TFLM,
     **_set_rounding(Rounding.SINGLE, "conv_2d", "depthwise_conv_2d", "fully_connected"),
@@ -50,7 +53,7 @@ RULES: Mapping[str, Mapping[str, Arguments]] = {
     "tflm": TFLM,
     "cmsis-nn": TFLM,
     "cmsis-nn-single": CMSIS_NN_SINGLE,
-    "tosa": TFLM,
+    "tosa": TOSA,
 }
 
 

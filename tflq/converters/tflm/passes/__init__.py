@@ -1,0 +1,1 @@
+"""Rewrites of the target `tflm`; rewrite.py lists them in order."""
