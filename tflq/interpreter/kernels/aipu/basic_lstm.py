@@ -1,12 +1,12 @@
 """Kernel of BASIC_LSTM.
 
-v = x W_x + clamp32(RNE(h W_h * M_0 * 2^-N_0)) + b, rows i, g, f, o; i, f, o = sigm(clamp(RNE(v * M_1 * 2^-N_1))),
-g = tanh(clamp(RNE(v * M_2 * 2^-N_2))); t = clamp32(i g + clamp32(RNE(f c * M_5 * 2^-N_5))). The state is
-clamp(RNE(o tanh(clamp(RNE(t * M_3 * 2^-N_3))) * M_4 * 2^-N_4)), the cell clamp(RNE(t * M_6 * 2^-N_6)), both without the
-lowest value. M_5 and M_6 are those of the step.
+v = x W_x + clamp32(RNE(h W_h * M_0 * 2^-N_0)) + b, rows i, g, f, o; i, f, o = sigm(clamp(RNE(v * M_1 * 2^-N_1))), g =
+tanh(clamp(RNE(v * M_2 * 2^-N_2))); t = clamp32(i g + clamp32(RNE(f c * M_5 * 2^-N_5))). The state is clamp(RNE(o
+tanh(clamp(RNE(t * M_3 * 2^-N_3))) * M_4 * 2^-N_4)), the cell clamp(RNE(t * M_6 * 2^-N_6)), both without the lowest
+value. M_5 and M_6 are given for each step.
 
 From 16 bits on sums and biases are shifted by N - L first, L the smallest of N_0, N_1 and 15, and products by D, so
-that the shift of f c is 15. First states are read as they are, whatever their scale.
+that the shift of f c is 15. First states are read unchanged, whatever their scale.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class LstmParams:
         diff_shifts: D of each step.
         outputs: Y for all states, H and C for the last state and cell, in order.
         is_reversed: whether time runs backward.
-        bits: of the quantized values.
-        dtype: of the outputs.
+        bits: Bits of the quantized values.
+        dtype: Storage type of the outputs.
     """
 
     of_input: Integers
@@ -87,11 +87,12 @@ def multipliers_of(
 
     Args:
         node: the layer.
-        s_x: of the input.
-        s_c: of the first cell.
-        scales: of states, gates' sums, values and table, cells' sums, values and table, then of the cell of each step.
+        s_x: Scale of the input.
+        s_c: Scale of the first cell.
+        scales: Scales of states, gates' sums, values and table, cells' sums, values and table, then of the cell of each
+            step.
         weight_scales: one, or one each row.
-        bits: of the quantized values.
+        bits: Bits of the quantized values.
     """
     s_h, s_f, s_fo, _, s_g, s_go = scales[:6]
     finer, cells = np.float32(256 if bits <= TABLE_BITS else 1), node.attributes.integer("cell_size")
