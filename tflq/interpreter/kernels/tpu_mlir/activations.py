@@ -1,7 +1,7 @@
 """Functions of one activation: by tables, slopes, or a sum (docs/rules/tpu_mlir_operators.md).
 
-A function of one byte is a table: sat(rha(f((q - Zx) * Sx) / Sy) + Zy), f in float64. RELU that stays alone is
-symmetric: max(q, 0) in the input's scale. Slopes are int8 where the mode is symmetric, float16 where it is not:
+A function of one byte is a table: sat(rha(f((q - Zx) * Sx) / Sy) + Zy), f in float64. A RELU that is not fused is
+symmetric: max(q, 0) in the input's scale. Slopes are int8 in the symmetric mode, float16 in the asymmetric one:
 LEAKY_RELU, symmetric: q >= 0: q; else up(q * m, s), 8-bit m about alpha. float16: x < 0: f16(f32(x) * f32(alpha)).
 PRELU, symmetric: one shift for int8 slopes; r is the first with max|alpha| * 2^(r+1) >= 127, slope =
 trunc(alpha * 2^r); q < 0: up(q * slope, r). float16: x < 0: f16(x * f16(alpha)).
@@ -85,7 +85,7 @@ def lower_abs(node: Node, operands: Operands) -> TableParams:  # noqa: ARG001
 
 
 def by_c_library(function: Callable[[float], float]) -> Function:
-    """Return a function of `math` over arrays: the C library's, whose last place decides ties.
+    """Return a function of `math` over arrays: the C library's, with the rounding that decides ties.
 
     tanh(19.0016) is the number below 1 there and 1 in numpy, and 127.5 steps are a tie.
     """
@@ -177,7 +177,7 @@ class PReluParams:
     Attributes:
         slope: int64 or float16, the shape of alpha.
         shift: r; 0 in float16.
-        dtype: of input and output.
+        dtype: Storage type of input and output.
     """
 
     slope: Array
@@ -227,8 +227,8 @@ class SoftmaxParams:
 
     Attributes:
         table: E, float32[256].
-        scale: of the output, float32.
-        dtype: of the output.
+        scale: Scale of the output, float32.
+        dtype: Storage type of the output.
     """
 
     table: NDArray[np.float32]

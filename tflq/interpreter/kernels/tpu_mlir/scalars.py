@@ -1,9 +1,9 @@
-"""ADD, SUB, MUL, DIV, MAXIMUM, MINIMUM, POW and NEG beside one number, as tables (docs/rules/tpu_mlir_operators.md).
+"""ADD, SUB, MUL, DIV, MAXIMUM, MINIMUM, POW and NEG with one number, as tables (docs/rules/tpu_mlir_operators.md).
 
 x + c, x - c:  y = sat(up(q * m + (rha(c / Sy) << s), s)), 8-bit m, s >= 0 about Sx / Sy (AddConst).
-x * c, x / c, -x: y = sat(up((q - Zx) * m, s) + Zy): the range is multiplied, so m is 1 or -1 and s is 0 (MulConst), but
-where a negative number makes signed integers of unsigned ones.
-max, min: y = sat(max(q - Zx, rha(c / S))), without Zy: a flaw of TPU-MLIR where Z is not 0 (MaxConst, MinConst).
+x * c, x / c, -x: y = sat(up((q - Zx) * m, s) + Zy): the range is multiplied, so m is 1 or -1 and s is 0 (MulConst),
+except if a negative number makes signed integers of unsigned ones. max, min: y = sat(max(q - Zx, rha(c / S))), without
+Zy: a flaw of TPU-MLIR if Z is not 0 (MaxConst, MinConst).
 c / x, x ^ c: tables of real functions; c / 0 is 0.
 """
 
@@ -26,13 +26,13 @@ MULTIPLIER_BITS = 8
 
 @dataclass(frozen=True, eq=False)
 class ScalarParams:
-    """The params of one operator beside one number.
+    """The params of one operator with one number.
 
     Attributes:
-        table: of the activation's quantized values.
-        position: of the activation.
+        table: Table of the activation's quantized values.
+        position: Position of the activation.
         rescale: m and s; None for functions of reals.
-        number: as TPU-MLIR stores it, in quantized values; None where there is none.
+        number: Number as TPU-MLIR stores it, in quantized values; None if there is none.
     """
 
     table: TableParams
@@ -42,7 +42,7 @@ class ScalarParams:
 
 
 def floor_of(node: Node, operands: Operands) -> int:
-    """Return the least result: Zy where a rectifier is fused."""
+    """Return the least result: Zy if a rectifier is fused."""
     output, fused = operands.output(), node.attributes.text("fused_activation_function", "none")
     return output.dtype.minimum if fused == "none" else int(output.affine.zero_point[0])
 
@@ -57,7 +57,7 @@ def lower_added_number(operands: Operands, sign: int, floor: int) -> ScalarParam
 
     Args:
         operands: x of 8 bits, c float32.
-        sign: 1, or -1 where c is subtracted.
+        sign: 1, or -1 if c is subtracted.
         floor: least result.
 
     Raises:
@@ -74,7 +74,7 @@ def lower_added_number(operands: Operands, sign: int, floor: int) -> ScalarParam
 
 
 def lower_factor(operands: Operands, factor: int | None = None, is_factor: bool = True) -> ScalarParams:
-    """Decide the params of x * c, whose range is that of x times c: up((q - Zx) * m, s) + Zy; m, s about c * Sx / Sy.
+    """Decide the params of x * c, with the range of x times c: up((q - Zx) * m, s) + Zy; m, s about c * Sx / Sy.
 
     TPU-MLIR fuses a rectifier into it and then loses it.
     """
@@ -112,7 +112,7 @@ def lower_quotient(node: Node, operands: Operands) -> ScalarParams:
     """Decide the params of x / c, or of c / x.
 
     Raises:
-        UnsupportedError: two activations, whose quotient is float32.
+        UnsupportedError: two activations (their quotient is float32).
     """
     if not is_scalar(operands):
         raise UnsupportedError("a quotient of two activations has no integers; TPU-MLIR computes it in float32")
@@ -128,7 +128,7 @@ def lower_quotient(node: Node, operands: Operands) -> ScalarParams:
 
 
 def lower_power(node: Node, operands: Operands) -> ScalarParams:
-    """Decide the params of x ^ c: a table; what is no number becomes 0."""
+    """Decide the params of x ^ c: a table; NaN and infinity become 0."""
     position, number = _operand(operands)
     if position != 0:
         raise UnsupportedError("a power whose exponent is computed; TPU-MLIR's tables have a constant one")
