@@ -1,4 +1,4 @@
-"""What happens to a sum v before its zero point, fused into a linear layer or as its own layer.
+"""Activations of a sum v before its zero point, fused into a linear layer or as a separate layer.
 
 Source: docs/rules/aipu/values.md, docs/rules/aipu/operators.md.
 
@@ -7,10 +7,10 @@ Source: docs/rules/aipu/values.md, docs/rules/aipu/operators.md.
     CLIP               RNE(clamp(RNE(v * M * 2^-(N - 8)), limits) / 256), limits at 256 s_y; at 16 bits without the 8
     LEAKYRELU, PRELU   RNE((max(v, 0) + RNE(min(v, 0) * slope * 2^-k)) * M * 2^-N), k = bits of the output, or 12
     ABS, NEGATIVE      RNE(|v| * M * 2^-N), RNE(-v * M * 2^-N)
-    CRELU              RNE(max(v, 0) * M * 2^-N) beside RNE(max(-v, 0) * M * 2^-N)
+    CRELU              RNE(max(v, 0) * M * 2^-N) and RNE(max(-v, 0) * M * 2^-N)
     SIGN               -1, 0 or 1, at scale 1
 
-A layer of its own has v = x + zp_x and y = clamp(... - zp_y).
+A separate layer has v = x + zp_x and y = clamp(... - zp_y).
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ class Fused:
     """A function of sums.
 
     Attributes:
-        kind: as in the IR.
-        limits: of CLIP, on the finer scale.
-        extra_bits: how much finer that is.
-        slope: of negative sums: one number or int64[..., O].
+        kind: Activation, as named in the IR.
+        limits: Limits of CLIP, on the finer scale.
+        extra_bits: Number of additional fraction bits of the finer scale.
+        slope: Slope of negative sums: one number or int64[..., O].
         slope_bits: k.
-        axis: of CRELU, behind the sample axis.
+        axis: Concatenation axis of CRELU, after the sample axis.
     """
 
     kind: str
@@ -76,14 +76,14 @@ class Fused:
         return sums if self.kind == NONE else np.where(whole <= 0, -NEVER, sums)
 
     def apply(self, total: Integers, rescale: Multiplier) -> Doubles:
-        """Return whole numbers before the zero point, float64[..., O], of sums int64[..., O]."""
+        """Return integers before the zero point, float64[..., O], of sums int64[..., O]."""
         if self.kind == CLIP:
             finer = Multiplier(rescale.m, rescale.n - self.extra_bits)
             return scaled(np.clip(finer.apply(total), *self.limits), 1, self.extra_bits)
         return rescale.apply(self._step(total))
 
     def _step(self, total: Integers) -> Integers:
-        """Return the whole number that M and N scale."""
+        """Return the integer that M and N scale."""
         stepped = total
         if self.kind == RELU:
             # The Optimizer's RELU works on float32: accumulators beyond 2^24 lose bits there.
@@ -104,7 +104,7 @@ class Fused:
 
 @dataclass(frozen=True, eq=False)
 class ActivationParams:
-    """The params of a layer of its own: what happens to v, zp_x, M and N of s_y / s_x.
+    """The params of a separate layer: the activation of v, zp_x, M and N of s_y / s_x.
 
     How quantized values are stored.
     """

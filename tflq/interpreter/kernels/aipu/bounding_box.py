@@ -33,7 +33,7 @@ class BoundingBoxParams:
         growths: tables of exp(d / deviation).
         halves: M and N of half of 1 / the scale of a table.
         output: M and N of 32767 / s_roi.
-        early_shift: bits that size * M loses in front of the product with a delta.
+        early_shift: Bits that size * M loses before the product with a delta.
         largest_center: limit of a center.
         largest_half: limit of half a size.
     """
@@ -51,8 +51,8 @@ class BoundingBoxParams:
 def lower(node: Node, operands: Operands) -> BoundingBoxParams:
     """Decide tables, multipliers and shifts.
 
-    Inputs: boxes [..., 4] (y0, x0, y1, x1) in 0..1, deltas [..., 4] (dy, dx, dh, dw); output int16[..., 4] at 32767.
-    A range of deltas whose growth passes 3276 is taken as ending there.
+    Inputs: boxes [..., 4] (y0, x0, y1, x1) in 0..1, deltas [..., 4] (dy, dx, dh, dw); output int16[..., 4] at 32767. If
+    the growth of a delta exceeds 3276, the range of deltas is taken as ending there.
 
     Raises:
         UnsupportedError: another order of coordinates; deltas or boxes so coarse that no shift is left.

@@ -1,4 +1,4 @@
-"""What Proposal, DetectionOutput and BoundingBox share: tables of box deltas, and rows that pass a threshold.
+"""Parts shared by Proposal, DetectionOutput and BoundingBox: tables of box deltas, and rows that pass a threshold.
 
 Source: Compass Optimizer, ops/proposal.py, detectionoutput.py, multibox_transform_Loc.py.
 """
@@ -21,7 +21,7 @@ Function = Callable[[Array], Array]
 
 
 def identity(x: Array) -> Array:
-    """Return the deltas of a center as they are."""
+    """Return the deltas of a center unchanged."""
     return x
 
 
@@ -46,12 +46,12 @@ def delta_table(
 
     Args:
         node: lut_items_in_bits limits the number of entries.
-        key: of the table among the imported params.
+        key: Key of the table among the imported params.
         deltas: the type of the quantized values that the table is read with.
         function: `identity` or `exponential`.
-        deviation: what deltas are divided by.
+        deviation: Divisor of the deltas.
         s: scale of the entries.
-        scale: s_d, where it is not that of the deltas.
+        scale: s_d, if it is not the scale of the deltas.
     """
     given = imported_numbers(node, key)
     if given is not None:
@@ -66,7 +66,7 @@ def delta_table(
 
 
 def internal_tensor(operands: Operands, position: int) -> Tensor:
-    """Return what a layer computes within itself, with its type.
+    """Return the typed tensor of an internal result of a layer.
 
     Raises:
         GraphError: the node has no such intermediate, or one without type.
@@ -78,14 +78,14 @@ def internal_tensor(operands: Operands, position: int) -> Tensor:
 
 
 def internal_scale(operands: Operands, position: int) -> np.float32:
-    """Return s of what a layer computes within itself; raises as `internal_tensor`."""
+    """Return s of an internal result of a layer; raises as `internal_tensor`."""
     return scale_of(internal_tensor(operands, position))
 
 
 def score_threshold(node: Node, scores: Tensor) -> int:
     """Return clamp(RNE(f32(s * threshold) - zp)) in the unsigned range of the scores' width, also for signed scores.
 
-    A quantized file holds the code: as an imported param, or in place of the threshold.
+    A quantized file contains the code: as an imported param, or in place of the threshold.
     """
     given = imported_numbers(node, "threshold")
     if given is not None:
@@ -104,14 +104,14 @@ def together(*arrays: Array) -> tuple[Array, ...]:
 
 
 def first_rows(kept: Array, limit: int) -> tuple[Integers, Integers]:
-    """Return where the first kept rows are, and how many there are.
+    """Return the positions of the first kept rows, and their number.
 
     Args:
         kept: bool[..., K].
-        limit: the most that are taken.
+        limit: Largest number of rows.
 
     Returns:
-        int64[..., limit], behind the count any place; int64[...], at most `limit`.
+        int64[..., limit], with arbitrary positions after the count; int64[...], at most `limit`.
     """
     order = np.argsort(np.logical_not(kept), axis=-1, kind="stable")[..., :limit]
     missing = limit - order.shape[-1]
@@ -120,7 +120,7 @@ def first_rows(kept: Array, limit: int) -> tuple[Integers, Integers]:
 
 
 def take_rows(values: Array, order: Integers, count: Integers) -> Array:
-    """Return the rows at `order`, 0 behind the count: values [..., K, *rest] -> [..., limit, *rest]."""
+    """Return the rows at `order`, with 0 after the count: values [..., K, *rest] -> [..., limit, *rest]."""
     extra = values.ndim - order.ndim
     places = order.reshape(order.shape + (1,) * extra)
     used = np.arange(order.shape[-1]) < count[..., None]

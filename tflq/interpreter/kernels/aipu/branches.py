@@ -1,10 +1,10 @@
 """Several inputs, each on the scale of the output by its own M / 2^N: Concat, Where (docs/rules/aipu/operators.md).
 
-Concat: every branch on the scale of the output by its own M / 2^N, where they are not near.
+Concat: every branch on the scale of the output by its own M / 2^N, unless the scales are nearly equal.
 
 Where: of two inputs the one that a condition chooses, each on the scale of the output by its own M / 2^N. y =
-clamp(RNE((x_i + zp_i) * M_i * 2^-N_i) - zp_y), r_i = s_y / s_i; where exactly one input is plain integers its ratio is
-1, and two plain ones are not rescaled (docs/rules/aipu/operators.md).
+clamp(RNE((x_i + zp_i) * M_i * 2^-N_i) - zp_y), r_i = s_y / s_i; if exactly one input is plain integers its ratio is 1,
+and two plain ones are not rescaled (docs/rules/aipu/operators.md).
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class ConcatParams:
     """The params of one concatenation.
 
     Attributes:
-        axis: behind the sample axis.
+        axis: Concatenation axis, after the sample axis.
         input_offsets: zp of each branch.
-        rescales: M and N of each branch; empty where their scales are near enough to the output's.
-        codes: how the output is stored.
+        rescales: M and N of each branch; empty if their scales are near enough to the output's.
+        codes: Quantized values of the output.
     """
 
     axis: int
@@ -91,7 +91,7 @@ class WhereParams:
     Attributes:
         offsets: zp of the condition and of both inputs.
         rescales: M and N of both inputs.
-        codes: of the output.
+        codes: Quantized values of the output.
     """
 
     offsets: tuple[int, ...]

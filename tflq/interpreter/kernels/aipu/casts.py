@@ -1,11 +1,12 @@
-"""Quantized values to whole numbers, to real numbers, and back: Cast, Dequantize, Quantize.
+"""Quantized values to integers, to floating-point values, and back: Cast, Dequantize, Quantize.
 
 Source: docs/rules/aipu/values.md, docs/rules/aipu/operators.md.
 
-Cast: integers stay; real numbers become y = clamp(RNE((x + zp_x) * M * 2^-N)) at scale 1, r = 1 / s_x in 15 bits.
-Beyond 16 bits the product is cut toward zero instead: the Optimizer rounds nothing there, and storing truncates.
+Cast: integers stay; floating-point values become y = clamp(RNE((x + zp_x) * M * 2^-N)) at scale 1, r = 1 / s_x in 15
+bits. Beyond 16 bits the product is cut toward zero instead: the Optimizer omits the rounding there, and storing
+truncates.
 
-Quantized values to real numbers, in front of a layer that runs in floating point: x = (q + zp) / s.
+Quantized values to floating-point values, before a layer that runs in floating point: x = (q + zp) / s.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class CastParams:
 
     Attributes:
         input_offset: zp_x.
-        rescale: M and N; None where quantized values are copied.
+        rescale: M and N; None if quantized values are copied.
         codes: the output's quantized values.
         truncates: whether the product is cut toward zero.
     """
@@ -41,7 +42,7 @@ class CastParams:
 
 
 def lower_cast(node: Node, operands: Operands) -> CastParams:
-    """Decide M and N of 1 / s_x; none for an input that holds integers already."""
+    """Decide M and N of 1 / s_x; none for an input of plain integers."""
     x, output = operands.input(0), operands.output()
     if is_plain(x):
         return CastParams(0, None, codes_of(output))
@@ -50,7 +51,7 @@ def lower_cast(node: Node, operands: Operands) -> CastParams:
 
 
 def run_cast(params: CastParams, x: Array) -> tuple[Array, ...]:
-    """Run Cast: quantized [S, ...] -> whole numbers [S, ...]."""
+    """Run Cast: quantized [S, ...] -> integers [S, ...]."""
     if params.rescale is None:
         return (x.astype(params.codes.dtype),)
     total = x.astype(np.int64) + params.input_offset

@@ -25,9 +25,9 @@ class CountParams:
         low: the smaller limit.
         high: the larger limit.
         bins: number of bins.
-        falls: whether bins go from large to small.
-        edges: of half-open bins, float32[bins + 1]; None where bins are counted from the lower limit.
-        dtype: of the output.
+        falls: whether bins run from large to small.
+        edges: Edges of half-open bins, float32[bins + 1]; None if bins are counted from the lower limit.
+        dtype: Storage type of the output.
     """
 
     low: float
@@ -44,7 +44,7 @@ def lower(node: Node, operands: Operands) -> CountParams:
     Input [N, ...]; output uint16[N, bins].
 
     Raises:
-        UnsupportedError: limits that are one quantized value, or fall where bins are half open.
+        UnsupportedError: limits that are one quantized value, or descending limits of half-open bins.
     """
     limits = [np.float32(node.attributes.real(key)) for key in ("min", "max")]
     if not is_imported(node):

@@ -38,7 +38,7 @@ Function = Callable[[Doubles], Doubles]
 
 
 def _of_vectors(function: Callable[..., Singles], *parameters: float) -> Function:
-    """Return a function of PyTorch's vectors, which take and give float32."""
+    """Wrap a function of PyTorch's vectors, with float32 arguments and results."""
     return lambda x: function(x.astype(np.float32), *parameters).astype(np.float64)
 
 
@@ -140,7 +140,7 @@ def lower(node: Node, operands: Operands) -> CurveParams:
 
 
 def function_of(node: Node) -> Function:
-    """Return the function of a layer on real numbers, in float64."""
+    """Return the floating-point function of a layer, in float64."""
     method = node.attributes.text("method", "")
     if node.operator == "exp":
         library = library_of(node)

@@ -38,7 +38,7 @@ class DetectionParams:
     """The params of one DetectionOutput; pairs are for y and x.
 
     Attributes:
-        x_first: whether deltas and proposals name x in front of y (Caffe).
+        x_first: whether deltas and proposals list x before y (Caffe).
         moves: tables of the deltas of a center at scale s_T.
         growths: tables of exp(delta) at scale s_B.
         grow: M1 and N1 of s_C / (s_B * s_p).
@@ -48,7 +48,7 @@ class DetectionParams:
         window: height and width.
         threshold: a score's code must be above it.
         limits: rows of the boxes and of the classes.
-        dtypes: of the five outputs.
+        dtypes: Storage types of the five outputs.
     """
 
     x_first: bool
@@ -68,8 +68,8 @@ def lower(node: Node, operands: Operands) -> DetectionParams:
     """Decide tables, multipliers, the window and the threshold's code.
 
     Inputs: scores [N, K, C], deltas [N, K, C', 4], proposals [N, K, 4]. Outputs: scores [N, M], boxes int16[N, M, 4]
-    (y0, x0, y1, x1), boxes of each class that occurs uint16[N, L], its number uint16[N, L], how many uint16[N, 1].
-    Where C > 1, class 0 is the background and is left out.
+    (y0, x0, y1, x1), boxes of each class that occurs uint16[N, L], its number uint16[N, L], how many uint16[N, 1]. If C
+    > 1, class 0 is the background and is left out.
     """
     real, deltas = node.attributes.real, operands.input(1)
     one = np.float32(1)
@@ -173,11 +173,11 @@ class ProposalParams:
         centers: ycenter and xcenter, int64[K] each.
         moves: tables of dy / 10 and dx / 10 at scale 2^shift.
         growths: tables of exp(dh / 5) and exp(dw / 5) at scale 2^shift.
-        shift: of every product with a table's entry.
+        shift: Right shift of every product with a table's entry.
         window: height and width.
         threshold: a score's code must be above it.
         limit: boxes of the output.
-        dtypes: of the four outputs.
+        dtypes: Storage types of the four outputs.
     """
 
     sizes: tuple[Integers, Integers]

@@ -2,13 +2,13 @@
 
 Eltwise, Add, Sub, Mul: two inputs on a common scale, then M / 2^N.
 ADD, SUB, MAX, MIN: y = clamp(RNE((k0 * (a + zp_a) op k1 * (b + zp_b)) * M * 2^-N) - zp_y), k0 : k1 = s_b : s_a in 15
-bits; equal scales and zero points give k0 = k1 = 1. MUL: r = s_y / (s_a * s_b). A fused activation acts as on
+bits; equal scales and zero points imply k0 = k1 = 1. MUL: r = s_y / (s_a * s_b). A fused activation acts as on
 sums of linear layers: RELU takes them through float32.
 Source: Compass Optimizer, ops/eltwise.py.
 
 SquaredDifference: both inputs on the smaller scale with 15 bits, then the square. x_i = RNE((q_i + zp_i) * M_i *
 2^-N_i), r_i = s / s_i * 2^L, s the smaller scale, L as many bits as both leave free below 15; y =
-clamp(RNE(clamp32((x_0 - x_1)^2) * M * 2^-N) - zp_y), r = s_y / s^2 / 4^L; all M in 15 bits. Where an input needs b > 15
+clamp(RNE(clamp32((x_0 - x_1)^2) * M * 2^-N) - zp_y), r = s_y / s^2 / 4^L; all M in 15 bits. If an input needs b > 15
 bits, s is divided by 2 (b - 15).
 
 Logical: comparisons of (x + zp) on an integer ratio of scales; AND, OR, XOR, NOT of quantized values.
@@ -52,7 +52,7 @@ class EltwiseParams:
         factors: k0 and k1.
         input_offsets: zp_a and zp_b.
         rescale: M and N.
-        codes: how the output is stored.
+        codes: Quantized values of the output.
     """
 
     method: str
@@ -113,13 +113,13 @@ def _combine(method: str, a: Integers, b: Integers) -> Integers:
 
 
 def imported_pair(node: Node) -> tuple[tuple[int, int], Multiplier] | None:
-    """Return the imported (k0, k1), and M and N; None where the layer is to be decided."""
+    """Return the imported (k0, k1), and M and N; None if the layer is still to be quantized."""
     factors, found = imported_numbers(node, "factors"), imported_multiplier(node)
     return None if factors is None or found is None else ((int(factors[0]), int(factors[1])), found)
 
 
 def forgets_scale(method: str, a: Tensor, b: Tensor) -> bool:
-    """Whether the Optimizer forgets s_y: of all pairs at one scale but ADD, where both inputs have one type."""
+    """Whether the Optimizer ignores s_y: for all methods except ADD, if both inputs have one type."""
     return method != "ADD" and _of_one_type(a, b)
 
 
@@ -132,7 +132,7 @@ def common_scale(
 ) -> tuple[tuple[int, int], Multiplier]:
     """Return (k0, k1), at most `limit`, and M, N of s_y / (s_a * s_b) / 2^S, M of `bits`.
 
-    All in float32: where k are shrunk, the ratio is multiplied by the rounded quotient of the largest and the limit.
+    All in float32: if k are shrunk, the ratio is multiplied by the rounded quotient of the largest and the limit.
     """
     s_a, s_b = scale_of(a), scale_of(b)
     if _of_one_type(a, b):
@@ -162,7 +162,7 @@ class SquaredDifferenceParams:
 
 
 def lower_squared_difference(node: Node, operands: Operands) -> SquaredDifferenceParams:
-    """Decide three M and N; whole numbers at scale 1 keep 1 and 0."""
+    """Decide three M and N; integers at scale 1 keep 1 and 0."""
     inputs, output = (operands.input(0), operands.input(1)), operands.output()
     given = imported_multiplier(node, "rescales")
     each = given.split() if given else tuple(find_multiplier(r, WIDEST + 1) for r in _ratios(inputs, output))
@@ -211,9 +211,9 @@ class LogicalParams:
     """The params of one comparison or combination.
 
     Attributes:
-        method: as in the IR.
+        method: Method as named in the IR.
         offsets: zp of each input.
-        factors: k of each input; 1 where quantized values are compared as they are.
+        factors: k of each input; 1 if quantized values are compared unchanged.
     """
 
     method: str

@@ -4,19 +4,20 @@ Source: docs/rules/aipu/values.md#linear-layers.
 
 The float libraries of the Optimizer's forward (MKL, oneDNN): their code depends on the processor.
 
-Its forward leaves them to PyTorch, whose libraries (MKL, oneDNN) add in an order of their own. Found by trial on
+Its forward calls PyTorch; the order of the sums depends on PyTorch's library (MKL, oneDNN). Determined by trial on
 processors with AVX-512, from both makers; sums up to 2^24 are exact in any order.
 
 MatMul: in the order of k, each step a fused multiply-add. In stacks of matrices of fewer than 400 multiplications each
 PyTorch's own loop rounds the product, too; on AMD's processors MKL does so below 12 columns.
 
 ConvTranspose: small ones are such a product, channels of all taps by pixels; the sums of each tap are then added, last
-to first. Where both sides of the kernel are above 3, or a layer has several images or more than 20480 values, oneDNN
-convolves: without a stride and where the stride divides the kernel, one fused sum over the rows of a column of taps,
-and then the columns, last to first without a stride, else first to last; any other stride: one fused sum over all taps,
+to first. If both sides of the kernel are above 3, or a layer has several images or more than 20480 values, oneDNN
+convolves: without a stride or if the stride divides the kernel, one fused sum over the rows of a column of taps, and
+then the columns, last to first without a stride, else first to last; any other stride: one fused sum over all taps,
 first to last. The bias is added last.
 
-What zp_x adds to each output is PyTorch's own sum (accumulate/sequential.py), in biases and in ConvTranspose's forward.
+The addend of zp_x for each output is PyTorch's own sum (accumulate/sequential.py), in biases and in ConvTranspose's
+forward.
 
 Source: docs/rules/aipu/values.md#tables; Compass Optimizer, ops/matmul.py, deconv.py, conv.py
 (compute_input_zp_mul_reduce_weight);
@@ -57,23 +58,23 @@ _Tap = tuple[int, int, Slices, Slices]
 
 
 def sums_of(node: Node) -> str:
-    """Return the library whose sums a layer has; none where they are exact."""
+    """Return the library that determines the order of a layer's sums; "" if the sums are exact."""
     return library_of(node) if node.attributes.boolean(FLOAT_SUMS, False) else ""
 
 
 def sums_of_weights(zp: int, weights: Array) -> Singles:
-    """Return the sums of zp * w of each output, in float32: whole numbers [O, ...] -> float32[O]."""
+    """Return the sums of zp * w of each output, in float32: integers [O, ...] -> float32[O]."""
     rows = weights.reshape(weights.shape[0], -1).astype(np.float32)
     return cascade_sums(rows * np.float32(zp)) if zp else np.zeros(len(rows), np.float32)
 
 
 def float_products(x: Array, y: Array, rank: int, library: str = INTEL) -> Singles:
-    """Return x @ y of whole numbers in float32: [..., A, K] and [..., K, B] -> float32[..., A, B].
+    """Return x @ y of integers in float32: [..., A, K] and [..., K, B] -> float32[..., A, B].
 
     Args:
-        x: whole numbers that float32 holds.
+        x: Integers that float32 represents exactly.
         y: likewise.
-        rank: of the operands in the layer; stacks of small matrices have more than 2.
+        rank: Rank of the operands in the layer; stacks of small matrices have more than 2.
         library: INTEL or AMD.
     """
     columns = y.shape[-1]
@@ -100,7 +101,7 @@ def float_transposed(prepared: Transposed, x: Array, bias: Array, library: str =
 
 
 def _by_taps(prepared: Transposed, x: Array, library: str) -> Singles:
-    """Return one product of all pixels and taps, whose sums are added tap by tap, last to first."""
+    """Return the product of all pixels and taps, summed tap by tap, last to first."""
     weights = np.moveaxis(prepared.columns, 2, 0)
     kernel = weights.shape[1:]
     total = np.zeros((*x.shape[:2], *prepared.place.output, kernel[-1]), np.float32)

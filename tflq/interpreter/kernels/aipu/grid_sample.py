@@ -2,11 +2,11 @@
 
 Source: docs/rules/aipu/operators.md.
 
-A place p of -1..1 lies at d(p) of an axis of n pixels: (p + 1) / 2 * (n - 1) with align_corners, else
-((p + 1) * n - 1) / 2.
+A place p of -1..1 has the coordinate d(p) on an axis of n pixels: (p + 1) / 2 * (n - 1) with align_corners, else ((p +
+1) * n - 1) / 2.
 
-Grids of more than 8 bits: q = clamp16(((g + zp_g) * M >> N) + (n - 1) * 2^(F - 1)), F = 16 - bits of what d gives for
-all codes, M / 2^N of 2^F * size / s_g / 2 in 15 bits, size = n, less 1 with align_corners. NEAREST: the pixel
+Grids of more than 8 bits: q = clamp16(((g + zp_g) * M >> N) + (n - 1) * 2^(F - 1)), F = 16 - bits of d over all codes,
+M / 2^N of 2^F * size / s_g / 2 in 15 bits, size = n, less 1 with align_corners. NEAREST: the pixel
 clamp16(q + 2^(F - 1)) >> F. BILINEAR: pixel q >> F, t = q - (pixel << F), a + ((b - a) * t >> F) along x, y, z.
 Grids of 8 bits: pixel and t by tables of d, t of 10 bits cut toward zero.
 Outside: the nearest pixel (BORDER), or 0, which is the code -zp (ZEROS).
@@ -48,9 +48,9 @@ class GridSampleParams:
 
     Attributes:
         is_nearest: whether no pixels are mixed.
-        has_border: whether the nearest pixel stands for what lies outside.
+        has_border: Whether places outside the image read the nearest pixel.
         offsets: zp of image and grid.
-        sizes: of the image.
+        sizes: Sizes of the image.
         rescale: M and N of each axis.
         fractions: F of each axis.
         pixels: tables of pixels, of a grid of 8 bits.
@@ -73,8 +73,8 @@ def lower(node: Node, operands: Operands) -> GridSampleParams:
     """Decide M, N and F of each axis, or the tables.
 
     Raises:
-        UnsupportedError: another method or padding; a grid of 8 bits without sign or of volumes, whose tables the
-            Optimizer leaves; places that 15 bits do not hold.
+        UnsupportedError: another method or padding; a grid of unsigned 8 bits or of volumes (the Optimizer writes no
+            tables for them); places that exceed 15 bits.
     """
     x, grid, output = operands.input(0), operands.input(1), operands.output()
     is_nearest = require_choice(node, "method", METHODS) == "NEAREST"
@@ -121,7 +121,7 @@ def denormalized(p: Singles, n: int, aligned: bool) -> Singles:
 
 
 def _bits(values: Singles) -> int:
-    """Return the bits of the smallest signed type that holds all of them."""
+    """Return the bits of the smallest signed type that represents all values."""
     return next(b for b in range(64) if -(2.0 ** (b - 1)) <= values.min() and values.max() <= 2.0 ** (b - 1) - 1)
 
 
@@ -177,7 +177,7 @@ def _places(params: GridSampleParams, grid: Integers) -> tuple[list[Integers], l
 
 
 def _lowest_code(table: Integers) -> int:
-    """Return the grid's lowest code, whose entry is the first of a table."""
+    """Return the grid's lowest code, the one of a table's first entry."""
     return -(table.size // 2)
 
 
@@ -202,10 +202,10 @@ def mixed(
     """Return the values between pixels, mixed along x first, then y, then z.
 
     Args:
-        read: of whole places, z, y, x.
-        pixels: in front of the places, of x, y, z.
-        mix: of the values at both sides along an axis.
-        chosen: of the last axes.
+        read: Function that returns the values at integer places, z, y, x.
+        pixels: Pixels before the places, of x, y, z.
+        mix: Function that mixes the values at both sides along an axis.
+        chosen: Integer places already chosen for the last axes.
     """
     axis = len(pixels) - len(chosen) - 1
     if axis < 0:
@@ -221,9 +221,9 @@ def pixels_at(
 
     Args:
         image: pixels.
-        sizes: of x, y, z.
+        sizes: Sizes of x, y, z.
         outside: the value.
-        places: of z, y, x.
+        places: Places along z, y, x.
     """
     inside = np.ones(places[0].shape, bool)
     for place, n in zip(places, sizes[::-1], strict=True):

@@ -5,8 +5,8 @@ with M_2 and M_3, h W_h replaced by RNE(r * h * 2^-bits) W_hc (GRUv3), or by
 r * clamp(RNE((h W_hc + b_h) * M_h * 2^-N_h)) (GRUv1). The state is
 h = clamp(RNE((clamp32(RNE((max - u) * c * M_4 * 2^-N_4)) + u * h) * M_5 * 2^-N_5)), without the lowest value.
 
-From 16 bits on sums are shifted before they are multiplied, by what N leaves beyond 10 bits, and so are the biases: at
-every step again, because the Optimizer overwrites them. The first state is read as it is, whatever its scale.
+From 16 bits on sums are shifted before they are multiplied, by the bits of N beyond 10, and so are the biases: at every
+step again, because the Optimizer overwrites them. The first state is read unchanged, whatever its scale.
 
 Source: Compass Optimizer, ops/gruv3.py, gruv1.py, rnn.py.
 """
@@ -50,18 +50,18 @@ class GruParams:
 
     Attributes:
         weights: W_xg, W_hg, W_xc, W_hc, int64[rows, columns].
-        biases: of the gates, the candidate, and of GRUv1 h W_hc.
+        biases: Biases of the gates, the candidate, and of GRUv1 h W_hc.
         sigmoid: table of the gates.
         tanh: table of the candidate.
         rescale: M_0, N_0 to M_5, N_5; the first four one for all rows or one each.
         hidden: M_h and N_h of GRUv1; None of GRUv3.
-        weight_scales: of the four blocks, for the file.
-        bias_scales: of gates and candidate, for the file.
+        weight_scales: Scales of the four blocks, for the file.
+        bias_scales: Scales of gates and candidate, for the file.
         outputs: H for all states, Hn for the last, in order.
         is_reversed: whether time runs backward.
-        bits: of the quantized values.
-        kept: bits of N that are left behind the first shift, from 16 bits on.
-        dtype: of the outputs.
+        bits: Bits of the quantized values.
+        kept: Bits of N that remain after the first shift, from 16 bits on.
+        dtype: Storage type of the outputs.
     """
 
     weights: tuple[Integers, ...]
@@ -117,11 +117,11 @@ def multipliers_of(
     """Return M and N of the six ratios, and M_h, N_h of GRUv1, all in float32.
 
     Args:
-        node: of GRUv1 or GRUv3.
-        s_x: of the input.
-        scales: as `SCALES`.
-        weight_scales: of the four blocks.
-        bits: of the quantized values.
+        node: Layer, a GRUv1 or GRUv3.
+        s_x: Scale of the input.
+        scales: Scales in the order of `SCALES`.
+        weight_scales: Weight scales of the four blocks.
+        bits: Bits of the quantized values.
     """
     s_h, s_f, s_fo, _, s_g, s_go, _, s_k = scales
     finer = np.float32(256 if bits <= TABLE_BITS else 1)
@@ -250,7 +250,7 @@ class _Step:
         return np.clip(total, self._lowest + 1, self._highest).astype(np.int64)
 
     def _joined(self, of_input: Integers, of_state: Integers, place: int, bias: int) -> Integers:
-        """Return x W + clamp32(RNE(h W * M * 2^-N)) + b, shifted early where the next N asks for it."""
+        """Return x W + clamp32(RNE(h W * M * 2^-N)) + b, shifted early if the next N requires it."""
         behind, factor = self._early[place + 1], self._params.rescale[place]
         self._shift(bias, place + 1)
         early = limited_32(scaled(of_state, 1, self._early[place]))
@@ -268,7 +268,7 @@ class _Step:
 
 
 def limited_32(values: Array) -> Integers:
-    """Return whole numbers in the range of 32 bits."""
+    """Clamp integers to the range of 32 bits."""
     return np.clip(values, INT32_MIN, INT32_MAX).astype(np.int64)
 
 

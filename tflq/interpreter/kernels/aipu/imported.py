@@ -1,10 +1,10 @@
-"""Imported params: what a quantized file decided runs as it stands, nothing is derived in its place.
+"""Imported params: params of a quantized file are used unchanged, not derived again.
 
 Source: docs/rules/aipu/compass_ir.md.
 
 A node that was read from a quantized file keeps them in `extra`, each under the name of the kernel's own param. Its
-attributes then hold what the Optimizer wrote in place of the real values (limits of CLIP, slope of LEAKYRELU, constant
-of Pad).
+attributes then contain the quantized values that the Optimizer wrote in place of the real values (limits of CLIP, slope
+of LEAKYRELU, constant of Pad).
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ class Imported:
 
 
 def is_imported(node: Node) -> bool:
-    """Whether a layer comes from a quantized file."""
+    """Whether a layer was read from a quantized file."""
     return isinstance(node.extra, Imported)
 
 
 def imported_array(node: Node, name: str) -> Array | None:
-    """Return an imported param as the file holds it; None where the layer is to be decided or has none."""
+    """Return an imported param as stored in the file; None if the layer is still to be quantized or has none."""
     found = node.extra.values.get(name) if isinstance(node.extra, Imported) else None
     return found if isinstance(found, np.ndarray) else None
 
 
 def imported_numbers(node: Node, name: str = "table") -> Integers | None:
-    """Return imported whole numbers, int64[n]; None as `imported_array`."""
+    """Return imported integers, int64[n]; None as `imported_array`."""
     found = imported_array(node, name)
     return None if found is None else found.astype(np.int64)
 
@@ -65,5 +65,5 @@ def multiplier_bits(node: Node, output: Tensor) -> int:
 
 
 def multiplier_of(node: Node, ratio: np.float32 | float, bits: int) -> Multiplier:
-    """Return the imported M and N, else those of the ratio; raises as `find_multiplier`."""
+    """Return the imported M and N, else M and N of the ratio; raises as `find_multiplier`."""
     return imported_multiplier(node) or find_multiplier(ratio, bits)

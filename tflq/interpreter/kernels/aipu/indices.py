@@ -1,4 +1,4 @@
-"""Layers that give indices, or choose by them: ArgMinMax, TopK, InTopK, CTCGreedyDecoder, OneHot.
+"""Layers that return indices, or choose by them: ArgMinMax, TopK, InTopK, CTCGreedyDecoder, OneHot.
 
 Source: docs/rules/aipu/operators.md.
 
@@ -10,7 +10,7 @@ the last one with select_index=last. Quantized values pass their type, indices a
 InTopK: whether the target's code is among the k largest of its row; a tie with the k-th counts.
 
 OneHot: the on-value at the index along a new axis, the off-value elsewhere; quantized values of both values. An index
-outside the depth gives the off-value everywhere.
+outside the depth yields the off-value everywhere.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tflq.interpreter.registry import Kernel
 
 @dataclass(frozen=True, eq=False)
 class ArgParams:
-    """The axis behind the sample axis, which extreme, and whether the last one counts on ties."""
+    """The axis after the sample axis, which extreme, and whether the last one counts on ties."""
 
     axis: int
     is_maximum: bool
@@ -66,7 +66,7 @@ CHOICES = ("first", "last")
 
 @dataclass(frozen=True, eq=False)
 class TopKParams:
-    """The axis behind the sample axis, k, which end of the order, which place on ties, the indices' type."""
+    """The axis after the sample axis, k, which end of the order, which place on ties, the indices' type."""
 
     axis: int
     count: int
@@ -102,7 +102,7 @@ def run_top_k(params: TopKParams, x: Array) -> tuple[Array, ...]:
 
 @dataclass(frozen=True, eq=False)
 class InTopKParams:
-    """What one InTopK does: k, at most the length of a row."""
+    """The params of one InTopK: k, at most the length of a row."""
 
     k: int
 
@@ -123,12 +123,12 @@ def run_in_top_k(params: InTopKParams, predictions: Array, targets: Array) -> tu
 
 @dataclass(frozen=True, eq=False)
 class CtcParams:
-    """What one decoder does.
+    """The params of one decoder.
 
     Attributes:
         merges: whether a class that repeats its predecessor is dropped.
-        shape: of the output.
-        dtype: of the output.
+        shape: Shape of the output.
+        dtype: Storage type of the output.
         unused: fills unused places: the largest value of the output.
     """
 
@@ -139,7 +139,7 @@ class CtcParams:
 
 
 def lower_ctc_greedy_decoder(node: Node, operands: Operands) -> CtcParams:
-    """Take what the node says.
+    """Read the params from the node's attributes.
 
     Inputs: logits [N, T, C], lengths int32[N], 0 or less for all T. Output uint16[N, M, 1, 1].
     """
@@ -170,7 +170,7 @@ def _path(best: Integers, blank: int, merges: bool) -> Integers:
 
 @dataclass(frozen=True, eq=False)
 class OneHotParams:
-    """The new axis behind the sample axis, its length, and the quantized values [off, on]."""
+    """The new axis after the sample axis, its length, and the quantized values [off, on]."""
 
     axis: int
     depth: int

@@ -1,8 +1,8 @@
 """Layers that only move quantized values, and pass their input's type (docs/rules/aipu/operators.md).
 
 Layers that only move quantized values, and pass their input's type.
-Each takes quantized [N, ...] with the samples folded into N where only the other axes move, or works axis by axis
-behind the sample axis. What is filled in holds -zp, which stands for 0.
+Each takes quantized [N, ...] with the samples folded into N if only the other axes move, or works axis by axis after
+the sample axis. Filled elements contain -zp, the code of 0.
 
 Reshape: the same quantized values in another shape; passes the input's type.
 
@@ -28,7 +28,7 @@ class LayoutParams:
     """One move.
 
     Attributes:
-        move: from quantized [S, ...] to each output's [S, ...].
+        move: Function from quantized [S, ...] to each output's [S, ...].
         fill: the code that Pad fills in.
     """
 
@@ -66,7 +66,7 @@ def _pad(node: Node, operands: Operands) -> LayoutParams:
 
 
 def _filled(node: Node, x: Tensor) -> float:
-    """Return what constant_value is stored as: of an imported node, and of real numbers, as it is."""
+    """Return the stored value of constant_value: unchanged for an imported node or a floating-point tensor."""
     constant = np.float32(node.attributes.real("constant_value", 0.0))
     if x.dtype.is_floating:
         return float(constant)

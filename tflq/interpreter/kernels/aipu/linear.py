@@ -2,10 +2,10 @@
 
 Source: docs/rules/aipu/values.md#linear-layers.
 
-acc = sum x * w with stored values, padding holding -zp_x; the bias holds zp_x * sum(w) already, as Compass stores it.
-r = s_y / (s_x * s_w); several M of one layer share one N.
+acc = sum x * w with stored values, padding holding -zp_x; the bias contains zp_x * sum(w) already, as Compass stores
+it. r = s_y / (s_x * s_w); several M of one layer share one N.
 
-ConvTranspose: each input pixel adds its products to the window of outputs that it reaches. The stored bias holds
+ConvTranspose: each input pixel adds its products to the window of outputs that it reaches. The stored bias contains
 zp_x * sum(w) as if every tap met a pixel; with x + zp_x in the sums it is taken off again, which is the same as
 inserted zeros and a border of -zp_x. BatchNorm: one weight and bias a channel, products and sums rounded to float32.
 
@@ -72,18 +72,18 @@ REMAIN_SHIFT = "remain_shift"
 
 @dataclass(frozen=True, eq=False)
 class FilterParams(Scheme):
-    """The params of a linear layer, but for its window.
+    """The params of a linear layer, except its window.
 
     Attributes:
         weights: int64[O, ...].
         bias: int64[O], zp_x folded in.
         rescale: M and N, one for each output channel or one for all.
         fused: the activation on the accumulator.
-        pad: what stands outside the image, -zp_x.
-        codes: how the output is stored.
+        pad: Value outside the image, -zp_x.
+        codes: Quantized values of the output.
         dtype: storage of the output.
-        remain_shift: bits of N that are left behind the bias, where sums have more than 32 bits; None where all are.
-        step_map: proven map from accumulators to quantized values; None where the rule itself runs.
+        remain_shift: Bits of N that remain after the bias, if sums have more than 32 bits; None if all remain.
+        step_map: proven map from accumulators to quantized values; None if the rule itself runs.
     """
 
     weights: Integers
@@ -98,7 +98,7 @@ class FilterParams(Scheme):
 
     @property
     def pad_value(self) -> int:
-        """-zp_x, which stands for 0."""
+        """-zp_x, the code of 0."""
         return self.pad
 
     def exact(self, accumulators: Integers) -> Integers:
@@ -107,11 +107,11 @@ class FilterParams(Scheme):
         return self.codes.limited(self.fused.apply(total, rescale))
 
     def reach(self, codes: Integers) -> Integers:
-        """Return the smallest accumulators whose quantized values are at least `codes`, where no bits are given up."""
+        """Return the smallest accumulators with quantized values of at least `codes`, provided no bits are dropped."""
         return self.fused.reach(codes + self.codes.offset, self.rescale) - self.bias
 
     def _shifted(self, accumulators: Integers) -> tuple[Integers, Multiplier]:
-        """Return sums with bias, and what is left of M and N.
+        """Return sums with bias, and the remaining M and N.
 
         With remain_shift r: d = max(N - r, 0); clamp32(RNE(acc * 2^-d)) + clamp32(bias >> d), N := N - d. Source:
         Compass Optimizer, utils/quant_tool_utils.py, aiff_ahead_shift_bias.
@@ -134,7 +134,7 @@ class ProductParams:
 
     @property
     def linear(self) -> Linear | None:
-        """The layer as `Linear`; None where no map serves it."""
+        """The layer as `Linear`; None if no map serves it."""
         maps = self.filter.step_map
         return None if maps is None else linear_product(self.filter.weights, maps)
 
@@ -148,7 +148,7 @@ class ConvTransposeParams:
         prepared: the packed weights, and the window.
         input_offset: zp_x.
         folded: zp_x * sum(w), int64[O]; with a library its own sum.
-        library: whose float32 sums these are; none where they are exact.
+        library: Library that computes the float32 sums; "" if they are exact.
     """
 
     filter: FilterParams
@@ -175,7 +175,7 @@ def lower_filter(node: Node, operands: Operands) -> FilterParams:
     """Decide M and N for r = s_y / (s_x * s_w), in float32.
 
     Args:
-        node: with the key with_activation.
+        node: Layer with the attribute with_activation.
         operands: input, constants weights and biases, output.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Multipliers M / 2^N of a ratio of scales, and the last step that stores what they give.
+"""Multipliers M / 2^N of a ratio of scales, and the last step that stores the product.
 
 Source: docs/rules/aipu/values.md#multipliers.
 
@@ -86,7 +86,7 @@ def find_multiplier(ratio: np.float32 | float, bits: int, largest_shift: int = U
 
 
 def find_multipliers(ratios: Singles, bits: int, largest_shift: int = USUAL_SHIFT) -> Multiplier:
-    """Return M / 2^N of each of several ratios; as `find_multiplier`, 1 / 1 where all of them are 1."""
+    """Return M / 2^N of each of several ratios; as `find_multiplier`, 1 / 1 if all of them are 1."""
     if not np.all(np.isfinite(ratios) & (ratios > 0)):
         raise UnsupportedError(f"a ratio of scales is {ratios.min():g}: no multiplier stands for it; calibrate again")
     widest = np.float32((1 << min(bits, WIDEST)) - 1)
@@ -101,7 +101,7 @@ def find_multipliers(ratios: Singles, bits: int, largest_shift: int = USUAL_SHIF
 def unify_shifts(found: Multiplier) -> Multiplier:
     """Return multipliers with one shift for all channels.
 
-    S = max(0, max N); M <<= S - N; where the largest M leaves 15 bits, a = ceil(log2(max M / 32767)), S -= a, M >>= a.
+    S = max(0, max N); M <<= S - N; if the largest M exceeds 15 bits, a = ceil(log2(max M / 32767)), S -= a, M >>= a.
     """
     shift = max(0, int(found.n.max()))
     m: Integers = np.left_shift(found.m, shift - found.n)
@@ -120,13 +120,13 @@ def type_of_multiplier(bits: int) -> str:
 
 @dataclass(frozen=True)
 class OutputCodes:
-    """How one output stores whole numbers.
+    """Rule by which one output stores integers.
 
     Attributes:
         offset: zp_y.
         minimum: smallest quantized value.
         maximum: largest quantized value.
-        dtype: of the quantized values.
+        dtype: Storage type of the quantized values.
     """
 
     offset: int
@@ -150,5 +150,5 @@ class OutputCodes:
 
 
 def codes_of(output: Tensor) -> OutputCodes:
-    """Return how an output stores whole numbers."""
+    """Return the rule by which an output stores integers."""
     return OutputCodes(offset_of(output), *code_limits(output), output.dtype.storage)

@@ -1,6 +1,6 @@
 """Kernel of NMS.
 
-Areas and overlaps are int64, so that nothing overflows; the Optimizer's own are int32.
+Areas and overlaps are int64 to avoid overflow; the Optimizer's own are int32.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class NmsParams:
         decay: S and H of exp(-0.5 / sigma * (i / 255)^2), i = 0..255; None for HARD.
         class_limit: the most boxes of one class.
         limit: the most boxes of all: rows of the output.
-        dtypes: of the four outputs.
+        dtypes: Storage types of the four outputs.
     """
 
     box_offset: int
@@ -59,9 +59,9 @@ class NmsParams:
 def lower(node: Node, operands: Operands) -> NmsParams:
     """Decide the thresholds, M and N of the boxes and the table of GAUSSIAN.
 
-    Inputs: boxes [N, B, 4] of two opposite corners, boxes of each class [N, K], number of classes [N, 1], scores
-    [N, B]. Outputs: boxes [N, M, 4], kept of each class uint16[N, K], scores [N, M], indices within the class
-    uint16[N, M]. `areas_shift` is 13 unless the node says otherwise: small boxes need less.
+    Inputs: boxes [N, B, 4] of two opposite corners, boxes of each class [N, K], number of classes [N, 1], scores [N,
+    B]. Outputs: boxes [N, M, 4], kept of each class uint16[N, K], scores [N, M], indices within the class uint16[N, M].
+    `areas_shift` is 13 unless the node specifies another value: small boxes need less.
 
     Raises:
         UnsupportedError: another method.
@@ -130,7 +130,7 @@ def _image(
 
 
 def _hard(params: NmsParams, boxes: Integers, scores: Integers) -> tuple[list[int], list[int]]:
-    """Keep the best box, drop those that overlap it by more than the limit, and so on."""
+    """Keep the best box, drop the boxes that overlap it by more than the limit, and repeat."""
     areas, overlap = _areas(boxes, params.areas_shift), _overlaps(boxes, params.areas_shift)
     order = np.argsort(-scores, kind="stable")
     order = order[scores[order] > params.threshold]
@@ -181,7 +181,7 @@ def _areas(boxes: Integers, shift: int) -> Integers:
 
 
 def _overlaps(boxes: Integers, shift: int) -> Callable[[int, Integers], Integers]:
-    """Return the function (box, others) -> intersections; corners are sorted first."""
+    """Return the function (box, rest) -> intersections; corners are sorted first."""
     low, high = np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])
 
     def overlap(box: int, others: Integers) -> Integers:

@@ -1,15 +1,16 @@
 """Moments, and division by a root of the sum of squares: Moments, Normalization (docs/rules/aipu/operators.md).
 
-Reciprocal square roots of whole numbers by a table of 193 entries, interpolated.
+Reciprocal square roots of integers by a table of 193 entries, interpolated.
 Source: Compass Optimizer, utils/math_utils.py, calculate_inverse_sqrt.
 
 Normalization L2: y = x / sqrt(sum of x^2), by a table of reciprocal roots. Q = sum of (x + zp_x)^2, G = isqrt(Q) in 15
-bits, 2^31 / sqrt(Q) but for its shift g; y = clamp(RNE(clamp32(clamp16((x + zp_x) * M >> p) * G) * 2^-(N + 31 - p - g))
+bits, 2^31 / sqrt(Q) except for its shift g; y = clamp(RNE(clamp32(clamp16((x + zp_x) * M >> p) * G) * 2^-(N + 31 - p -
+g))
 - zp_y), (M, N) of s_y, p the bits of (x + zp_x) * M beyond 16.
 
 Moments: mean and variance over axes. m = clamp(RNE(mean of quantized values)), on the input's scale, zp included; v =
-trunc(mean of (q - m)^2); y_v = clamp(RNE(v * M * 2^-N) - zp_v), r = s_v / s_x^2. Beyond 8 bits v goes through M in two
-halves of 16 bits.
+trunc(mean of (q - m)^2); y_v = clamp(RNE(v * M * 2^-N) - zp_v), r = s_v / s_x^2. Beyond 8 bits v is multiplied by M in
+two halves of 16 bits.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ ROOT_TABLE: Integers = np.minimum(np.rint(2**15 * np.sqrt(64 / np.arange(64, 257
 def reciprocal_root(values: Integers) -> Integers:
     """Return about 2^31 / sqrt(v) of v in 0..2^31 - 1; 0 counts as 1.
 
-    v is shifted left by k until it reaches 2^30, E = 31 - k; where E is odd it is halved; its upper bits choose two
+    v is shifted left by k until it reaches 2^30, E = 31 - k; if E is odd it is halved; its upper bits choose two
     entries of the table, the 15 below them interpolate, and the result is shifted right by (E - 1) >> 1.
     """
     lengths = np.frexp(np.maximum(values, 1).astype(np.float64))[1].astype(np.int64)
@@ -57,11 +58,11 @@ class NormalizationParams:
     """The params of one normalization.
 
     Attributes:
-        axes: behind the sample axis.
+        axes: Reduced axes, after the sample axis.
         input_offset: zp_x.
         rescale: M and N of s_y.
         shift: p.
-        codes: of the output.
+        codes: Quantized values of the output.
     """
 
     axes: tuple[int, ...]
@@ -99,7 +100,7 @@ def run_normalization(params: NormalizationParams, x: Array) -> tuple[Array, ...
 
 
 def _root(total: Integers) -> tuple[Integers, Integers]:
-    """Return 2^31 / sqrt(total) in 15 bits, and what it is shifted by."""
+    """Return 2^31 / sqrt(total) in 15 bits, and its shift."""
     beyond = np.maximum(_bit_length(total) - 31, 0)
     beyond += beyond % 2
     root = reciprocal_root(total >> beyond)
@@ -121,8 +122,8 @@ class MomentsParams:
     """The params of one pair of moments.
 
     Attributes:
-        axes: behind the sample axis.
-        shapes: of the mean and of the variance, with or without the axes.
+        axes: Reduced axes, after the sample axis.
+        shapes: Shapes of the mean and of the variance, with or without the axes.
         rescale: M and N of the variance.
         is_wide: whether quantized values have more than 8 bits.
         mean: quantized values of the mean.

@@ -1,12 +1,11 @@
 """LayerNorm, InstanceNorm, GroupNorm, LRN: values over their spread (docs/rules/aipu/operators.md).
 
-Norms: m = RNE(mean of quantized values), zp included. 8 bits, n elements: V = sum (q - m)^2 >> v,
-v = 30 + ceil(log2 n) - 34, one more where odd; g = (isqrt(V) + 2^15) >> 16;
-u = clamp(RNE((q - m) * g * 2^-(8 + v / 2 + adj))), in the output's limits, stands for the normalized value times s_n,
-whose range is +-sqrt(n) * 2^adj. 16 bits: V = trunc(mean (q - m)^2), g = clamp(RNE(g * M_n * 2^-N_n), 0..65535) with
-M_n / 2^N_n of s_n / 127, u = clamp(RNE(((q - m) >> 1) * g * 2^-7)).
-y = clamp(RNE((w * u + b) * M * 2^-N) - zp_y), r = s_y / (s_n * s_w); beyond 8 bits w * u and the sum are float32
-where the Optimizer quantized the constants itself, and integers where it read them from a file.
+Norms: m = RNE(mean of quantized values), zp included. 8 bits, n elements: V = sum (q - m)^2 >> v, v = 30 + ceil(log2 n)
+- 34, one more if odd; g = (isqrt(V) + 2^15) >> 16; u = clamp(RNE((q - m) * g * 2^-(8 + v / 2 + adj))), in the output's
+limits, is the normalized value times s_n, of range +-sqrt(n) * 2^adj. 16 bits: V = trunc(mean (q - m)^2), g =
+clamp(RNE(g * M_n * 2^-N_n), 0..65535) with M_n / 2^N_n of s_n / 127, u = clamp(RNE(((q - m) >> 1) * g * 2^-7)). y =
+clamp(RNE((w * u + b) * M * 2^-N) - zp_y), r = s_y / (s_n * s_w); beyond 8 bits w * u and the sum are float32 if the
+Optimizer quantized the constants itself, and integers if it read them from a file.
 
 LRN: y = x / (bias + alpha * q / size)^beta, q the sum of squares over channels or pixels. Q = sum of (x + zp_x)^2; a =
 clamp(RNE(Q * M_s * 2^-N_s)) in 16 bits without sign, r_s = s_q / (s_x^2 * size); y = clamp(RNE((x + zp_x) * t(a) * M *
@@ -54,17 +53,17 @@ class NormParams:
     """The params of one normalization.
 
     Attributes:
-        groups: in how many groups of neighboring channels; 1 for all of them.
-        axes: behind the sample axis, the channels of a group being the last.
+        groups: Number of groups of neighboring channels; 1 for all of them.
+        axes: Axes after the sample axis, the channels of a group being the last.
         variance_shift: v.
         norm: M_n and N_n; 1 and N at 8 bits.
         weights: int64, shaped for the input.
         biases: likewise.
         rescale: M and N, one for all or one a channel.
-        codes: how the output is stored.
+        codes: Quantized values of the output.
         is_wide: whether quantized values have more than 8 bits.
-        rounds: whether w * u and the sum are float32: with more than 8 bits, but not where the Optimizer reads its own
-            file, whose constants are integers (`scripts/peer compass --forward` sets it).
+        rounds: whether w * u and the sum are float32: with more than 8 bits, except if the Optimizer reads its own
+            file, which stores integer constants (`scripts/peer compass --forward` sets it).
     """
 
     groups: int
@@ -98,7 +97,7 @@ def count_of(node: Node, x: Tensor) -> int:
 
 
 def adjustment(count: int, bits: int) -> int:
-    """Return adj, below 0 where a normalized value of 8 bits may leave the table's range."""
+    """Return adj, below 0 if a normalized value of 8 bits may leave the table's range."""
     root = float(np.sqrt(count))
     return int(np.ceil(np.log2(127.5 / root / 4))) if bits <= 8 and root > _LARGEST_ROOT else 0
 
@@ -153,7 +152,7 @@ def _rescale(node: Node, weights: Tensor, output: Tensor, s_n: np.float32) -> Mu
 
 
 def _norm(node: Node, count: int, bits: int) -> tuple[int, Multiplier]:
-    """Return v, and what is left to shift."""
+    """Return v, and the remaining shift."""
     shift = 30 + int(np.ceil(np.log2(count))) - 34
     shift += shift & 1
     v = number_of(node, "variance_shift", lambda: shift)
@@ -189,7 +188,7 @@ def run(params: NormParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
 
 
 def grouped(values: Array, groups: int, axes: tuple[int, ...]) -> tuple[Array, tuple[int, ...]]:
-    """Return values [S, ..., C] with groups of channels on an axis of their own, and the axes of one group."""
+    """Return values [S, ..., C] with groups of channels on a separate axis, and the axes of one group."""
     if groups == 1:
         return values, axes
     parts = values.reshape(*values.shape[:-1], groups, -1)
@@ -219,12 +218,12 @@ class LrnParams:
 
     Attributes:
         method: ACROSS_CHANNELS or WITHIN_CHANNEL.
-        size: of the window.
+        size: Size of the window.
         input_offset: zp_x.
-        table: of the factor, by a.
+        table: Table of the factor, indexed by a.
         of_sum: M_s and N_s.
         rescale: M and N.
-        codes: of the output.
+        codes: Quantized values of the output.
     """
 
     method: str
@@ -273,7 +272,7 @@ def window_sums_of(method: str, size: int, squares: NDArray[Number]) -> NDArray[
 
 
 def _window_sums(values: NDArray[Number], axis: int, before: int, behind: int) -> NDArray[Number]:
-    """Return the sums over positions p - before .. p + behind of an axis, nothing outside."""
+    """Return the sums over positions p - before .. p + after of an axis, with zeros outside."""
     running: NDArray[Number] = np.cumsum(np.moveaxis(values, axis, -1), axis=-1)
     running = np.concatenate([np.zeros_like(running[..., :1]), running], axis=-1)
     places = np.arange(values.shape[axis])

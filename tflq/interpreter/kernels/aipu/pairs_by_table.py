@@ -1,13 +1,13 @@
 """Pairs that tables compute: Div, Pow (docs/rules/aipu/operators.md).
 
 Div by a table of reciprocals: y = RNE(sign(b') * a' * t(|b'|) * M * 2^-N) - zp_y, x' = x + zp. t[i] = RNE(65535 / i),
-t[0] = 0: dividing by zero gives 0. Divisors of 16 bits read between the entries, which are few units large there: a
+t[0] = 0: dividing by zero returns 0. Divisors of 16 bits read between the entries, which are few units large there: a
 quotient of 16 bits is no better than the entries are. r = s_y * s_b / (s_a * 65535).
 
-Pow: by one table where the exponent is one constant, else exp(p * log|x|) by two tables. L = RNE(s_L * log|x|), int16;
-q = clamp(RNE(L * (p + zp_p) * M * 2^-N)), int16, r = s_v / (s_p * s_L); y = t_exp(q) * sign(x + zp_x)^(p + zp_p). The
-scales of logarithm and product are symmetric, of the layer's intermediates. The table of one exponent stands under
-lut_log.
+Pow: by one table if the exponent is one constant, else exp(p * log|x|) by two tables. L = RNE(s_L * log|x|), int16; q =
+clamp(RNE(L * (p + zp_p) * M * 2^-N)), int16, r = s_v / (s_p * s_L); y = t_exp(q) * sign(x + zp_x)^(p + zp_p). The
+scales of logarithm and product are symmetric, of the layer's intermediates. The table of a constant exponent is stored
+as lut_log.
 """
 
 from __future__ import annotations
@@ -85,11 +85,11 @@ class PowParams:
     """The params of one power.
 
     Attributes:
-        first: of |x|'s logarithm; of the power itself where the exponent is one constant.
-        second: of the exponential; None where the exponent is one constant.
+        first: Table of |x|'s logarithm; table of the power itself if the exponent is one constant.
+        second: Table of the exponential; None if the exponent is one constant.
         offsets: zp of base and exponent.
         rescale: M and N between the tables.
-        codes: of the output.
+        codes: Quantized values of the output.
     """
 
     first: Table
@@ -138,12 +138,12 @@ def _by_logarithm(node: Node, operands: Operands) -> PowParams:
 
 
 def _inner(node: Node, operands: Operands, position: int) -> Tensor:
-    """Return the type of what stands between the tables; of a quantized IR only that it is int16."""
+    """Return the type of the values between the tables; for a quantized IR only int16 is known."""
     return Tensor("", (), DType.INT16) if is_imported(node) else internal_tensor(operands, position)
 
 
 def _sign_powers(signs: Integers, exponents: Integers) -> Integers:
-    """Return sign^exponent of whole numbers: 0^0 = 1, 0 to any other power 0."""
+    """Return sign^exponent of integers: 0^0 = 1, 0 to any other power 0."""
     odd = np.where(exponents % 2 == 0, np.abs(signs), signs)
     found: Integers = np.where(exponents == 0, 1, odd)
     return found

@@ -1,4 +1,4 @@
-"""Pools of Compass, and where a maximum stands (docs/rules/aipu/operators.md).
+"""Pools of Compass, and positions of maxima (docs/rules/aipu/operators.md).
 
 Padding never wins in MaxPoolingWithArgMax. Of two values for one place of UpsampleByIndex the later one wins.
 """
@@ -28,11 +28,11 @@ AVERAGE, MAXIMUM = "AVG", "MAX"
 def window_of(node: Node, x: Tensor, output: Tensor) -> Window:
     """Return the window of a layer.
 
-    That of GlobalPool is the whole image with its padding. The padding below and to the right is what the output's size
-    needs: ceil_mode may need more than is stated.
+    That of GlobalPool is the whole image with its padding. The padding below and to the right follows from the output's
+    size: ceil_mode may need more than is stated.
 
     Args:
-        node: with the keys.
+        node: Layer with the attributes.
         x: [N, H, W, C].
         output: [N, OH, OW, O].
 
@@ -106,11 +106,11 @@ class ArgPoolParams:
 
     Attributes:
         window: kernel, stride, dilation; padding as the output's size needs it.
-        reached: rows and columns of the output that a window fills; the rest holds -zp and index 0.
-        flatten: which axes an index counts.
+        reached: rows and columns of the output that a window fills; the rest contains -zp and index 0.
+        flatten: Name of the axes that an index counts.
         by_columns: whether places of one plane are counted column by column.
         offset: zp of input and output.
-        shape: of the output.
+        shape: Shape of the output.
     """
 
     window: Window
@@ -179,7 +179,7 @@ def _reached(node: Node, window: Window, size: tuple[int, int]) -> tuple[int, in
 
 
 def _indices(params: ArgPoolParams, places: Integers, shape: tuple[int, ...]) -> Integers:
-    """Return what an index counts; shape is [N, H, W, C]."""
+    """Return the indices of places; shape is [N, H, W, C]."""
     (y, x), (_, height, width, channels) = places, shape
     plane = x * height + y if params.by_columns else y * width + x
     channel = np.arange(channels)
@@ -198,7 +198,7 @@ _CHANNELS_FIRST = ("HW", "NCHW")
 
 @dataclass(frozen=True, eq=False)
 class UpsampleParams:
-    """What one layer does: which axes an index counts, zp, the output's shape [N, H, W, C]."""
+    """The params of one layer: which axes an index counts, zp, the output's shape [N, H, W, C]."""
 
     flatten: str
     offset: int
@@ -218,7 +218,7 @@ def lower_upsample_by_index(node: Node, operands: Operands) -> UpsampleParams:
 def run_upsample_by_index(params: UpsampleParams, values: Array, indices: Array) -> tuple[Array, ...]:
     """Run the layer: quantized [S, N, IH, IW, C], [S, N, IH, IW, C] -> quantized [S, N, H, W, C].
 
-    Indices at or behind the end of the output are left out.
+    Indices at or after the end of the output are left out.
     """
     values, indices = together(values, indices)
     images, height, width, channels = params.shape

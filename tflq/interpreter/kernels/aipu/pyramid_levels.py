@@ -1,4 +1,4 @@
-"""PyramidROIAlign of chapter 5: boxes in 0..1, maps of different scales, one scale for what comes out.
+"""PyramidROIAlign of chapter 5: boxes in 0..1, maps of different scales, one output scale.
 
     level = clamp(4 + round(log2(sqrt(h * w) / (canonical / sqrt(image area)))), 2, 5), as limits of the area h_q * w_q
     y_i = (H - 1) * (y0 + i * (y1 - y0) / (rows - 1)), clamped to 0..H - 1, in F fraction bits
@@ -60,7 +60,7 @@ class PyramidLevelsParams:
         fraction: F.
         steps: i * M and N of 1 / (rows - 1), 1 / (columns - 1).
         levels: the four maps, the largest first.
-        codes: how the output stores.
+        codes: Quantized values of the output.
     """
 
     box_offset: int
@@ -72,7 +72,7 @@ class PyramidLevelsParams:
 
 
 def has_own_scales(node: Node) -> bool:
-    """Whether a layer is of this kind: it says which size of box belongs to the third map."""
+    """Whether a layer is of this kind: it specifies the size of box that belongs to the third map."""
     return "canonical_size" in node.attributes
 
 

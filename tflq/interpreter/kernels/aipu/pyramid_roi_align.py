@@ -1,8 +1,8 @@
 """PyramidROIAlign: each box is sampled from the map that its area chooses (docs/rules/aipu/boxes.md).
 
-Boxes in pixels: samples as RoiAlign's. Boxes in 0..1 of a node with a canonical_size: pyramid_levels.py. Others: one
-bilinear sample a bin, the first and the last on the box's edges. Rows go with heights and columns with widths; the
-Optimizer's own code swaps them, which is the same on square maps.
+Boxes in pixels: samples as RoiAlign's. Boxes in 0..1 of a node with a canonical_size: pyramid_levels.py. Other boxes in
+0..1: one bilinear sample a bin, the first and the last on the box's edges. Rows correspond to heights and columns to
+widths; the Optimizer's own code swaps them, which is the same on square maps.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class PyramidCropParams:
         size: bins along y and x.
         box_offset: zp of the boxes.
         map_offsets: zp of each map.
-        codes: how the output is stored.
+        codes: Quantized values of the output.
     """
 
     fraction: int
@@ -112,7 +112,7 @@ def _cropped(params: PyramidCropParams, image: Integers, regions: Integers) -> I
 def _places(
     params: PyramidCropParams, axis: int, start: Integers, end: Integers, size: int
 ) -> tuple[Integers, Integers, Integers]:
-    """Return the places in front and behind and the fraction of each bin: (size - 1) * start + i * step, clamped."""
+    """Return the places before and after, and the fraction, of each bin: (size - 1) * start + i * step, clamped."""
     bins, one = params.size[axis], (1 << params.fraction) - 1
     step = np.trunc((end - start) * (size - 1) * 256 / (bins - 1)).astype(np.int64) >> 8
     position = np.clip((size - 1) * start[:, None] + np.arange(bins) * step[:, None], 0, (size - 1) * one)
@@ -131,14 +131,14 @@ class PyramidParams:
         fraction: bits of fraction of a position.
         half: half a pixel, or 0.
         is_half_pixel: whether boxes may be smaller than a pixel.
-        samples: of each bin along y and x; 0 or less for one each pixel.
+        samples: Number of samples of each bin along y and x; 0 or less for one each pixel.
         size: bins along y and x.
         levels: raw areas at which the next map starts.
         inputs: M and N of spatial scale * 2^fraction / s_roi.
         rescales: M and N of s_y / s_map / samples.
         box_offset: zp of the boxes.
         map_offsets: zp of each map.
-        codes: how the output is stored.
+        codes: Quantized values of the output.
     """
 
     fraction: int
@@ -246,7 +246,7 @@ def _aligned(
 
 
 def _positions(params: PyramidParams, axis: int, start: Integers, length: Integers, count: int, size: int) -> Positions:
-    """Sample at start + step * i + grid * (2k + 1); outside of -1..size counts nothing, places are clamped."""
+    """Sample at start + step * i + grid * (2k + 1); samples outside of -1..size count as 0, places are clamped."""
     step = length // params.size[axis]
     grid = step // (2 * count)
     bins, odd = np.arange(params.size[axis])[:, None], 2 * np.arange(count) + 1

@@ -103,12 +103,12 @@ class ReduceParams:
 
     Attributes:
         method: SUM, MEAN, MIN, MAX, PROD, VARIANCE, ANY, ALL, L1 or L2.
-        axes: behind the sample axis.
+        axes: Reduced axes, after the sample axis.
         input_offset: zp_x.
-        limits: of a product.
-        rescale: M and N; None where none is needed.
-        codes: of the output.
-        table: of roots, for L2.
+        limits: Limits of a product.
+        rescale: M and N; None if the method needs no rescaling.
+        codes: Quantized values of the output.
+        table: Table of roots, for L2.
     """
 
     method: str
@@ -124,7 +124,7 @@ def lower_reduce(node: Node, operands: Operands) -> ReduceParams:
     """Decide M, N of s_y / s_x, for MEAN of s_y / (s_x * n), for PROD of s_y / s_x^n.
 
     Raises:
-        UnsupportedError: another method; L2 of whole numbers.
+        UnsupportedError: another method; L2 of plain integers.
     """
     x, output = operands.input(0), operands.output()
     method = require_choice(node, "method", REDUCE_METHODS)
@@ -215,13 +215,13 @@ class CumulateParams:
 
     Attributes:
         method: SUM or PROD.
-        axis: behind the sample axis.
+        axis: Axis of the sum, after the sample axis.
         is_exclusive: whether step k leaves out element k.
         is_reversed: whether it runs from the end.
         input_offset: zp_x.
         limits: smallest and largest running product of 16 bits.
         rescale: M and N, of PROD one for each step.
-        codes: of the output.
+        codes: Quantized values of the output.
     """
 
     method: str
@@ -294,7 +294,7 @@ def lower_segment_reduce(node: Node, operands: Operands) -> SegmentParams:
 def run_segment_reduce(params: SegmentParams, x: Array, segments: Array) -> tuple[Array, ...]:
     """Run SegmentReduce: quantized [S, rows, ...] and [S, rows] -> quantized [S, segments, ...].
 
-    0 where no row belongs.
+    A segment without rows is 0.
     """
     v = x.astype(np.int64) + params.input_offset
     rows = segments.reshape(*segments.shape[:2], *(1,) * (x.ndim - 2))

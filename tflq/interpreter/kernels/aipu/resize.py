@@ -1,6 +1,6 @@
 """Resize NEAREST and BILINEAR (docs/rules/aipu/operators.md).
 
-Where the pixels of a resized axis lie in the source, in float64, from the sizes alone.
+Coordinates of the pixels of a resized axis in the source, in float64, computed from the sizes only.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def coordinates(old: int, new: int, mode: str) -> Doubles:
 
     HALF_PIXEL, and HALF_PIXEL_SYMMETRIC without a ratio, (i + 0.5) * old / new - 0.5;
     TF_HALF_PIXEL_FOR_NN (i + 0.5) * old / new; ALIGN_CORNERS i * (old - 1) / (new - 1); ASYMMETRIC i * old / new;
-    PYTORCH_HALF_PIXEL as HALF_PIXEL. ALIGN_CORNERS and PYTORCH_HALF_PIXEL give 0 for one pixel.
+    PYTORCH_HALF_PIXEL as HALF_PIXEL. ALIGN_CORNERS and PYTORCH_HALF_PIXEL return 0 for one pixel.
     """
     i = np.arange(new, dtype=np.float64)
     if new == 1 and mode in ("ALIGN_CORNERS", "PYTORCH_HALF_PIXEL"):
@@ -54,10 +54,10 @@ WEIGHT_BITS = 13
 
 @dataclass(frozen=True, eq=False)
 class ResizeParams:
-    """What one resize reads.
+    """The source pixels and weights of one resize.
 
     Attributes:
-        rows: of the source, one list for NEAREST, those above and those below for BILINEAR.
+        rows: Rows of the source, one list for NEAREST, the rows above and the rows below for BILINEAR.
         columns: likewise, left and right.
         weights: int64[OH, OW, 1] of the four corners, row by row; empty for NEAREST.
         limits: smallest and largest quantized value.
@@ -127,7 +127,7 @@ def nearest(old: int, new: int, mode: str, rounding: str) -> Integers:
 
 
 def around(old: int, new: int, mode: str) -> tuple[tuple[Integers, Integers], Doubles]:
-    """Return the pixels before and behind each place, and its distance to the one before."""
+    """Return the pixels before and after each place, and its distance to the one before."""
     v = coordinates(old, new, mode)
     before, behind = np.maximum(np.floor(v), 0), np.minimum(np.ceil(v), old - 1)
     return (before.astype(np.int64), behind.astype(np.int64)), v - before

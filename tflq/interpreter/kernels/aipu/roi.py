@@ -40,13 +40,13 @@ def half_pixel_of(node: Node) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Positions:
-    """Where the samples of each bin fall along one axis; all int64[R, bins, n].
+    """Positions of the samples of each bin along one axis; all int64[R, bins, n].
 
     Attributes:
-        low: place in front.
-        high: place behind.
-        near: part of the weight of the place in front.
-        far: part of the weight of the place behind.
+        low: place before the sample.
+        high: place after the sample.
+        near: Part of the weight of the place before.
+        far: Part of the weight of the place after.
     """
 
     low: Integers
@@ -56,7 +56,7 @@ class Positions:
 
 
 def truncated(x: Array) -> Integers:
-    """Return whole numbers, rounded toward zero."""
+    """Return integers, rounded toward zero."""
     whole: Integers = np.trunc(x).astype(np.int64)
     return whole
 
@@ -64,7 +64,7 @@ def truncated(x: Array) -> Integers:
 def pool_samples(image: Integers, y: Positions, x: Positions, weigh: Weigh, is_maximum: bool) -> Array:
     """Return the sum over all samples and corners of weight * value, or the largest of these products.
 
-    A place in front of the map counts from its end, as the Optimizer's flat offset does.
+    A place before the map counts from its end, as the Optimizer's flat offset does.
 
     Args:
         image: quantized values + zp, int64[H, W, C].
@@ -74,7 +74,7 @@ def pool_samples(image: Integers, y: Positions, x: Positions, weigh: Weigh, is_m
         is_maximum: the largest product instead of the sum.
 
     Returns:
-        [R, bins of y, bins of x, C], whole numbers.
+        [R, bins of y, bins of x, C], integers.
     """
     height, width, channels = image.shape
     flat = image.reshape(-1, channels)
@@ -156,7 +156,7 @@ def _run_max_roi_pool(params: MaxRoiPoolParams, features: Array, rois: Array) ->
 
 
 def _bins(params: MaxRoiPoolParams, axis: int, boxes: Integers, size: int) -> tuple[Integers, Integers]:
-    """Return where each bin starts and ends, int64[S, R, bins]."""
+    """Return the start and end of each bin, int64[S, R, bins]."""
     corners = (boxes[..., axis::2] * params.spatial[axis] + (1 << (FRACTION - 1))) >> FRACTION
     start = corners[..., :1]
     length, bins = np.maximum(corners[..., 1:] - start + 1, 1), params.pooled[axis]
@@ -177,7 +177,7 @@ class RoiAlignParams:
     Attributes:
         is_maximum: MAX instead of AVG.
         is_half_pixel: whether boxes move by half a pixel and may be smaller than one.
-        samples: of each bin; where one is 0 or less, as many as the bin has pixels.
+        samples: Number of samples of each bin; if one is 0 or less, the number of pixels of the bin.
         pooled: bins.
         spatial: RNE(spatial scale * 2^10).
         rescale: M and N of 1 / samples of a bin.
@@ -185,7 +185,7 @@ class RoiAlignParams:
         steps: M and N of 1 / bins.
         grids: M and N of 1 / (2 * samples).
         offsets: zp of the features and of the boxes.
-        codes: how the output is stored, whose zp is that of the features.
+        codes: Quantized values of the output, with the zp of the features.
     """
 
     is_maximum: bool
@@ -244,7 +244,7 @@ def _lower_roi_align(node: Node, operands: Operands) -> RoiAlignParams:
 def _run_roi_align(params: RoiAlignParams, features: Array, rois: Array) -> tuple[Array, ...]:
     """Run RoiAlign: quantized [S, B, H, W, C], [S, R, 5] -> quantized [S, R, PH, PW, C].
 
-    Boxes that end before they start, or behind the map, give 0.
+    Boxes that end before they start, or beyond the map, yield 0.
     """
     features, rois = together(features, rois)
     found = np.zeros((*rois.shape[:2], *params.pooled, features.shape[-1]))
@@ -265,7 +265,7 @@ def _run_roi_align(params: RoiAlignParams, features: Array, rois: Array) -> tupl
 def _edges(params: RoiAlignParams, corners: Integers) -> Integers:
     """Return positions on the map with 10 bits of fraction, int64[R, 2].
 
-    A fixed number of samples loses the fraction of a coordinate in front of the spatial scale, as the Optimizer does.
+    A fixed number of samples loses the fraction of a coordinate before the spatial scale, as the Optimizer does.
     """
     spatial, half = np.asarray(params.spatial), (1 << (ALIGN_FRACTION - 1)) * params.is_half_pixel
     m, n = params.regions.first_m, params.regions.first_n
@@ -304,7 +304,7 @@ def _aligned(params: RoiAlignParams, image: Integers, starts: Integers, lengths:
 def _fixed_positions(
     params: RoiAlignParams, axis: int, start: Integers, length: Integers, count: int, size: int
 ) -> Positions:
-    """Sample at start + step * i + grid * (2k + 1), low = p >> 10; the last place has no neighbor behind."""
+    """Sample at start + step * i + grid * (2k + 1), low = p >> 10; the end of the axis has no neighbor after it."""
     steps, grids = params.steps[axis], params.grids[axis]
     step = truncated(length * steps.first_m * 2.0**-steps.first_n)
     grid = truncated(step * grids.first_m * 2.0**-grids.first_n)
@@ -319,7 +319,7 @@ def _adaptive_positions(
 ) -> Positions:
     """Sample at whole + rest / D exactly, D = bins * n * 2^11; the parts of a weight are halved.
 
-    whole = step * i + grid * k counts whole pixels; rest holds what is left, rounded toward zero.
+    whole = step * i + grid * k counts whole pixels; rest is the remainder, rounded toward zero.
     """
     pooled = params.pooled[axis]
     half = pooled * count << ALIGN_FRACTION

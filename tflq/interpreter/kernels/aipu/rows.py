@@ -4,12 +4,12 @@ Source: docs/rules/aipu/operators.md.
 
 Gather, GatherND, ReverseSequence: quantized values are chosen by plain integers and pass their type.
 The moves themselves are TFLite's (kernels/move). Compass differs at the edges: an index below 0 counts from the end,
-GatherND takes the last place for an index beyond the axis, ReverseSequence the whole axis for a length beyond it.
-Source: Compass Optimizer, ops/gather.py, gather_nd.py, reversesequence.py.
+GatherND clamps an index beyond the axis, ReverseSequence reverses the whole axis for a length beyond it. Source:
+Compass Optimizer, ops/gather.py, gather_nd.py, reversesequence.py.
 
-Repeat: each slice as often as told, in a row; the code 0 behind them.
+Repeat: each slice as often as its count, in a row; the code 0 after them.
 
-Filter: the slices that a selector keeps move to the front; the code 0 behind them.
+Filter: the slices that a selector keeps move to the front; the code 0 after them.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _from_start(places: Integers, size: int | Integers) -> Integers:
 
 @dataclass(frozen=True, eq=False)
 class RepeatParams:
-    """What one Repeat does: the axis, None for the flattened input; the output's shape; words for errors."""
+    """The params of one Repeat: the axis, None for the flattened input; the output's shape; words for errors."""
 
     axis: int | None
     shape: tuple[int, ...]
@@ -112,14 +112,17 @@ def run_repeat(params: RepeatParams, x: Array, repeats: Array) -> tuple[Array, .
 
 @dataclass(frozen=True, eq=False)
 class FilterRowsParams:
-    """What one Filter does: the axis of each input behind the sample axis, the type of the count, the IR's part."""
+    """The params of one Filter: the axis of each input after the sample axis, the type of the count, the IR's part."""
 
     axes: tuple[int, ...]
     dtype: np.dtype[np.generic]
 
 
 def lower_filter(node: Node, operands: Operands) -> FilterRowsParams:
-    """Take the axis. Inputs: `num` tensors, then the selector [L], kept where not 0. Outputs: the tensors, the count.
+    """Take the axis.
+
+    Inputs: `num` tensors, then the selector [L]; slices with a non-zero selector are kept. Outputs: the tensors, the
+    count.
 
     Raises:
         UnsupportedError: inputs that do not have the selector's length on the axis.

@@ -13,7 +13,7 @@ from tflq.graph import Affine, Array, Operands, Tensor
 
 
 def affine_of(s: Singles | np.float32, zp: int = 0, bits: int = 8, signed: bool = True, narrow: bool = False) -> Affine:
-    """Return the type of Compass's numbers; several scales lie along axis 0."""
+    """Return the type of Compass's numbers; several scales are stored along axis 0."""
     scale = 1.0 / np.atleast_1d(np.asarray(s, np.float32)).astype(np.float64)
     axis = 0 if scale.size > 1 else None
     return Affine(scale, np.full(scale.shape, -zp, np.int64), axis, bits, signed, narrow)
@@ -26,7 +26,7 @@ def reciprocal(affine: Affine) -> Singles:
 
 
 def scale_of(tensor: Tensor) -> np.float32:
-    """Return s of a tensor; 1 where it has no quantization (indices, truth values)."""
+    """Return s of a tensor; 1 if it has no quantization (indices, truth values)."""
     s: np.float32 = np.float32(1)
     if isinstance(tensor.quantization, Affine):
         s = reciprocal(tensor.affine)[0]
@@ -34,7 +34,7 @@ def scale_of(tensor: Tensor) -> np.float32:
 
 
 def offset_of(tensor: Tensor) -> int:
-    """Return zp of a tensor; 0 where it has no quantization."""
+    """Return zp of a tensor; 0 if it has no quantization."""
     return -int(tensor.affine.zero_point[0]) if isinstance(tensor.quantization, Affine) else 0
 
 
@@ -44,7 +44,7 @@ def bits_of(tensor: Tensor) -> int:
 
 
 def is_wide(tensor: Tensor) -> bool:
-    """Whether a tensor's quantized values have more than 8 bits: 12 or 16, or 32 of whole numbers."""
+    """Whether a tensor's quantized values have more than 8 bits: 12 or 16, or 32 of integers."""
     return bits_of(tensor) > 8
 
 
@@ -69,7 +69,7 @@ def type_limits(tensor: Tensor) -> tuple[int, int]:
 
 
 def encode(real: Array, affine: Affine) -> Integers:
-    """Return quantized values of real numbers: clamp(RNE(f32(s * x) - zp)); infinities reach the limits, NaN becomes 0.
+    """Quantize floating-point values: clamp(RNE(f32(s * x) - zp)); infinities reach the limits, NaN becomes 0.
 
     Source: Compass Optimizer, utils/quant_tool_utils.py, linear_quantize_clip.
     """
@@ -84,7 +84,7 @@ def encode(real: Array, affine: Affine) -> Integers:
 
 
 def is_plain(tensor: Tensor) -> bool:
-    """Whether a tensor holds whole numbers as they are: indices, counts, truth values; s = 1 and zp = 0."""
+    """Whether a tensor contains plain integers: indices, counts, truth values; s = 1 and zp = 0."""
     return float(scale_of(tensor)) == 1.0 and offset_of(tensor) == 0
 
 
@@ -101,7 +101,7 @@ def magnitude_of(tensor: Tensor) -> int:
 
 
 def constant_named(operands: Operands, key: str) -> Tensor | None:
-    """Return the constant of a layer by its key; None where it has none."""
+    """Return the constant of a layer by its key; None if it has none."""
     found = (t for t in operands.inputs if t is not None and t.is_constant and t.name.endswith(f"/{key}"))
     return next(found, None)
 

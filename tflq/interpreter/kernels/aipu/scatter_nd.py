@@ -1,9 +1,9 @@
 """ScatterND: updates are combined into data, row of indices by row; then M / 2^N (docs/rules/aipu/operators.md).
 
-ADD, MAX, MIN, NONE: (d + zp_d) * k_d and (u + zp_u) * k_u on a common scale, as Eltwise with k of at most 14 bits
-(13 where an input has 16), both halved until they fit the activation's width. MUL: the product of d' = (d + zp_d) * M_0
-and u' = (u + zp_u) * M_1 is shifted by N_1 at each update, the end by N_0. Each combination is limited to 32 bits.
-At 16 bits the last step rounds down.
+ADD, MAX, MIN, NONE: (d + zp_d) * k_d and (u + zp_u) * k_u on a common scale, as Eltwise with k of at most 14 bits (13
+if an input has 16), both halved until they fit the activation's width. MUL: the product of d' = (d + zp_d) * M_0 and u'
+= (u + zp_u) * M_1 is shifted by N_1 at each update, the end by N_0. Each combination is limited to 32 bits. At 16 bits
+the last step rounds down.
 
 ScatterElements: an index along one axis for each element of the updates; k of 15 bits before it is halved. Data and
 updates on the common scale are limited to as many bits as both have; the last step rounds half to even. MUL is not
@@ -47,14 +47,14 @@ class ScatterParams:
     Attributes:
         method: ADD, MAX, MIN, MUL or NONE.
         offsets: zp of data and updates.
-        factors: of data and updates.
+        factors: Factors of data and updates.
         step_shift: bits by which each product of MUL is shifted.
         rescale: M and N of the end.
-        limits: of each combination.
+        limits: Limits of each combination.
         rounds_down: whether the steps round down.
-        codes: of the output.
-        side_limits: of data and updates on the common scale; None for none.
-        axis: of ScatterElements, behind the sample axis.
+        codes: Quantized values of the output.
+        side_limits: Limits of data and updates on the common scale; None for none.
+        axis: Axis of ScatterElements, after the sample axis.
     """
 
     method: str
@@ -124,7 +124,7 @@ def lower_elements(node: Node, operands: Operands) -> ScatterParams:
     """Decide the factors, M and N of ScatterElements.
 
     Raises:
-        UnsupportedError: MUL, whose shifts no case here shows; another reduction.
+        UnsupportedError: MUL (its shifts are not verified by any test case); another reduction.
     """
     require_choice(node, "reduction", tuple(m for m in METHODS if m != "MUL"), "NONE")
     found, data, updates = lower(node, operands), operands.input(0), operands.input(2)

@@ -1,7 +1,7 @@
 """Softmax and its logarithm (docs/rules/aipu/operators.md).
 
 Softmax by a table of exponentials (quantize_method=LUT), or by powers of two. e = t[x - rowmax + 2^b - 1], S =
-sum e, (M, N) of s_y, L = 31 - ceil(log2 M); R = trunc(M * 2^L / S); y = clamp(RNE(e * R * 2^-(N + L)) - zp_y). Where an
+sum e, (M, N) of s_y, L = 31 - ceil(log2 M); R = trunc(M * 2^L / S); y = clamp(RNE(e * R * 2^-(N + L)) - zp_y). If an
 axis of fewer than 8 meets a multiple of 128 rows, at 8 bits, the Optimizer divides with rounding instead.
 
 LogSoftmax by a table of exponentials in float32. t[i] = exp((i - (2^b - 1)) / s_x); y = clamp(RNE(f32((x - max) * q0 -
@@ -12,10 +12,10 @@ Powers of two (quantize_method=FAST_EXP): (M, N) of log2(e) / s in 13 bits; Q = 
 rowmax) * M) >> N is log2 of a term.
 
 adjust_q a of 0 and 1: whole logarithms. e = 2^(Q + l), 0 below 1; S = clamp(sum e, 1, 2^31 - 1); k left shifts bring
-S into 2^30..2^31 - 1; log2 S = h - ((k - (30 - Q)) << a), h = 1 for S << k above sqrt(2) * 2^30 where a = 1, else 0;
-p = (((l + bits) << a) - log2 S) >> a; y = clamp(2^p, 0 for p < 0): outputs are powers of two.
+S into 2^30..2^31 - 1; log2 S = h - ((k - (30 - Q)) << a), h = 1 for S << k above sqrt(2) * 2^30 if a = 1, else 0; p =
+(((l + bits) << a) - log2 S) >> a; y = clamp(2^p, 0 for p < 0): outputs are powers of two.
 
-adjust_q of 8 to 15: l, log2 S and p have so many fraction bits, and two tables of 256 entries give log2 and 2^.
+adjust_q of 8 to 15: l, log2 S and p have adjust_q fraction bits, and two tables of 256 entries return log2 and 2^.
 
 Source: Compass Optimizer, ops/softmax.py; utils/math_utils.py, simple_log2, Log2_norm, Pow2.
 """
@@ -57,15 +57,15 @@ class FastSoftmaxParams:
     """The params of one softmax.
 
     Attributes:
-        axis: of the sample's own axes.
+        axis: Axis among the sample's own axes.
         rescale: M and N of log2(e) / s.
         top: Q.
         adjust: adjust_q.
         logarithms: RNE(2^15 * log2(1 + i / 256)); None below adjust_q of 8.
         powers: RNE(2^15 * 2^(i / 256)); None as above.
-        bits: of the output.
+        bits: Bits of the output.
         maximum: largest quantized value of the output.
-        dtype: of the output.
+        dtype: Storage type of the output.
     """
 
     axis: int
@@ -120,7 +120,7 @@ class FastSoftmaxParams:
 
 
 def is_fast(node: Node) -> bool:
-    """Whether the layer uses powers of two: it was requested, or a quantized file says so."""
+    """Whether the layer uses powers of two: it was requested, or the quantized file has the param is_fast."""
     return node.attributes.text(METHOD, "") == FAST_EXP or imported_array(node, "is_fast") is not None
 
 
@@ -157,7 +157,7 @@ def _tables(node: Node) -> tuple[Integers, Integers]:
 
 
 def _power(exponent: Integers) -> Integers:
-    """Return 2^exponent, 0 where the exponent is negative."""
+    """Return 2^exponent, 0 if the exponent is negative."""
     powers: Integers = np.left_shift(1, np.clip(exponent, 0, 62)) * (exponent >= 0)
     return powers
 
@@ -173,12 +173,12 @@ class SoftmaxParams:
     """The params of one softmax.
 
     Attributes:
-        table: of exp, entries below 2^20.
-        axis: of the sample's own axes.
+        table: Table of exp, entries below 2^20.
+        axis: Axis among the sample's own axes.
         span: 2^b - 1, the index of the row's maximum.
         rescale: M and N of s_y.
         is_small: whether the division rounds.
-        codes: how the output is stored.
+        codes: Quantized values of the output.
     """
 
     table: Table
@@ -212,7 +212,7 @@ def require_short_axis(node: Node, x: Tensor) -> int:
     """Return the axis, counted from the front.
 
     Raises:
-        UnsupportedError: more than 4096 terms, whose sum could leave 32 bits.
+        UnsupportedError: more than 4096 terms (their sum could exceed 32 bits).
     """
     axis = node.attributes.integer("axis") % len(x.shape)
     if x.shape[axis] > LARGEST_AXIS:
@@ -252,7 +252,7 @@ _SMALLEST_EXPONENT = -87.0
 
 
 def exponentials(node: Node, operands: Operands) -> Table:
-    """t[i] = clamp(RNE(exp((g - (2^b - 1) + zp) / s + (ln(2^20 - 1) - zp / s)))); g = i where n = 2^b.
+    """t[i] = clamp(RNE(exp((g - (2^b - 1) + zp) / s + (ln(2^20 - 1) - zp / s)))); g = i if n = 2^b.
 
     Every step is float32: the logarithm, zp / s, their difference, and the argument.
     """
@@ -277,14 +277,14 @@ LOWEST = -16.0
 
 @dataclass(frozen=True, eq=False)
 class LogSoftmaxParams:
-    """What one layer needs.
+    """The params of one LogSoftmax.
 
     Attributes:
         table: float32[n], a power of two.
         shift: bits of an index below the table's.
-        axis: behind the sample axis.
+        axis: Axis of the terms, after the sample axis.
         factors: q0 and q1.
-        codes: of the output.
+        codes: Quantized values of the output.
     """
 
     table: Singles

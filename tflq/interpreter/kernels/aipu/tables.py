@@ -1,4 +1,4 @@
-"""Tables of a function and their lookup, interpolated where the quantized values are wider than the table.
+"""Tables of a function and their lookup, interpolated if the quantized values are wider than the table.
 
 Source: docs/rules/aipu/values.md#tables.
 
@@ -55,7 +55,7 @@ def table_shift(node: Node, table: Integers, bits: int) -> int:
     """Return the bits of a quantized value below the index of an imported table.
 
     Raises:
-        UnsupportedError: a table whose length is no power of two, or more entries than the code has values.
+        UnsupportedError: the number of entries is not a power of two, or exceeds the number of codes.
     """
     entries = table.size.bit_length() - 1
     if table.size != 1 << entries or entries > bits:
@@ -66,14 +66,14 @@ def table_shift(node: Node, table: Integers, bits: int) -> int:
 
 
 def table_bits(node: Node, x: Tensor) -> int:
-    """Return log2 of the number of entries: the input's bits, at most what the layer allows."""
+    """Return log2 of the number of entries: the input's bits, at most the layer's lut_items_in_bits."""
     return min(bits_of(x), node.attributes.integer("lut_items_in_bits", TABLE_BITS))
 
 
 def even_steps(low: float, high: float, count: int) -> Singles:
     """Return evenly spaced numbers, both ends included, as PyTorch has them in float32.
 
-    The step is rounded; the first half is counted from the lowest, the others from the highest, each rounded once.
+    The step is rounded; the first half is counted from the lowest, the second half from the highest, each rounded once.
     """
     low, high = float(np.float32(low)), float(np.float32(high))
     step = np.float64(np.float32(np.float32(high - low) / np.float32(count - 1)))
@@ -85,7 +85,7 @@ def even_steps(low: float, high: float, count: int) -> Singles:
 def code_grid(x: Tensor, bits: int, repeats: bool = True) -> Singles:
     """Return the quantized values at which a table of 2^bits entries is computed: evenly spaced, both ends included.
 
-    A restricted range has one point less; its first entry stands twice, unless the layer `repeats` none.
+    A restricted range has one point less; its first entry is stored twice, unless the layer `repeats` none.
     """
     low, high = code_limits(x)
     is_short = x.affine.narrow_range and repeats
@@ -112,9 +112,9 @@ def table_of(
         x: the type of the quantized values that the table is read with.
         output: the type of the entries.
         function: f of float32.
-        key: of the table among the imported params.
+        key: Key of the table among the imported params.
         bits: log2 of the number of entries; without, `table_bits`.
-        repeats: as in `code_grid`.
+        repeats: True if the first entry is repeated as in `code_grid`.
         from_lowest: whether the first entry is that of the lowest quantized value, not of the type's.
     """
     first = (code_limits if from_lowest else type_limits)(x)[0]

@@ -2,9 +2,9 @@
 
 MatMul: z = (x + zp_x) @ (y + zp_y), r = s_z / (s_x * s_y).
 
-BiasAdd as the Optimizer computes it: y = clamp(RNE((q + b) * M * 2^-N) - zp_y), b at scale s_x * s_w. It means a
-BatchNorm whose weight is 1, quantized with the activation's mode and 8 bits, but multiplies the data by 1 instead of by
-that weight's value, so that the biases dominate.
+BiasAdd as the Optimizer computes it: y = clamp(RNE((q + b) * M * 2^-N) - zp_y), b at scale s_x * s_w. It replaces a
+BatchNorm of weight 1, quantized with the activation's mode and 8 bits, but multiplies the data by 1 instead of by that
+weight's quantized value, so that the biases dominate.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class MatMulParams:
         input_offsets: zp_x and zp_y.
         accumulator: a type in which every sum is exact.
         rescale: M and N.
-        codes: how the output is stored.
-        library: whose float32 sums these are; none where they are exact.
-        rank: of the second operand.
+        codes: Quantized values of the output.
+        library: Library that computes the float32 sums; "" if they are exact.
+        rank: Rank of the second operand.
     """
 
     transposed: tuple[bool, bool]

@@ -2,8 +2,8 @@
 
 Source: docs/rules/aipu/values.md#tables.
 
-Float32 throughout; where one float32 is too short, pairs of a high and a low part. `fused(a, b, c)` is a * b + c,
-rounded once. On processors with AVX-512 and without the results are the same.
+Float32 throughout; if one float32 is too short, pairs of a high and a low part. `fused(a, b, c)` is a * b + c, rounded
+once. On processors with AVX-512 and without the results are the same.
 
 Source: SLEEF, src/libm/sleefsimdsp.c (the functions of at most one ulp) and src/common/df.h (pairs), as PyTorch's
 ATen/cpu/vec calls them. Each is equal to PyTorch 2.13's on 2^18 random arguments.
@@ -93,9 +93,9 @@ def tanh(x: Singles) -> Singles:
 
 
 def power(x: Singles, exponent: float) -> Singles:
-    """Return x^p: e^(p ln|x|), both as pairs; by products, roots and quotients where p is 2, 3, -2, 1/2, -1/2 or -1.
+    """Return x^p: e^(p ln|x|), both as pairs; by products, roots and quotients if p is 2, 3, -2, 1/2, -1/2 or -1.
 
-    Below 0 with the sign of an odd p, NaN where p is not whole.
+    The result for x < 0 has the sign of an odd p, and is NaN if p is not an integer.
     """
     if exponent in _PLAIN_POWERS:
         return _PLAIN_POWERS[exponent](x)
@@ -245,7 +245,7 @@ def _add_pairs_in_full(a: Pair, b: Pair) -> Pair:
 
 
 def _error_of_sum(a: Singles, b: Singles) -> Pair:
-    """Return a + b and what its rounding lost."""
+    """Return a + b and its rounding error."""
     high = _sum(a, b)
     v = _sum(high, -a)
     return high, _sum(_sum(a, -_sum(high, -v)), _sum(b, -v))

@@ -29,10 +29,10 @@ class VolumeParams:
     Attributes:
         filter: weights [O, KH, KW, KD, C / groups] and rule.
         slices: the packed weights of each kz, and the window in the plane.
-        stride: along the depth.
-        dilation: along the depth.
-        before: slices of padding in front.
-        depth: of the output.
+        stride: step along the depth.
+        dilation: distance of taps along the depth.
+        before: Slices of padding before the first one.
+        depth: Depth of the output.
     """
 
     filter: FilterParams

@@ -40,7 +40,7 @@ class Clamped:
 
 @dataclass(frozen=True)
 class FloatConvolution(Clamped):
-    """What a convolution of float32 needs beside its operands.
+    """The params of a convolution of float32.
 
     Attributes:
         window: kernel, stride, dilation, padding.
@@ -55,7 +55,7 @@ def lower_convolution(node: Node, operands: Operands, channels_last: bool) -> Fl
     """Check the operands and decide the window.
 
     Args:
-        node: with padding, strides, dilations and the fused activation.
+        node: Layer with padding, strides, dilations and the fused activation.
         operands: input [N, H, W, C], weights, optional bias, output.
         channels_last: weights are depthwise [1, KH, KW, O]; else [O, KH, KW, C/groups].
 
@@ -102,7 +102,7 @@ def finish(total: Singles, bias: Singles | None, minimum: np.float32, maximum: n
         total += bias
     elif bias is not None and bias.shape[0] <= total.shape[0]:
         total += bias.reshape(bias.shape[0], *(1,) * (total.ndim - 2), -1)
-    elif bias is not None:  # of each sample, where all else is shared
+    elif bias is not None:  # one bias for each sample with shared weights
         total = total + bias.reshape(bias.shape[0], *(1,) * (total.ndim - 2), -1)
     return clamp_sums_in_place(total, minimum, maximum)
 

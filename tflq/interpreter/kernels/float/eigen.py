@@ -1,4 +1,4 @@
-"""What the Eigen library computes in float32: tanh, the logistic function, matrix products in its order.
+"""Functions of the Eigen library in float32: tanh, the logistic function, matrix products in its order.
 
 TFLite's recurrent operators use these, not the C library. Without fused multiply-add, as its wheels are built.
 
@@ -7,10 +7,11 @@ Source: Eigen Core/arch/Default/GenericPacketMathFunctions.h (ptanh_float) and C
 
 Matrix products of float32 in the order of the Eigen library on x86 without fused multiply-add.
 
-One vector: four lanes, the total (lane 0 + lane 2) + (lane 1 + lane 3), then what is left in order; one vector times
-one row: four accumulators of four lanes, 0 + (1 + (2 + 3)). Several vectors: in order, except that few and short ones
-(rows + columns + depth < 20), and one row, go as for one vector. From a depth of 505 on Eigen cuts several vectors into
-blocks that depend on the size of the first-level cache: the sum here is in order, and TFLite's differs by machine.
+One vector: four lanes, the total (lane 0 + lane 2) + (lane 1 + lane 3), then the remaining elements in order; one
+vector times one row: four accumulators of four lanes, 0 + (1 + (2 + 3)). Several vectors: in order, except that few and
+short ones (rows + columns + depth < 20), and one row, are computed as for one vector. From a depth of 505 on Eigen cuts
+several vectors into blocks that depend on the size of the first-level cache: the sum here is in order, and TFLite's
+differs by machine.
 
 Source: Eigen Core/products/GeneralMatrixVector.h, GeneralMatrixMatrix.h and Core/InnerProduct.h; which TFLite calls
 through kernels/cpu_backend_gemm_eigen.cc.
@@ -42,7 +43,7 @@ _ODD = (8.33471305668354034423828125e-3, 0.16666877269744873046875)
 
 @primitive("tanh", "tanh({x}), as Eigen computes it in float32")
 def tanh(x: Singles) -> Singles:
-    """Return x * (1 + x^2 P(x^2)) / Q(x^2) with x cut to +-7.907, where it reaches 1."""
+    """Return x * (1 + x^2 P(x^2)) / Q(x^2) with x cut to +-7.907, the point at which it reaches 1."""
     with np.errstate(invalid="ignore"):
         cut = _clamped(x, -_TANH_REACH, _TANH_REACH)
         square: Singles = cut * cut
@@ -78,7 +79,7 @@ def scalars_of(size: int, offset: int = 0) -> NDArray[np.bool_]:
     """Return which elements of a vector do not fill registers of four: bool[size].
 
     Args:
-        size: of the vector.
+        size: Size of the vector.
         offset: elements between a boundary of 16 bytes and the vector.
     """
     head = min(-offset % _LANES, size)
@@ -109,7 +110,7 @@ def eigen_product(x: Singles, weights: Singles, together: bool) -> Singles:
     Args:
         x: vectors.
         weights: matrix.
-        together: whether the B vectors go in one product; else each on its own.
+        together: whether the B vectors are multiplied in one product; else each on its own.
 
     Returns:
         float32[..., B, O].

@@ -1,11 +1,11 @@
 """LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM and BIDIRECTIONAL_SEQUENCE_LSTM of float32 (docs/rules/tflite/index.md).
 
 The arithmetic is in lstm_sequence.py. LSTM's basic cell: a = clamp(W [x, h] + b, the finite numbers), the product in
-the order of eigen.py; c = s(a_input) tanh(a_cell) + s(a_forget) c; h = s(a_output) tanh(c), s and tanh those of
-eigen.py. Elements of a row that do not fill registers of four use the C library's exp, whose last bit depends on the
+the order of eigen.py; c = s(a_input) tanh(a_cell) + s(a_forget) c; h = s(a_output) tanh(c), with s and tanh of
+eigen.py. Elements of a row that do not fill registers of four use the C library's exp; its last bit depends on the
 host.
 
-Of two directions, a second input with weights of its own is added in both; one without weights is the backward LSTM's
+Of two directions, a second input with separate weights is added in both; one without weights is the backward LSTM's
 input.
 """
 
@@ -64,7 +64,7 @@ _SECOND_WEIGHTS = (range(40, 44), range(44, 48))
 
 @dataclass(frozen=True, eq=False)
 class TwoLstms:
-    """What BIDIRECTIONAL_SEQUENCE_LSTM needs.
+    """The params of BIDIRECTIONAL_SEQUENCE_LSTM.
 
     Attributes:
         forward: the LSTM that runs from the beginning.
@@ -85,10 +85,10 @@ def lower_two(node: Node, operands: Operands, lower_one: LowerOne, make: MakeMat
     """Gather the constants of both LSTMs.
 
     Args:
-        node: with merge_outputs.
+        node: Layer with the attribute merge_outputs.
         operands: 48 inputs.
-        lower_one: for each direction.
-        make: for the weights of a second input.
+        lower_one: Function that lowers one direction.
+        make: Function that packs the weights of a second input.
 
     Raises:
         UnsupportedError: another number of inputs, types, or a case in which TFLite reads beyond its states.
@@ -135,7 +135,7 @@ def run_two(params: TwoLstms, *arrays: Array | None) -> tuple[Array, ...]:
 
 
 def _chosen(operands: Operands, positions: tuple[int, ...]) -> Operands:
-    """Return some operands as those of one LSTM; weights that are computed at run time are asked for by their place."""
+    """Return the operands of one LSTM of two; raises as `Operands.constant` for weights computed at run time."""
     for p in positions[1:-2]:
         if operands.optional(p) is not None:
             operands.constant(p)
@@ -159,7 +159,7 @@ def _with_second(layer: FloatLstm, operands: Operands, positions: range, second:
 
 @dataclass(frozen=True, eq=False)
 class FloatBasicLstm:
-    """What the basic cell of float32 needs.
+    """The params of the basic cell of float32.
 
     Attributes:
         weights: float32[4 * U, I + U].
@@ -194,7 +194,7 @@ def run_basic(layer: FloatBasicLstm, arrays: Sequence[Array | None]) -> tuple[Ar
 
 
 def _logistic(x: Singles) -> Singles:
-    """Apply the logistic function to float32[S, B, U], whose rows lie behind each other in aligned memory."""
+    """Apply the logistic function to float32[S, B, U] with consecutive rows in aligned memory."""
     batch, units = x.shape[1:]
     scalars = np.concatenate([scalars_of(units, row * units) for row in range(batch)])
     return logistic(x.reshape(len(x), -1), scalars).reshape(x.shape)
@@ -204,8 +204,8 @@ def lower_float(node: Node, operands: Operands, sequence: bool) -> FloatLstm:
     """Gather the constants of an LSTM of float32.
 
     Args:
-        node: with clips and activation.
-        operands: as in operands/lstm.py.
+        node: Layer with clips and activation.
+        operands: Operands as in operands/lstm.py.
         sequence: whether the input has an axis of time.
 
     Raises:
@@ -235,7 +235,7 @@ def runs_together(shapes: LstmShapes) -> bool:
 
 
 def run_float(params: FloatLstm, *arrays: Array | None) -> tuple[Array, ...]:
-    """Run it on the node's inputs; states come back in their own shapes."""
+    """Run it on the node's inputs; the returned states have their own shapes."""
     x, hidden, cell = (cast(Singles, arrays[i]) for i in (0, OUTPUT_STATE, CELL_STATE))
     result, new_hidden, new_cell = run_lstm(params, x, None, hidden, cell)
     count = len(result)

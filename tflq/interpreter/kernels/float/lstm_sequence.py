@@ -1,9 +1,9 @@
 """LSTM of float32 over a sequence, with or without a second input (docs/rules/tflite/index.md).
 
 g = act(W x + A a + R h + p * c + b), with layer normalization act(n * normal(W x + A a + R h + p * c) + b); c = f * c +
-i * g, clipped, i = 1 - f where the gates are coupled; h = o * act(c), or its projection P h + b, clipped. Products in
-the order of eigen.py, the logistic function and tanh of eigen.py. Elements of a gate that do not fill vector
-registers use the C library's exp, whose last bit depends on the host.
+i * g, clipped, i = 1 - f if the gates are coupled; h = o * act(c), or its projection P h + b, clipped. Products in the
+order of eigen.py, the logistic function and tanh of eigen.py. Elements of a gate that do not fill vector registers use
+the C library's exp; its last bit depends on the host.
 
 Source: TFLite kernels/lstm_eval.cc (EvalFloat, LstmStepFloat).
 """
@@ -40,14 +40,14 @@ class FloatMatrix:
 
     Attributes:
         weights: [rows, K].
-        together: whether the vectors of a batch go in one product.
+        together: whether the vectors of a batch are multiplied in one product.
     """
 
     weights: Singles
     together: bool
 
     def prepare(self, x: Singles) -> object:
-        """Return the vectors as they are."""
+        """Return the vectors unchanged."""
         return x
 
     def times(self, prepared: object) -> Singles:
@@ -78,12 +78,12 @@ class FloatGate:
 
 @dataclass(frozen=True, eq=False)
 class FloatLstm:
-    """What an LSTM of float32 needs.
+    """The params of an LSTM of float32.
 
     Attributes:
         shapes: sizes.
-        gates: by name; without "input" it is 1 - forget.
-        activation: of the cell gate and of the cells.
+        gates: Gates by name; without "input" it is 1 - forget.
+        activation: Activation of the cell gate and of the cells.
         cell_clip: bound of the cells; 0 for none.
         projection: [O, C], or None.
         projection_bias: float32[O], or None.
@@ -164,7 +164,7 @@ def run_lstm(
 
 
 def normalized(x: Singles) -> Singles:
-    """Bring each row to mean 0 and deviation 1: sums in order, 1e-8 beside the variance."""
+    """Bring each row to mean 0 and deviation 1: sums in order, 1e-8 is added to the variance."""
     count = np.float32(x.shape[-1])
     difference: Singles = x - (_ordered_sum(x) / count)[..., None]
     variance: Singles = _ordered_sum(difference * difference) / count
@@ -230,7 +230,7 @@ def _gate(gate: FloatGate, seen: Sequence[object], cell: Singles) -> Singles:
 
     Args:
         gate: the gate.
-        seen: input, output state, and where there is one the second input, packed.
+        seen: input, output state, and the second input if present, packed.
         cell: cell state.
     """
     start = np.float32(0) if gate.norm is not None else gate.bias

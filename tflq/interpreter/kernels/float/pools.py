@@ -1,8 +1,8 @@
 """AVERAGE_POOL_2D, L2_POOL_2D and MAX_POOL_2D of float32, taps in the order (ky, kx), of the n inside the image.
 
 Average: f32(total / n) of the values; L2: f32(sqrt(f32(total / n))) of their squares. Maximum: starts at the smallest
-finite number and takes x where max < x: so NaN never wins, and of 0.0 and -0.0 the first stays. Equal to TFLite bit for
-bit. Source: TFLite kernels/pooling.cc, internal/reference/pooling.h (AveragePool, L2Pool, MaxPool).
+finite number and is replaced by x if max < x: so NaN never wins, and of 0.0 and -0.0 the first stays. Equal to TFLite
+bit for bit. Source: TFLite kernels/pooling.cc, internal/reference/pooling.h (AveragePool, L2Pool, MaxPool).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FEW = 1 << 12
 
 @dataclass(frozen=True, eq=False)
 class FloatAveragePool(Clamped):
-    """What AVERAGE_POOL_2D and L2_POOL_2D of float32 need.
+    """The params of AVERAGE_POOL_2D and L2_POOL_2D of float32.
 
     Attributes:
         window: kernel, stride, padding.
@@ -44,7 +44,7 @@ class FloatAveragePool(Clamped):
 
 @dataclass(frozen=True)
 class FloatMaxPool(Clamped):
-    """What MAX_POOL_2D of float32 needs.
+    """The params of MAX_POOL_2D of float32.
 
     Attributes:
         window: kernel, stride, padding.

@@ -46,7 +46,7 @@ def _run_batch_matmul(params: Adjoints, x: Array, y: Array) -> tuple[Array, ...]
 
 @dataclass(frozen=True, eq=False)
 class FloatFullyConnected(Clamped):
-    """What FULLY_CONNECTED of float32 needs beside its operands.
+    """The params of FULLY_CONNECTED of float32.
 
     Attributes:
         keep_dimensions: whether the output keeps the input's axes; else it is [rows, O].
@@ -98,7 +98,7 @@ def run_fully_connected(
 
 @dataclass(frozen=True)
 class FloatTransposeConv(Clamped):
-    """What TRANSPOSE_CONV of float32 needs beside its operands.
+    """The params of TRANSPOSE_CONV of float32.
 
     Attributes:
         place: window and output size.

@@ -2,12 +2,12 @@
 
 Source: docs/rules/tflite/index.md.
 
-h = act(((b + W x) + A a) + R h), each product added as vector_functions.py does, or as tflite/hybrid.py where the
-weights are integers (tflite/hybrid_rnn.py).
+h = act(((b + W x) + A a) + R h), each product added as vector_functions.py does, or as tflite/hybrid.py if the weights
+are integers (tflite/hybrid_rnn.py).
 
-BIDIRECTIONAL_SEQUENCE_RNN: one cell forward, one backward. A second input with weights of its own is added in both
-cells. One without weights is the backward cell's input where time stands in front; with the batch in front TFLite reads
-the first input there too.
+BIDIRECTIONAL_SEQUENCE_RNN: one cell forward, one backward. A second input with separate weights is added in both cells.
+One without weights is the backward cell's input if the time axis is first; if the batch axis is first TFLite reads the
+first input there too.
 
 Source: TFLite kernels/internal/kernel_utils.cc (RnnBatchStep).
 """
@@ -30,7 +30,7 @@ from tflq.interpreter.registry import Kernel
 
 
 class Addend(Protocol):
-    """Weights whose product with vectors is added to a sum."""
+    """Weights with a product that is added to a sum."""
 
     def added(self, start: Singles, x: Singles) -> Singles:
         """Return start + W x: float32[S, B, U] and float32[S, B, K] -> float32[S, B, U]."""
@@ -107,8 +107,8 @@ def check_cell(
     """Check the shapes of a cell.
 
     Args:
-        operands: of the node.
-        positions: of weights, recurrent weights, bias and hidden state.
+        operands: Operands of the node.
+        positions: Positions of weights, recurrent weights, bias and hidden state.
         batch: B.
         inputs: I.
 
@@ -141,7 +141,7 @@ _POSITIONS = (1, 2, 3, 4)
 
 @dataclass(frozen=True, eq=False)
 class SimpleRnn:
-    """What a simple recurrent layer needs.
+    """The params of a simple recurrent layer.
 
     Attributes:
         cell: the cell.
@@ -158,7 +158,7 @@ def _lower_simple(node: Node, operands: Operands, sequence: bool, make: MakeAdde
     """Check the operands and pack the weights.
 
     Args:
-        node: with activation and time_major.
+        node: Layer with activation and time_major.
         operands: input, weights [U, I], recurrent weights [U, U], bias [U], hidden state [B, U].
         sequence: whether the input has an axis of time.
         make: packs weights; it checks their type.
@@ -213,9 +213,9 @@ def rnn_kernels(make: Callable[[Node], MakeAddend], hybrid: bool, kind: str) -> 
     [S, T, B, I] -> the same with U, and the hidden state. BIDIRECTIONAL_SEQUENCE_RNN: as `run_two`.
 
     Args:
-        make: returns what packs the weights of a node.
+        make: Function that returns the weight packer of a node.
         hybrid: whether the weights are integers.
-        kind: of the layers, for the summaries.
+        kind: Kind of the layers, for the summaries.
     """
 
     def lower_step(node: Node, operands: Operands) -> SimpleRnn:
@@ -251,7 +251,7 @@ _SECOND, _SECOND_WEIGHTS = 9, (10, 11)
 
 @dataclass(frozen=True, eq=False)
 class TwoRnns:
-    """What BIDIRECTIONAL_SEQUENCE_RNN needs.
+    """The params of BIDIRECTIONAL_SEQUENCE_RNN.
 
     Attributes:
         forward: the cell that runs from the beginning.
@@ -261,7 +261,7 @@ class TwoRnns:
         merge: whether the outputs are joined along the last axis.
         added: whether the second input is added in both cells.
         own: whether the second input is the backward cell's input.
-        rounds: how often the sequence is run; the states go on from one to the next.
+        rounds: Number of runs over the sequence; the states continue from one run to the next.
     """
 
     forward: RnnCell
@@ -278,11 +278,11 @@ def lower_two(node: Node, operands: Operands, make: MakeAddend, hybrid: bool) ->
     """Gather the constants of both cells.
 
     Args:
-        node: with activation, time_major, merge_outputs.
+        node: Layer with activation, time_major, merge_outputs.
         operands: 12 inputs.
         make: packs weights; it checks their type.
-        hybrid: whether the weights are integers. With time in front TFLite's hybrid kernel then runs the whole sequence
-            once for each of its steps.
+        hybrid: whether the weights are integers. If the time axis is first TFLite's hybrid kernel then runs the whole
+            sequence once for each of its steps.
 
     Raises:
         UnsupportedError: another number of inputs, types, or a case in which TFLite reads beyond a tensor.

@@ -1,11 +1,10 @@
 """SOFTMAX, LOG_SOFTMAX and L2_NORMALIZATION of float32 over the last axis, sums in the order of the elements.
 
-SOFTMAX: exp is computed in float64 and rounded once, TFLite's is the host's expf, off by one unit in the last place in
-about one of 1700 results. Each of the C additions can pass that on and add a unit, so C + 2 units bound the difference;
-the tests find 4 at most over rows of 10. float16 is widened; e is rounded to float16 before the quotient, not before
-the sum.
+SOFTMAX: exp is computed in float64 and rounded once, TFLite's is the host's expf, off by 1 ULP in about one of 1700
+results. Each of the C additions can pass that on and add a unit, so C + 2 units bound the difference; the tests find 4
+at most over rows of 10. float16 is widened; e is rounded to float16 before the quotient, not before the sum.
 
-LOG_SOFTMAX: exp and ln are computed in float64 and rounded once; within 2 units in the last place of TFLite's.
+LOG_SOFTMAX: exp and ln are computed in float64 and rounded once; within 2 ULP of TFLite's.
 """
 
 from __future__ import annotations

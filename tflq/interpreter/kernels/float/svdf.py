@@ -28,7 +28,7 @@ from tflq.interpreter.samples import run_each
 
 @dataclass(frozen=True)
 class FloatSvdf:
-    """What SVDF of float32 needs beside its operands.
+    """The params of SVDF of float32.
 
     Attributes:
         shapes: rank, units, memory.

@@ -1,6 +1,6 @@
 """TFLite's vector functions on float32: sums over four lanes, and activations without a clamp to finite numbers.
 
-Sums of float32 in the order of TFLite's vector functions: four lanes, then the lanes, then what is left.
+Sums of float32 in the order of TFLite's vector functions: four lanes, then the lanes, then the remaining elements.
 
 Lane j adds the elements j, j + 4, j + 8, ... in order; the total is ((lane 0 + lane 1) + lane 2) + lane 3; elements
 that do not fill four lanes follow one by one. Every product and sum is rounded; nothing is fused.
@@ -54,7 +54,7 @@ def lane_product(x: Singles, weights: Singles, start: Singles | None = None) -> 
     Args:
         x: float32[..., K].
         weights: float32[O, K].
-        start: float32[..., O]; zeros where it is None.
+        start: float32[..., O]; zeros if it is None.
 
     Returns:
         float32[..., O].
@@ -91,7 +91,7 @@ def require_activation(name: str) -> str:
 
 
 def activate(x: Singles, name: str) -> Singles:
-    """Apply an activation to each row of x: float32[..., n]; max(a, b) is b where a < b, else a."""
+    """Apply an activation to each row of x: float32[..., n]; max(a, b) is b if a < b, else a."""
     if name == "relu":
         return _at_least(x, 0)
     if name == "relu_n1_to_1":

@@ -28,7 +28,7 @@ Sums = Callable[[Singles, Singles, VolumeWindow], Singles]
 
 @dataclass(frozen=True)
 class FloatVolume:
-    """What a convolution of volumes needs beside its operands.
+    """The params of a convolution of volumes.
 
     Attributes:
         window: kernel, stride, dilation, padding, output size.
@@ -45,7 +45,7 @@ def _window(node: Node, size: Triple, kernel: Triple) -> VolumeWindow:
     """Return the window of a convolution over a volume.
 
     Args:
-        node: with padding, strides and dilations.
+        node: Layer with padding, strides and dilations.
         size: (depth, height, width) of the volume.
         kernel: (depth, height, width).
 
@@ -131,7 +131,7 @@ def _run_transpose(
 
 
 def _finished(params: FloatVolume, sums: Sums, x: Array, weights: Array, bias: Array | None) -> tuple[Array, ...]:
-    """Add the bias to the sums of each sample with its own weights, or with those of all, and clamp."""
+    """Add the bias to the sums, with weights per sample or shared ones, and clamp."""
     volumes, kernels = np.asarray(x, np.float32), np.asarray(weights, np.float32)
     with np.errstate(over="ignore", invalid="ignore"):
         if len(kernels) == 1:

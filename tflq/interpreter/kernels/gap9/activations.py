@@ -1,7 +1,7 @@
 """Activations and QUANTIZE in GAP9's arithmetic (docs/rules/gap9/types.md, docs/rules/gap9/operators.md).
 
-Behind a 32-bit filter output a rule runs in blocks; alone on 8 bits it is a table. Of RELU and RELU6 the upper clamp is
-the end of the type (1.4).
+After a 32-bit filter output a rule runs in blocks; a separate layer on 8 bits is a table. Of RELU and RELU6 the upper
+clamp is the end of the type (1.4).
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class CurveParams:
     """The params of one sigmoid or tanh.
 
     Attributes:
-        is_tanh: which of the two.
-        left_shift: 8 for int8 inputs, 0 for Q12.
+        is_tanh: True for tanh, False for sigmoid.
+        left_shift: Left shift of the input: 8 for int8, 0 for Q12.
         mul_bias: M, N about 2^-15 / S_y.
-        zero_point: of the output.
+        zero_point: Zero point of the output.
         stored: smallest and largest quantized value, type of the output.
-        table: for inputs of 8 bits.
+        table: Table for inputs of 8 bits.
     """
 
     is_tanh: bool
@@ -70,14 +70,14 @@ class HardCurveParams:
     """The params of one hard swish or hard sigmoid.
 
     Attributes:
-        is_swish: which of the two.
-        offset: rnd(3 / S_i), the code of 3; 0 for a hard sigmoid whose filter's bias holds it.
+        is_swish: True for hard swish, False for hard sigmoid.
+        offset: rnd(3 / S_i), the code of 3; 0 for a hard sigmoid if the bias of its filter contains it.
         upper_bound: rnd(6 / S_i), the code of 6.
         mul_bias: M, N about S_i^2 / (6 * S_y), of a hard sigmoid S_i / (6 * S_y).
-        zero_point: of the output.
+        zero_point: Zero point of the output.
         stored: smallest and largest quantized value, type of the output.
         wraps: whether products keep their low 32 bits, as NNTool's do.
-        table: for inputs of 8 bits.
+        table: Table for inputs of 8 bits.
     """
 
     is_swish: bool
@@ -106,9 +106,9 @@ class LeakyReluParams:
 
     Attributes:
         slope: L = trunc(0.5 + alpha * 128), Q7 in int8.
-        zero_point: of the output; the input's is 0.
+        zero_point: Zero point of the output; the input's is 0.
         stored: smallest and largest quantized value, type of the output.
-        table: for inputs of 8 bits.
+        table: Table for inputs of 8 bits.
     """
 
     slope: int
@@ -151,7 +151,7 @@ def lower_sigmoid_tanh(node: Node, operands: Operands, is_tanh: bool) -> CurvePa
 
 
 def lower_hard_curve(node: Node, operands: Operands, is_swish: bool) -> HardCurveParams:
-    """Decide the params of HARD_SWISH or of a hard sigmoid, whose attribute `offset` is 3, or 0.
+    """Decide the params of HARD_SWISH or of a hard sigmoid with attribute `offset` 3 or 0.
 
     With numerics "nntool" products wrap, as a hard swish's do with 16 bits.
 
@@ -243,10 +243,10 @@ class ReluParams:
     Attributes:
         lower_bound: the input's code of 0.
         idle: whether nothing changes.
-        mul_bias: M, N about S_i / S_o where the types differ; None where they are equal, as NNTool counts it.
-        zero_point: of the output.
+        mul_bias: M, N about S_i / S_o if the types differ; None if they are equal by NNTool's comparison.
+        zero_point: Zero point of the output.
         stored: smallest and largest quantized value, type of the output.
-        table: of all quantized values where the types differ.
+        table: Table of all quantized values if the types differ.
     """
 
     lower_bound: int
@@ -265,7 +265,7 @@ class ReluParams:
 
 
 def lower_relu(node: Node, operands: Operands) -> ReluParams:  # noqa: ARG001
-    """Decide the clamp, and M, N where input and output differ.
+    """Decide the clamp, and M, N if input and output differ.
 
     Raises:
         UnsupportedError: types of other widths or signs, or a ratio of scales without M and N.
@@ -293,7 +293,7 @@ def run_relu(params: ReluParams, x: Array) -> tuple[Array, ...]:
 
 
 def samples_last(params: object, operands: Operands) -> float | None:
-    """Return 0 where quantized values are compared with one bound, which goes as fast in any order; None for tables."""
+    """Return 0 if quantized values are compared with one bound, which is equally fast in any order; None for tables."""
     assert isinstance(params, ReluParams)
     return 0.0 if params.mul_bias is None and len(operands.input(0).shape) == 4 else None
 

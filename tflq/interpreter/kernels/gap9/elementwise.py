@@ -36,7 +36,7 @@ class SumParams:
         mul_bias: M2, N2 about S_other / S_y.
         bias: added at the end, from the zero points.
         stored: smallest and largest quantized value, type of the output.
-        wraps: whether the bias is what 16 bits keep of it, as NNTool stores it.
+        wraps: whether the bias is cut to its low 16 bits, as NNTool stores it.
         table: all pairs of 8-bit quantized values, None for wider ones.
     """
 
@@ -86,10 +86,10 @@ def lower_sum(node: Node, operands: Operands, sign: int) -> SumParams:
     bias = round(Z_y - (S_o / S_y) * (+-Z_o +- (S_s / S_o) * Z_s)), each sign that of its operand; round half to even.
 
     Args:
-        node: its attribute `sub` is "exact" (default), or "nntool": + stays on both zero points of a Sub, as the
-            vendor's tool does it (wrong for unsigned types). With `numerics` "nntool" the bias wraps in 16 bits.
+        node: ADD or SUB; its attribute `sub` is "exact" (default), or "nntool": + stays on both zero points of a Sub,
+            as the vendor's tool does it (wrong for unsigned types). With `numerics` "nntool" the bias wraps in 16 bits.
         operands: two inputs and the output, in GAP9's types.
-        sign: of the second operand.
+        sign: Sign of the second operand.
 
     Raises:
         UnsupportedError: a bias beyond 16 bits that does not wrap, or a ratio of scales without M and N.
@@ -137,7 +137,7 @@ def run_pair(params: PairParams, first: Array, second: Array) -> tuple[Array, ..
 
 
 def _table(params: PairParams, first: Tensor, second: Tensor, output: Tensor) -> Array | None:
-    """Return all pairs; None where an input is wider than a byte."""
+    """Return all pairs; None if an input is wider than a byte."""
     if first.dtype not in EIGHT_BITS or second.dtype not in EIGHT_BITS:
         return None
     return make_pairs(params.exact, first.dtype, second.dtype, output.dtype)

@@ -4,8 +4,8 @@ Source: docs/rules/gap9/quantization.md, docs/rules/gap9/filters.md.
 
 acc = stored bias + sum x * (w - Z_w) with raw quantized values x, padding holding Z_x;
 stored bias = B - Z_x * sum(w - Z_w) + rnd(Z_y * S_y / (S_x * S_w)): the output's zero point is folded in too. Then
-y = clip(norm(norm(acc, pre) * M, N), qmin, qmax). NNTool's kernel works in int32, where acc * M may wrap; here products
-are exact, so that what would wrap saturates, and the channels where that can happen are listed. With numerics "nntool"
+y = clip(norm(norm(acc, pre) * M, N), qmin, qmax). NNTool's kernel works in int32, and acc * M may wrap; here products
+are exact, so that such products saturate, and the channels that can wrap are listed. With numerics "nntool"
 accumulators and products wrap.
 """
 
@@ -59,7 +59,7 @@ class Rescaling:
             mul_bias: M and N, one or one for each channel.
             pre_normalization: bits.
             output: type of the result.
-            wraps: as the attribute.
+            wraps: Whether products wrap, as in the attribute.
         """
         wide = MulBias(
             np.broadcast_to(mul_bias.multiplier, bias.shape),
@@ -85,12 +85,12 @@ class Rescaling:
         return np.clip(scaled, self.minimum, self.maximum)
 
     def reach(self, codes: Integers) -> Integers:
-        """Return the smallest accumulators without bias whose quantized values are at least `codes`."""
+        """Return the smallest accumulators without bias with quantized values of at least `codes`."""
         total = of_rounded_shift(codes, self.mul_bias.multiplier, self.shift)
         return of_rounded_shift(total, np.int64(1), np.int64(self.pre_normalization)) - self.bias
 
     def fitted(self, lower: Integers, upper: Integers) -> StepMaps | None:
-        """Return a map that is proven for accumulators without bias in [lower, upper], int64[O], where there is one."""
+        """Return a map that is proven for accumulators without bias in [lower, upper], int64[O], or None."""
         if self.wraps:
             return None
         slope = self.mul_bias.multiplier * np.exp2(-self.mul_bias.shift.astype(np.float64))
@@ -99,20 +99,20 @@ class Rescaling:
 
 @dataclass(frozen=True, eq=False)
 class FilterParams(Scheme):
-    """The params of one filter, but for its window.
+    """The params of one filter, except its window.
 
     Attributes:
         weights: w - Z_w, int64[O, ...], output channel first.
         weight_zero_point: Z_w, 2^(bits-1) on NE16.
         weight_bits: 2..8.
         input_zero_point: Z_x.
-        padding_code: what stands outside the image: Z_x, which the bias folds.
+        padding_code: Value outside the image: Z_x, which the bias folds.
         bias: quantized bias B, int64[O].
-        offset: O_c, what folds the zero points.
+        offset: O_c, the folded zero points.
         rescaling: stored bias B + O_c, M, N.
-        overflowing: channels whose product with M can leave int32, where NNTool's wraps.
+        overflowing: Channels in which the product with M can exceed int32 and wraps in NNTool's kernel.
         dtype: storage of the quantized values.
-        step_map: proven map, None where the exact rule runs.
+        step_map: proven map, None if the exact rule runs.
     """
 
     weights: Integers
@@ -146,11 +146,11 @@ def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterPar
     """Decide M, N and the stored bias.
 
     Args:
-        node: with the attribute numerics "nntool" int32 wraps, M, N (the bias that costs bits of M, too) and padding
-            follow `inside_scale` and `inside_zero_point` where these are given, and the folded zero point
+        node: Filter; with the attribute numerics "nntool" int32 wraps, M, N (the bias that costs bits of M, too) and
+            padding follow `inside_scale` and `inside_zero_point` if these are given, and the folded zero point
             `outside_scale` and so on.
         operands: input, weights and bias in GAP9's types, and the output.
-        channel_axis: of the weights' output channels.
+        channel_axis: Axis of the weights' output channels.
 
     Raises:
         UnsupportedError: a bias or accumulator that does not fit int32, or a ratio of scales without M and N.
@@ -201,8 +201,8 @@ def is_wide(tensor: Tensor) -> bool:
 def _folded_zero_points(codes: Integers, input_zero_point: int, output: Affine, scale: Reals) -> Integers:
     """O_c = -Z_x * sum(w) + (Z_y != 0 ? floor(Z_y * (S_y / (S_x * S_w)) + 0.5) : 0).
 
-    The quotient comes first, in float64 whatever precision the scales have: MLPerf's ResNet has the bias 104245 there,
-    and 104246 where a float32 product comes first.
+    The quotient is computed first, in float64 whatever precision the scales have: MLPerf's ResNet has the bias 104245
+    there, and 104246 if a float32 product is computed first.
 
     Args:
         codes: w - Z_w, int64[O, ...].

@@ -27,11 +27,11 @@ _ONE = 128
 
 @dataclass(frozen=True, eq=False)
 class Positions:
-    """Where the output's rows, or columns, lie between those of the input.
+    """Positions of the output's rows, or columns, between the rows or columns of the input.
 
     Attributes:
         low: the one before, int64[n].
-        part: how far beyond it, in 128ths, int64[n].
+        part: Distance from it, in 128ths, int64[n].
     """
 
     low: Integers
@@ -51,7 +51,7 @@ class Repetition:
     """NNTool's TILE: each element n times in its place.
 
     Attributes:
-        axis: of the model's own shape.
+        axis: Axis in the model's own shape.
         times: n.
     """
 
@@ -101,7 +101,7 @@ _TILE = REPEATS["tile"]
 
 
 def lower_tile(node: Node, operands: Operands) -> object:
-    """Decide the repetitions; with the attribute numerics "nntool" those of NNTool, along one axis."""
+    """Decide the repetitions; with the attribute numerics "nntool" as NNTool does, along one axis."""
     if node.attributes.text("numerics", "exact") == "exact":
         return _TILE.lower(node, operands)
     times = operands.constant(1).reshape(-1).tolist()
@@ -117,7 +117,7 @@ def run_tile(params: object, x: Array, *multiples: Array) -> tuple[Array, ...]:
 
 
 def lower_concatenation(node: Node, operands: Operands) -> Concatenation:
-    """Decide the axis; scales may differ by what NNTool takes as equal, |S - S'| <= 1e-8 + 1e-5 S'.
+    """Decide the axis; scales may differ within NNTool's tolerance, |S - S'| <= 1e-8 + 1e-5 S'.
 
     Raises:
         UnsupportedError: a fused activation, or inputs of another type than the output.

@@ -23,8 +23,8 @@ class MulBias:
 
     Attributes:
         multiplier: M, int64[1] or int64[C], 1..255, odd unless N is 0.
-        shift: N, int64[1] or int64[C], 0..31; without what a pre-normalization takes off.
-        ratio: float64[1] or float64[C], what they stand for.
+        shift: N, int64[1] or int64[C], 0..31; without the bits of a pre-normalization.
+        ratio: float64[1] or float64[C], the approximated ratios.
     """
 
     multiplier: Integers
@@ -39,7 +39,7 @@ class MulBias:
 def multiplier_bits(reduction: int, bias: ArrayLike) -> Integers:
     """Bits that M may have so that accumulator * M stays in 32 bits, as the vendor estimates them.
 
-    31 - max(ceil(log2 K) + 14, ceil(log2|B|)); a zero bias counts as nothing. 8 are used where more are left.
+    31 - max(ceil(log2 K) + 14, ceil(log2|B|)); a zero bias is ignored. 8 are used if more are available.
 
     Args:
         reduction: K, products per accumulator (input channels of the group * kernel height * width).
@@ -56,15 +56,15 @@ def mul_bias(ratio: ArrayLike, available_bits: ArrayLike = MULTIPLIER_BITS) -> M
 
     f, e = frexp(ratio), f rounded to float32; bits = min(8, available); then M = floor(f * 2^bits + 0.5), N = bits - e,
     with one bit less again and again while (N > 24 or M is even) and N > 0 and bits > 0; so M never is 2^available.
-    So M is odd unless N is 0. Ratios that are all exactly 1 give M = 1, N = 0.
+    So M is odd unless N is 0. If all ratios are exactly 1, M = 1, N = 0.
 
     Args:
         ratio: positive, one or one for each channel.
-        available_bits: of `multiplier_bits`, or 8.
+        available_bits: Result of `multiplier_bits`, or 8.
 
     Raises:
-        UnsupportedError: a ratio that is not positive and finite; so large that N would be negative (256 or more
-            where M has 8 bits); so small that N would be above 31; or no bit left for M.
+        UnsupportedError: a ratio that is not positive and finite; so large that N would be negative (256 or more if M
+            has 8 bits); so small that N would be above 31; or no bit left for M.
     """
     ratios = np.atleast_1d(np.asarray(ratio, np.float64))
     bits = np.broadcast_to(np.asarray(available_bits, np.int64), ratios.shape)

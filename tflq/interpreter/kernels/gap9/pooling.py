@@ -1,7 +1,7 @@
 """Pools, means, sums and maxima in GAP9's arithmetic (docs/rules/gap9/operators.md#add-mul-pools).
 
 AVERAGE_POOL_2D has a truncated reciprocal and counts the padding, MAX_POOL_2D lets the padding's zero point take part.
-MEAN, SUM and REDUCE_MAX go over height and width: global pools of int8, input and output symmetric.
+MEAN, SUM and REDUCE_MAX reduce height and width: global pools of int8, input and output symmetric.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Reciprocal:
     """The params of one average pool.
 
     Attributes:
-        factor: floor(65536 / taps), so averages come out up to 0.05 % low.
-        zero_point: what stands outside the image, counted as a tap.
-        taps: of a full window.
+        factor: floor(65536 / taps), so averages are up to 0.05 % low.
+        zero_point: Padding value Z_x, counted as a tap.
+        taps: Number of elements in a full window.
         stored: smallest and largest quantized value, type of the output.
         wraps: whether the product keeps its low 32 bits, as NNTool's does with 16-bit features.
     """
@@ -101,7 +101,7 @@ def find_rescaled_sum(
 
 
 def lower_max_pool(node: Node, operands: Operands) -> MaxPool:
-    """Decide the params of MAX_POOL_2D: where a window leaves the image the zero point is the least result."""
+    """Decide the params of MAX_POOL_2D: if a window leaves the image the zero point is the least result."""
     x = operands.input(0)
     window = window_of_node(node, x.shape)
     partial_ = window_counts(window, (x.shape[1], x.shape[2])) < window.taps

@@ -1,4 +1,4 @@
-"""The two roundings of GAP9's tools: of real numbers to quantized values, and of accumulators by shifting.
+"""The two roundings of GAP9's tools: from floating-point values to quantized values, and of accumulators by shifting.
 
 Source: docs/rules/gap9/quantization.md#ranges.
 """
@@ -29,7 +29,7 @@ def wrapped_norm(x: ArrayLike, shift: ArrayLike) -> Integers:
 
 
 def quantize(real: ArrayLike, affine: Affine, rank: int | None = None) -> Integers:
-    """Quantized values of real numbers: clip(rnd(x / scale) + zero_point, qmin, qmax).
+    """Quantize floating-point values: clip(rnd(x / scale) + zero_point, qmin, qmax).
 
     Args:
         real: floating-point numbers; the quotient has the precision of numpy's promotion.
@@ -43,7 +43,7 @@ def quantize(real: ArrayLike, affine: Affine, rank: int | None = None) -> Intege
 
 
 def dequantize(codes: ArrayLike, affine: Affine) -> Reals:
-    """Real numbers of codes: (q - zero_point) * scale, float64."""
+    """Dequantize quantized values: (q - zero_point) * scale, float64."""
     q = np.asarray(codes, np.int64)
     scale, zero_point = affine.along(q.ndim)
     return np.asarray((q - zero_point) * scale)
@@ -58,7 +58,7 @@ def same_scales(a: Reals, b: Reals) -> bool:
 
 
 def code_type(affine: Affine) -> DType:
-    """Return the element type whose quantized values an affine quantization states: uint8, int16, int32, ..."""
+    """Return the element type of the quantized values of an affine quantization: uint8, int16, int32, ..."""
     width = 8 if affine.bits <= 8 else affine.bits
     return DType(f"{'int' if affine.signed else 'uint'}{width}")
 
@@ -70,7 +70,7 @@ class Stored:
     Attributes:
         minimum: smallest quantized value.
         maximum: largest quantized value.
-        dtype: of the array.
+        dtype: Storage type of the array.
     """
 
     minimum: int

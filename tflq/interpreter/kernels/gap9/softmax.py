@@ -22,7 +22,7 @@ class SoftmaxParams:
     Attributes:
         exponentials: exp_q15 of each distance 0..255 below the largest quantized value, Q15; None for 16-bit input,
             which is computed in float64.
-        shift: 15 for an output of 16 bits, 23 for 8.
+        shift: Right shift: 15 for an output of 16 bits, 23 for 8.
         input_scale: S_i, a power of 2.
         stored: smallest and largest quantized value, type of the output.
     """

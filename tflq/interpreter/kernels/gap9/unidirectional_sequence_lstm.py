@@ -24,7 +24,7 @@ _LARGEST_ARGUMENT = 1 << 17
 
 @dataclass(frozen=True, eq=False)
 class LstmParams:
-    """The params of one layer; the gates i, f, c, o lie behind each other.
+    """The params of one layer; arrays contain the gates in the order i, f, c, o.
 
     Attributes:
         on_ne16: NE16's arithmetic, else SQ8's.
@@ -33,8 +33,8 @@ class LstmParams:
         recurrent_product: R, [4H, H].
         input_mul_bias: M_i, N_i, [4H].
         recurrent_mul_bias: M_r, N_r, [4H].
-        input_bias: added behind M_i (NE16), int64[4H].
-        bias: NE16: added behind M_r, with folded zero points and rounding; SQ8: added to R h.
+        input_bias: Addend after M_i (NE16), int64[4H].
+        bias: NE16: addend after M_r, with folded zero points and rounding; SQ8: added to R h.
         cell_in: M, N of c * f.
         cell_out: M, N of the new cell.
         state_out: M, N of the output.
@@ -42,7 +42,7 @@ class LstmParams:
         minimum: smallest quantized value of the output.
         maximum: largest quantized value.
         units: H.
-        dtype: of the output.
+        dtype: Storage type of the output.
     """
 
     on_ne16: bool
@@ -66,8 +66,7 @@ class LstmParams:
 def lower(node: Node, operands: Operands) -> LstmParams:
     """Decide M, N and biases of all gates and of the cell.
 
-    Operands: input and output in GAP9's types, weights as quantized values with their scales, biases as real numbers in
-        float32;
+    Operands: input and output in GAP9's types, weights as quantized values with their scales, biases in float32;
     attribute `cell_max` is the largest |c|. An unsigned output is NE16's arithmetic, a signed one SQ8's.
 
     Raises:
@@ -139,7 +138,7 @@ def _gate(operands: Operands, gate: int, x: Affine, h: Affine, on_ne16: bool) ->
         return first, second, np.zeros(len(real), np.int64), bias
     w, r = _codes(operands, INPUT_WEIGHTS[gate]), _codes(operands, RECURRENT_WEIGHTS[gate])
     input_bias = -int(x.zero_point[0]) * w.sum(axis=1) * first.multiplier + _half(first.shift)
-    # The bias is quantized at the scale divided by M: NE16 adds it behind the multiplication.
+    # The bias is quantized at the scale divided by M: NE16 adds it after the multiplication.
     quantized = round_half_up(real / (recurrent_scale / second.multiplier.astype(recurrent_scale.dtype)))
     folded = -int(h.zero_point[0]) * r.sum(axis=1) * second.multiplier + _half(second.shift)
     return first, second, input_bias, quantized.astype(np.int64) + folded
@@ -151,12 +150,12 @@ def _codes(operands: Operands, position: int) -> Integers:
 
 
 def _half(shift: Integers) -> Integers:
-    """2^(N-1), or 0 where N is 0."""
+    """Return 2^(N-1), or 0 if N is 0."""
     return np.asarray((np.int64(1) << shift) >> 1, np.int64)
 
 
 def _joined(parts: list[MulBias], units: int) -> MulBias:
-    """Put the gates behind each other; those of one scale are repeated for each unit."""
+    """Concatenate the gates; values with one scale for a gate are repeated for each unit."""
     full = [[np.broadcast_to(a, (units,)) for a in (p.multiplier, p.shift, p.ratio)] for p in parts]
     multiplier, shift, ratio = (np.concatenate([p[k] for p in full]) for k in range(3))
     return MulBias(multiplier, shift, ratio)

@@ -2,7 +2,7 @@
 
 SPACE_TO_BATCH_ND: output[place * N + n, h', w', c] =
 padded[n, h' * block_h + place // block_w, w' * block_w + place % block_w, c]. The padding is the output's zero point
-where integers of 8 or 16 bits stand for real numbers, else 0.
+for quantized integers of 8 or 16 bits, else 0.
 
 BATCH_TO_SPACE_ND: uncropped[n, h * block_h + place // block_w, w * block_w + place % block_w, c] =
 input[place * N + n, h, w, c] with N batches of output, then a crop.
@@ -37,7 +37,7 @@ class Blocks:
     """Blocks along the axes between the first and the last.
 
     Attributes:
-        lengths: of a block, along each axis.
+        lengths: Lengths of a block, along each axis.
         amounts: (before, after) along each axis: paddings or crops.
     """
 
@@ -71,12 +71,12 @@ def lower_blocks(node: Node, operands: Operands) -> Blocks:
 
 
 def pad_or_crop(x: Array, amounts: Sequence[tuple[int, int]], value: Array) -> Array:
-    """Pad every axis behind the sample axis by (before, after); negative amounts crop.
+    """Pad every axis after the sample axis by (before, after); negative amounts crop.
 
     Args:
         x: T[S, *shape].
         amounts: one pair for each axis of shape; size + before + after is 0 or more.
-        value: T[S or 1]: what to pad with.
+        value: T[S or 1]: the padding value.
 
     Returns:
         T[S, *padded shape].
@@ -100,11 +100,11 @@ def pad_or_crop(x: Array, amounts: Sequence[tuple[int, int]], value: Array) -> A
 
 @dataclass(frozen=True, eq=False)
 class SpaceToBatchNd:
-    """What is done to the axes between the first and the last.
+    """The blocks and padding along the axes between the first and the last.
 
     Attributes:
         blocks: lengths of a block, and elements before and after each axis.
-        value: T[1]: what to pad with.
+        value: T[1]: the padding value.
     """
 
     blocks: Blocks
@@ -150,8 +150,8 @@ def _lower_batch_to_space(node: Node, operands: Operands) -> Blocks:
     """Decide blocks and crops.
 
     Raises:
-        GraphError: vectors that do not fit the axes, batches that no whole number of blocks fills, crops that are
-            negative or longer than the axis, operands computed at run time.
+        GraphError: vectors that do not fit the axes, a number of batches that is no multiple of the block size, crops
+            that are negative or longer than the axis, operands computed at run time.
         UnsupportedError: another rank than 3 or 4, types or quantizations that differ, or a zero point of int16.
     """
     blocks, shape = lower_blocks(node, operands), operands.input(0).shape
@@ -214,8 +214,8 @@ def lower_space_to_depth(node: Node, operands: Operands) -> BlockSize:
     """Decide the block.
 
     Raises:
-        GraphError: another rank than 4, or a height or width that no whole number of blocks fills.
-        UnsupportedError: a type that TFLite does not rearrange.
+        GraphError: another rank than 4, or a height or width that is no multiple of the block. UnsupportedError: a type
+        that TFLite does not rearrange.
     """
     source = operands.input(0)
     require_movable(node, source, operands.output(), TYPES)

@@ -1,10 +1,10 @@
-"""TFLite_Detection_PostProcess: boxes from SSD's encodings, the best of them without those that overlap better ones.
+"""TFLite_Detection_PostProcess: boxes from SSD's encodings, without boxes that overlap better ones.
 
 Center = encoding / scale * size of anchor + center of anchor, half size = 0.5 * exp(encoding / scale) * size of anchor,
 in double, rounded to float32. "Fast" suppression looks at the best class of each anchor only and reports its
 max_classes_per_detection best classes; "regular" suppresses each class for itself and merges the lists, at most
-max_detections long. Classes count without the background, which comes first. Elements behind the last box are 0
-(TFLite leaves them undefined in the fast way).
+max_detections long. Classes count without the background, which is first. Elements after the last box are 0 (TFLite
+leaves them undefined in the fast way).
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class DetectionPostProcess:
         score_threshold: smallest score of a candidate.
         overlap: largest intersection over union with a better box.
         classes: number of classes without background.
-        scales: of y, x, height, width.
-        quantizations: (scale, zero point) of each quantized input, None where it is float32.
+        scales: Scales of y, x, height, width.
+        quantizations: (scale, zero point) of each quantized input, None if it is float32.
     """
 
     max_detections: int
@@ -90,7 +90,7 @@ def run(params: DetectionPostProcess, encodings: Array, predictions: Array, anch
     """Run TFLite_Detection_PostProcess.
 
     Args:
-        params: of `lower`.
+        params: Result of `lower`.
         encodings: T[S or 1, 1, n, 4 or more]: y, x, height, width of each box.
         predictions: T[S or 1, 1, n, classes with background].
         anchors: T[S or 1, n, 4].

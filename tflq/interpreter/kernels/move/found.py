@@ -56,7 +56,7 @@ def _lower_unique(node: Node, operands: Operands) -> Unique:
 
     Raises:
         GraphError: an input that is no vector.
-        UnsupportedError: types that TFLite does not take, or places of another type than the option says.
+        UnsupportedError: types that TFLite does not take, or places of another type than the option idx_out_type.
     """
     source, places = operands.input(0), operands.output(1)
     require_type(source, _VALUES)

@@ -2,10 +2,10 @@
 
 GATHER: With batch_dims b the first b axes of both are the same batches: each batch has its own indices.
 
-STABLEHLO_GATHER: The vectors of indices lie along index_vector_dim of input 1; start_index_map names the axis of the
-input that each of their numbers indexes. collapsed_slice_dims are dropped from the boxes; what is left of them lies
-along offset_dims of the result, and the other axes of input 1 along its other axes. TFLite crashes where
-index_vector_dim is the rank of input 1, which stands for single numbers: refused.
+STABLEHLO_GATHER: The vectors of indices are stored along index_vector_dim of input 1; start_index_map names the axis of
+the input that each of their numbers indexes. collapsed_slice_dims are dropped from the boxes; their remaining axes are
+offset_dims of the result, and the other axes of input 1 are its other axes. TFLite crashes if index_vector_dim is the
+rank of input 1 (single numbers instead of vectors): refused.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ INDICES = (DType.INT16, DType.INT32, DType.INT64)
 
 @dataclass(frozen=True)
 class Gather:
-    """Where to gather, in the model's own axes.
+    """Axes of the gather, in the model's own axes.
 
     Attributes:
         axis: counted from 0.
@@ -143,11 +143,11 @@ class StablehloGather:
     """The dimension numbers of the operator, in the model's own axes.
 
     Attributes:
-        sizes: of a box.
+        sizes: Sizes of a box.
         collapsed: axes of the box that are dropped.
         mapped: the axis of the input that each number of a vector of indices indexes.
-        vector_axis: axis of the indices along which their vectors lie.
-        offsets: axes of the result along which the boxes lie.
+        vector_axis: axis of the indices that contains their vectors.
+        offsets: axes of the result that contain the boxes.
     """
 
     sizes: tuple[int, ...]

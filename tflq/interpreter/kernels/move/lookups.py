@@ -1,7 +1,7 @@
 """EMBEDDING_LOOKUP, EMBEDDING_LOOKUP_SPARSE and HASHTABLE_LOOKUP: rows of a table, by their index or their key.
 
-EMBEDDING_LOOKUP: Where the table holds integers and the output is float, value = scale * q in float32 (zero points are
-not looked at), then rounded to float16 where that is the output's type. The scale is that of the table, the row, or the
+EMBEDDING_LOOKUP: If the table contains integers and the output is float, value = scale * q in float32 (zero points are
+not looked at), then rounded to float16 if that is the output's type. The scale is that of the table, the row, or the
 block of a row. TFLite's kernel has its quirks, which are kept: uint8 tables are read as int8; rows of int4 and int2
 begin at whole bytes, so rows that do not fill them are read shifted.
 
@@ -10,8 +10,8 @@ input 2 the shape of the buckets, input 3 the weights, input 4 the table. Neighb
 combiner "mean" the bucket is divided by the sum of the group's weights, with "sqrtn" by the root of the sum of their
 squares. All in float32, in the order of the rows.
 
-HASHTABLE_LOOKUP: The second output says which keys were found. The search halves the interval as C's bsearch does, so
-that equal or unsorted keys give the same places.
+HASHTABLE_LOOKUP: The second output flags the keys that exist. The search halves the interval as C's bsearch does, so
+that equal or unsorted keys return the same places.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class EmbeddingLookup:
     """How values become the output's.
 
     Attributes:
-        scale: float32[rows, blocks] of a table that is dequantized, None where its values are moved.
+        scale: float32[rows, blocks] of a table that is dequantized, None if its values are moved.
         dtype: numpy's name of the output's type.
         per_byte: elements in one byte of the table.
     """
@@ -222,7 +222,7 @@ def _lower_hashtable_lookup(node: Node, operands: Operands) -> HashtableLookup: 
 def _run_hashtable_lookup(params: HashtableLookup, wanted: Array, keys: Array, table: Array) -> tuple[Array, ...]:
     """Run HASHTABLE_LOOKUP: int32[S or 1, n], int32[S or 1, rows], T[S or 1, rows, *row] -> T[S, n, *row], uint8[S, n].
 
-    The third array may be shared or sampled, as the others.
+    The third array may be shared or sampled, as the first two.
     """
     wanted, keys, table = equal_samples(wanted, keys, table)
     sample = np.arange(wanted.shape[0])[:, None]

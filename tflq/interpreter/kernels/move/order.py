@@ -3,10 +3,10 @@
 TRANSPOSE: input 1 names, for each axis of the output, the input's. REVERSE_V2: the input backwards along the axes that
 input 1 lists, which must be neighbors.
 
-REVERSE_SEQUENCE: TFLite compares the first length only with the size of the axis, and reads outside the tensor where
+REVERSE_SEQUENCE: TFLite compares the first length only with the size of the axis, and reads outside the tensor if
 another one is too long: refused here.
 
-TOPK_V2: Of equal elements the first comes first.
+TOPK_V2: Equal elements keep their order.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class ReverseSequence:
 
     Attributes:
         sequence: along which elements change places.
-        batch: whose every index has its own length.
+        batch: axis with one length for each index.
     """
 
     sequence: int

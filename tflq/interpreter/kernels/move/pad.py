@@ -1,14 +1,14 @@
 """PAD, PADV2, MIRROR_PAD, DILATE and STABLEHLO_PAD: more elements before, after and between, along each axis.
 
-PAD and PADV2: more elements before and after, along each axis, as input 1 (an array [rank, 2]) says.
+PAD and PADV2: more elements before and after, along each axis, as specified by input 1 (an array [rank, 2]).
 
-PAD's are the output's zero point where integers stand for real numbers, else 0. PADV2's are the value in input 2, which
-must share the output's scale and zero point; without it PADV2 is PAD.
+PAD's are the output's zero point for quantized integers, else 0. PADV2's are the value in input 2, which must share the
+output's scale and zero point; without it PADV2 is PAD.
 
 MIRROR_PAD: Mode reflect mirrors about the outermost element, which is not repeated; symmetric about the edge, so that
 it is.
 
-STABLEHLO_PAD: Where one axis of the result is not longer than 0, TFLite makes all of them 0: kept.
+STABLEHLO_PAD: If one axis of the result is not longer than 0, TFLite makes all of them 0: kept.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ _PADDED = (
 
 @dataclass(frozen=True, eq=False)
 class Pad:
-    """How much and what.
+    """The amounts and the value.
 
     Attributes:
         paddings: (before, after) for each of the model's own axes.
-        value: T[1]: what to pad with.
+        value: T[1]: the padding value.
     """
 
     paddings: tuple[tuple[int, int], ...]
@@ -78,7 +78,7 @@ def _lower_pad(node: Node, operands: Operands) -> Pad:
 
 
 def _lower_with_value(node: Node, operands: Operands) -> Pad:
-    """Decide amounts and value; PAD, too, takes a value where the file gives one.
+    """Decide amounts and value; PAD, too, takes a value if the file has one.
 
     Raises:
         GraphError: amounts of another shape, negative or computed at run time; a value that is no single constant.
@@ -137,7 +137,7 @@ class MirrorPad:
 
 
 def _lower_mirror_pad(node: Node, operands: Operands) -> MirrorPad:
-    """Decide where each element comes from.
+    """Decide the source of each element.
 
     Raises:
         GraphError: amounts of another shape, negative, longer than the axis (less one in mode reflect), or computed at
@@ -231,7 +231,7 @@ class StablehloPad:
     Attributes:
         steps: distance of neighbors.
         edges: elements before and after.
-        shape: of the result.
+        shape: Shape of the result.
     """
 
     steps: tuple[int, ...]

@@ -139,7 +139,7 @@ def _run_pack(params: Pack, *arrays: Array) -> tuple[Array, ...]:
 
 @dataclass(frozen=True)
 class Unpack:
-    """The axis that goes, counted from 0 in the model's own shape."""
+    """The removed axis, counted from 0 in the model's own shape."""
 
     axis: int
 
@@ -216,7 +216,7 @@ class SplitV:
 
     Attributes:
         axis: counted from 0 in the model's own shape.
-        cuts: where each part but the first begins.
+        cuts: Start of each part except the first.
     """
 
     axis: int

@@ -2,7 +2,7 @@
 
 RANGE: The number of elements is ceil(|limit - start| / |delta|), for floats in float32.
 
-ONE_HOT: An index outside 0..depth-1 gives off_value only; an index of int64 counts by its low 32 bits, as TFLite casts
+ONE_HOT: An index outside 0..depth-1 yields off_value only; an index of int64 counts by its low 32 bits, as TFLite casts
 it.
 """
 
@@ -164,7 +164,7 @@ class OneHot:
 
     Attributes:
         axis: counted from 0 in the model's own shape of the output.
-        depth: its length.
+        depth: Length of the axis.
     """
 
     axis: int

@@ -1,7 +1,7 @@
 """RESHAPE, SQUEEZE, EXPAND_DIMS and DENSIFY: the same elements in another shape or form.
 
-RESHAPE's comes from input 1 where that is a vector of int32, else from the option new_shape ([0] there means a scalar);
-one -1 takes what is left. EXPAND_DIMS adds one, before the axis that input 1 names.
+RESHAPE's is input 1 if that is a vector of int32, else the option new_shape ([0] there means a scalar); one -1 is
+computed from the number of elements. EXPAND_DIMS adds one, before the axis that input 1 names.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _lower_squeeze(node: Node, operands: Operands) -> Reshape:
 
 @dataclass(frozen=True)
 class ExpandDims:
-    """Where the new axis stands among the model's own axes of the output."""
+    """Position of the new axis among the model's own axes of the output."""
 
     axis: int
 
@@ -117,7 +117,7 @@ _DENSIFIED = (DType.FLOAT32, DType.FLOAT16, DType.INT8)
 
 @dataclass(frozen=True)
 class Densify:
-    """Nothing is left to decide."""
+    """Empty params of DENSIFY."""
 
 
 def _lower_densify(node: Node, operands: Operands) -> Densify:

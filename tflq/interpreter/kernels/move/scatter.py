@@ -1,12 +1,13 @@
 """SCATTER_ND, SPARSE_TO_DENSE and STABLEHLO_SCATTER: elements at places that indices name.
 
-Coordinates stand in the last axis of the indices. Sums of integers wrap; of bools they are true where one is. Of equal
-indices of SPARSE_TO_DENSE the last wins.
+Coordinates are stored along the last axis of the indices. Sums of integers wrap; a sum of bools is true if one is. Of
+equal indices of SPARSE_TO_DENSE the last wins.
 
-STABLEHLO_SCATTER: The vectors of indices lie along index_vector_dim of input 1; scatter_dims_to_operand_dims names the
-axis of input 0 that each of their numbers indexes. update_window_dims of the updates lie along the axes of input 0 that
-are not inserted_window_dims. An update outside input 0 is left out. One computation joins what is there with the
-update, in the order of the updates: the update itself, the sum, product, larger or smaller of both; integers wrap.
+STABLEHLO_SCATTER: The vectors of indices are stored along index_vector_dim of input 1; scatter_dims_to_operand_dims
+names the axis of input 0 that each of their numbers indexes. update_window_dims of the updates correspond to the axes
+of input 0 that are not inserted_window_dims. An update outside input 0 is left out. One computation joins the current
+element with the update, in the order of the updates: the update itself, the sum, product, larger or smaller of both;
+integers wrap.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ def _lower_dense(node: Node, operands: Operands) -> Scattered:
 def _run_dense(
     params: Scattered, indices: Array, _shape: Array | None, values: Array, default: Array
 ) -> tuple[Array, ...]:
-    """Run SPARSE_TO_DENSE: int[S or 1, n, axes], T[S or 1, n or nothing], T[S or 1] -> T[S, *shape].
+    """Run SPARSE_TO_DENSE: int[S or 1, n, axes], T[S or 1, n or none], T[S or 1] -> T[S, *shape].
 
     Raises:
         InputError: an index out of range.
@@ -149,10 +150,10 @@ class StablehloScatter:
     """The dimension numbers of the operator, in the model's own axes.
 
     Attributes:
-        windows: axes of the updates that lie along axes of the input.
-        kept: those axes of the input.
+        windows: axes of the updates that correspond to axes of the input.
+        kept: Axes of the input that correspond to `windows`.
         mapped: the axis of the input that each number of a vector of indices indexes.
-        vector_axis: axis of the indices along which their vectors lie.
+        vector_axis: axis of the indices that contains their vectors.
         computation: "update" or the name of an operator.
     """
 
@@ -229,11 +230,11 @@ def _places(
 
 
 def _apply(compute: Callable[[Array, Array], Array], result: Array, places: Array, updates: Array) -> None:
-    """Join updates into `result`, those of one place one after another."""
+    """Join updates into `result`, updates of one place one after another."""
     order = np.argsort(places, kind="stable")
     ordered = places[order]
     first = np.searchsorted(ordered, ordered)
-    turn = np.arange(ordered.size) - first  # how many updates of the same place come before
+    turn = np.arange(ordered.size) - first  # number of earlier updates of the same place
     for number in range(int(turn.max(initial=-1)) + 1):
         chosen = order[turn == number]
         where = places[chosen]

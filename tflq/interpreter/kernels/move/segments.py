@@ -1,7 +1,7 @@
 """SEGMENT_SUM and UNSORTED_SEGMENT_*: rows that share a segment are combined, row after row, from an initial value.
 
-A segment without rows holds that initial value: 0 of sums, 1 of products, the type's lowest value of MAX, its highest
-of MIN. Rows with a negative id belong to none. The ids of SEGMENT_SUM count from 0 without gaps. Integers wrap.
+A segment without rows contains that initial value: 0 of sums, 1 of products, the type's lowest value of MAX, its
+highest of MIN. Rows with a negative id belong to none. The ids of SEGMENT_SUM count from 0 without gaps. Integers wrap.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def _lower_unsorted(node: Node, operands: Operands, operation: str) -> Segments:
     """Decide the segments of UNSORTED_SEGMENT_*.
 
     Raises:
-        GraphError: ids whose shape does not begin the input's, or a number of segments that is negative or computed at
-            run time.
+        GraphError: ids with a shape that does not begin the input's, or a number of segments that is negative or
+            computed at run time.
         UnsupportedError: other types than int32 and float32.
     """
     source, ids = operands.input(0), operands.input(1)
@@ -89,7 +89,7 @@ def _run(params: Segments, x: Array, ids: Array, *_count: Array) -> tuple[Array,
     )
     samples = rows.shape[0]
     result = np.full((samples, params.count + 1, *rest), _initial(params.operation, x.dtype), x.dtype)
-    places = np.where(np.less(where, 0), params.count, where)  # one segment more, for what is left out
+    places = np.where(np.less(where, 0), params.count, where)  # one segment more, for rows that are left out
     sample = np.arange(samples)
     with np.errstate(all="ignore"):
         for row in range(rows.shape[1]):

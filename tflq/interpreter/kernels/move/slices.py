@@ -1,9 +1,8 @@
-"""SLICE, STRIDED_SLICE and DYNAMIC_UPDATE_SLICE: a box of a tensor, cut out or laid over.
+"""SLICE, STRIDED_SLICE and DYNAMIC_UPDATE_SLICE: a box of a tensor, cut out or replaced.
 
 STRIDED_SLICE: The five masks have one bit for each entry of begin, end and stride (not for each axis of the input):
-begin and end replace a bound by the edge, ellipsis stands for the axes that the entries do not name, new_axis adds an
-axis of length 1, shrink_axis takes one index and drops the axis. With the option `offset`, the end counts from the
-begin.
+begin and end replace a bound by the edge, ellipsis denotes the axes that the entries do not name, new_axis adds an axis
+of length 1, shrink_axis takes one index and drops the axis. With the option `offset`, the end counts from the begin.
 
 Its quirk: an ellipsis always covers one axis at least.
 
@@ -77,7 +76,7 @@ _WHOLE, _NEW = -1, -2
 
 @dataclass(frozen=True)
 class StridedSlice:
-    """What to take, one entry for each axis behind the sample axis that indexing sees.
+    """The indices, one entry for each axis after the sample axis that indexing sees.
 
     Attributes:
         picks: (start, stop, stride) with stop None for the edge; an index; or None for a new axis.
@@ -88,7 +87,7 @@ class StridedSlice:
 
 @dataclass(frozen=True)
 class _Entries:
-    """What the file says: the three vectors and the masks."""
+    """The vectors and masks of the file: the three vectors and the masks."""
 
     begin: tuple[int, ...]
     end: tuple[int, ...]
@@ -100,7 +99,7 @@ class _Entries:
 
 
 def lower_strided_slice(node: Node, operands: Operands) -> StridedSlice:
-    """Decide what to take.
+    """Decide the indices.
 
     Raises:
         GraphError: vectors of unequal length or computed at run time, a stride of 0, an index outside its axis.
@@ -192,7 +191,7 @@ class DynamicUpdateSlice:
 
 
 def _lower_dynamic_update_slice(node: Node, operands: Operands) -> DynamicUpdateSlice:
-    """Decide how far the box may go.
+    """Decide the largest start of the box.
 
     Raises:
         GraphError: a box that does not fit, or another number of indices than axes.

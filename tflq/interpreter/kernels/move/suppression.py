@@ -1,11 +1,11 @@
 """NON_MAX_SUPPRESSION_V4 and V5: the best boxes that do not overlap.
 
-The best candidate is taken where no box taken since its score was last seen overlaps it by iou_threshold or more.
-With sigma > 0, each such box lowers its score by exp(-0.5 / sigma * iou^2), all in float32; the candidate is taken when
-its score stays as it was. exp is that of the host's mathematical library, rounded to float32.
+The best candidate is taken if no box taken since its score was last seen overlaps it by iou_threshold or more. With
+sigma > 0, each such box lowers its score by exp(-0.5 / sigma * iou^2), all in float32; the candidate is taken when its
+score stays as it was. exp is that of the host's mathematical library, rounded to float32.
 
-Heaps are those of the C++ standard library of GCC (libstdc++): which of equal elements comes first depends on it.
-`before(a, b)` is C++'s comparison; the heap's first element is one that is before no other.
+Heaps follow the C++ standard library of GCC (libstdc++): the order of equal elements depends on it. `before(a, b)` is
+C++'s comparison; the heap's first element is one that is before no other.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def push(heap: list[T], item: T, before: Before[T]) -> None:
 
 
 def pop(heap: list[T], before: Before[T]) -> T:
-    """std::pop_heap and pop_back; returns what was first."""
+    """std::pop_heap and pop_back; returns the former first element."""
     first, last = heap[0], heap.pop()
     if heap:
         _sink(heap, 0, len(heap), last, before)
@@ -136,7 +136,7 @@ def _run_v5(
 def _taken(
     params: Suppression, boxes: Array, scores: Array, overlap: Array, threshold: Array, sigma: Array
 ) -> tuple[Array, Array, Array]:
-    """Return int32[S, size] boxes taken, float32[S, size] their scores (both 0 behind the last), int32[S] their number.
+    """Return int32[S, size] boxes taken, float32[S, size] their scores (both 0 after the last), int32[S] their number.
 
     Raises:
         InputError: a negative sigma.
@@ -192,14 +192,14 @@ def _before(a: _Candidate, b: _Candidate) -> bool:
 
 
 def _overlap(a: Singles, b: Singles) -> float:
-    """Intersection over union of two boxes that name any two opposite corners; 0 where one is empty."""
+    """Intersection over union of two boxes that name any two opposite corners; 0 if one is empty."""
     low_a, high_a = np.minimum(a[:2], a[2:]), np.maximum(a[:2], a[2:])
     low_b, high_b = np.minimum(b[:2], b[2:]), np.maximum(b[:2], b[2:])
     return corner_overlap(low_a, high_a, low_b, high_b)
 
 
 def corner_overlap(low_a: Singles, high_a: Singles, low_b: Singles, high_b: Singles) -> float:
-    """Intersection over union of two boxes [low, high), in float32; 0 where one is empty."""
+    """Intersection over union of two boxes [low, high), in float32; 0 if one is empty."""
     area_a, area_b = (
         np.float32((high[0] - low[0]) * (high[1] - low[1])) for low, high in ((low_a, high_a), (low_b, high_b))
     )

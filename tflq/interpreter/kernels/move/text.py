@@ -1,11 +1,11 @@
 """SKIP_GRAM and LSH_PROJECTION: groups of words, and bits of hashes.
 
-SKIP_GRAM: With include_all_ngrams also shorter groups. Words end at white space; fewer than ngram_size of them give
-nothing.
+SKIP_GRAM: With include_all_ngrams also shorter groups. Words end at white space; fewer than ngram_size of them yield no
+group.
 
-LSH_PROJECTION: Each element of input 0, float32[hashes, bits], is a seed. Its bit is 1 where the sum over the rows of
+LSH_PROJECTION: Each element of input 0, float32[hashes, bits], is a seed. Its bit is 1 if the sum over the rows of
 input 1 of weight * fingerprint(seed's bytes, then the row's bytes), the fingerprint read as int64, is above 0; the sum
-is in double, in the order of the rows; without input 2 all weights are 1. Kind "dense" gives the bits, "sparse" for
+is in double, in the order of the rows; without input 2 all weights are 1. Kind "dense" returns the bits, "sparse" for
 each hash its bits as a number, the first bit highest, plus its index * 2^bits; both int32.
 
 The rows of strings are equal parts of the tensor's bytes as TFLite keeps them: count, offsets, characters.

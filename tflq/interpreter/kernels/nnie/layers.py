@@ -1,8 +1,8 @@
 """Layers on logarithmic quantized values: inputs get one z, then the float kernel runs (docs/rules/nnie.md#layers).
 
-What every quantizing layer does first: its computed inputs become logarithmic quantized values with one z for all of
-them; constant weights become such with one z for all channels. Then the float kernel runs on what the quantized values
-stand for, with sums of float32 in TFLite's order and a float bias.
+First step of every quantizing layer: its computed inputs become logarithmic quantized values with one z for all of
+them; constant weights become such with one z for all channels. Then the float kernel runs on the dequantized values,
+with sums of float32 in TFLite's order and a float bias.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class InputQuantizer:
     where: str
 
     def apply(self, x: Singles) -> Singles:
-        """Return what the quantized values of an input stand for.
+        """Return the dequantized values of an input.
 
         Raises:
             InputError: infinity.
@@ -66,8 +66,8 @@ class QuantizedWeights:
         z: z_w, from the layer's largest |w|.
         sign: int8[*shape of the weights].
         codes: int16[*shape], q.
-        stored: uint8[*shape] in true form for 8 bits; None for 16, whose packing is unpublished.
-        values: float32[*shape], what the quantized values stand for.
+        stored: uint8[*shape] in true form for 8 bits; None for 16 (the packing is unpublished).
+        values: float32[*shape], the dequantized values.
     """
 
     z: int
@@ -82,10 +82,10 @@ class Quantized:
     """A layer: quantized inputs, then the float kernel.
 
     Attributes:
-        inputs: how it sees its inputs.
-        inner: what the float kernel decided.
-        quantized: for each input whether the layer quantizes it.
-        weights: that stand in place of input 1; None in layers without.
+        inputs: Quantization of each input.
+        inner: Params of the float kernel.
+        quantized: Whether the layer quantizes each input.
+        weights: Weights that replace input 1; None in layers without.
     """
 
     inputs: InputQuantizer

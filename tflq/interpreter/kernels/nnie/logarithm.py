@@ -1,8 +1,7 @@
 """Sign and base-2 logarithm in 8 or 16 bits (docs/rules/nnie.md, docs/differences/nnie.md).
 
-S steps an octave, quantized values q of 0..M, and one number z for all values of a group: a quantized value stands for
-+-2^((q + z) / S), or for 0. All comparisons and logarithms are float64 of float32 values; results are stored as
-float32.
+S steps an octave, quantized values q of 0..M, and one number z for all values of a group: a quantized value denotes
++-2^((q + z) / S), or 0. All comparisons and logarithms are float64 of float32 values; results are stored as float32.
 """
 
 from __future__ import annotations
@@ -59,13 +58,13 @@ def scheme_of(bits: int) -> Scheme:
 
 
 def z_of(maximum: float | np.floating, scheme: Scheme, formula: str = "library") -> int:
-    """Return z for a group whose largest magnitude is `maximum`, taken as float32.
+    """Return z for a group with largest magnitude `maximum`, taken as float32.
 
     library: clamp(floor(S * log2 m) - M, -zmax, zmax), m = 1e-6 for all-zero data.
     page, mqbench: round(S * log2 m) - M, not clamped; ties up, or to even of a float32 logarithm.
 
     Raises:
-        UnsupportedError: infinity or NaN; all-zero data where the formula has no value for them.
+        UnsupportedError: infinity or NaN; all-zero data if the formula has no value for them.
     """
     m = np.float32(abs(maximum))
     if not np.isfinite(m):
@@ -83,7 +82,7 @@ def z_of(maximum: float | np.floating, scheme: Scheme, formula: str = "library")
 def clipping_of(z: int, scheme: Scheme) -> np.float32:
     """Return the clipping value of the grid, 2^((z + M) / S): the float32 above the one that is nearest.
 
-    The library floors S * log2(c): the nearest float32 comes out one step low in half of all cases, this one in none.
+    The library floors S * log2(c): the nearest float32 is one step low in half of all cases, this one in none.
     """
     nearest = np.float32(2.0 ** ((z + scheme.largest) / scheme.steps))
     above: np.float32 = np.nextafter(nearest, np.float32(np.inf))
@@ -98,11 +97,11 @@ def magnitudes(z: int, scheme: Scheme) -> Singles:
 def quantize(
     x: Singles, z: int, scheme: Scheme, formula: str = "library"
 ) -> tuple[NDArray[np.int8], NDArray[np.int16]]:
-    """Return sign (-1, 0, 1) and code q of each value, both [*shape]; q is 0 where the sign is.
+    """Return sign (-1, 0, 1) and code q of each value, both [*shape]; q is 0 if the sign is.
 
-    library: + where x > 2^(z/S - 1), q = clamp(floor(S * log2 x - z + 0.5), 0, M);
-             - where -x > 2^((z+1)/S - 1), q = clamp(floor(S * log2(-x) - z + 0.5), 1, M); else 0, NaN too.
-    page:    + where x >= 2^(z/S - 1).
+    library: + if x > 2^(z/S - 1), q = clamp(floor(S * log2 x - z + 0.5), 0, M);
+             - if -x > 2^((z+1)/S - 1), q = clamp(floor(S * log2(-x) - z + 0.5), 1, M); else 0, NaN too. page: + if x >=
+    2^(z/S - 1).
     mqbench: as page, with a float32 logarithm and ties to even. In float64 no float32 is a tie, in float32 many are.
 
     Raises:
@@ -131,7 +130,7 @@ def dequantize(sign: NDArray[np.int8], codes: NDArray[np.int16], z: int, scheme:
 
 @primitive("on the grid", "{x} to its nearest logarithmic step, z = {z}")
 def fake_quantize(x: Singles, z: int, scheme: Scheme, formula: str = "library") -> Singles:
-    """Return what the quantized values of x stand for; errors as `quantize`."""
+    """Quantize and dequantize x; errors as `quantize`."""
     steps = _steps(z, scheme, formula) if x.size >= TABULATED and formula != "mqbench" else None
     if steps is None or np.isinf(x).any():
         return _on_grid(x, z, scheme, formula)
@@ -144,7 +143,7 @@ def _on_grid(x: Singles, z: int, scheme: Scheme, formula: str) -> Singles:
 
 @lru_cache(maxsize=64)
 def _steps(z: int, scheme: Scheme, formula: str) -> FloatSteps | None:
-    """Return the function of `fake_quantize` as a table; nondecreasing because float64 tells float32 numbers apart.
+    """Return the function of `fake_quantize` as a table; nondecreasing because float64 distinguishes float32 numbers.
 
     The float32 logarithm of formula mqbench promises no order among neighbors.
     """

@@ -1,16 +1,15 @@
-"""Levels: FakeQuantize of reals, whole and in halves, and the integers that stand for levels.
+"""Levels: FakeQuantize of reals, whole and in halves, and the integer codes of levels.
 
 Code = level index + smallest quantized value. A tensor of quantized values has the affine quantization of its output
 range. The node that writes it may state another input range (attributes levels, input_low, input_high, output_low,
 output_high), as FakeQuantize can; without them it is the same.
 
-FAKE_QUANTIZE is float32, as in OpenVINO's CPU plug-in (docs/rules/openvino.md#levels-as-integers): index = 0 where x
-<= min(il, ih),
-levels - 1 where x > max(il, ih), else round half even(f32(f32(x * a) + b)) with a = f32(f32(levels - 1) / f32(ih - il))
-and b = f32(-il * a); value = index / (levels - 1) * (oh - ol) + ol. The published formula divides by ih - il for each x
-instead; indices then differ where x lies within a few units in the last place of a half.
+FAKE_QUANTIZE is float32, as in OpenVINO's CPU plug-in (docs/rules/openvino.md#levels-as-integers): index = 0 if x <=
+min(il, ih), levels - 1 if x > max(il, ih), else round half even(f32(f32(x * a) + b)) with a = f32(f32(levels - 1) /
+f32(ih - il)) and b = f32(-il * a); value = index / (levels - 1) * (oh - ol) + ol. The published formula divides by ih -
+il for each x instead; indices then differ if x is within a few ULP of a half.
 
-QUANTIZE is the first half, reals to quantized values by that formula; or Requantize alone, quantized values to the
+QUANTIZE is the first half, reals to quantized values by that formula; or Requantize only, quantized values to the
 quantized values of another range: S * (q - Z) in float64, then the output's levels. DEQUANTIZE is the second half:
 f32((q - Z) * S), the product in float64 (docs/rules/openvino.md#quantize-dequantize-requantize).
 """
@@ -45,7 +44,7 @@ class Levels:
     Attributes:
         scale: float64[1] or [C], real distance of two levels.
         zero: float64[1] or [C], level index of real zero; whole in ranges that are nudged.
-        levels: their number.
+        levels: Number of levels.
         first: code of level 0.
         dtype: storage of the quantized values.
     """
@@ -64,7 +63,7 @@ class Levels:
 
 
 def levels_of(node: Node, output: Tensor) -> Levels | None:
-    """Return how a node writes its output; None where that is real.
+    """Return the levels of a node's output; None if that is real.
 
     Raises:
         GraphError: a range that is empty or inverted, or levels that do not fit the type.
@@ -81,7 +80,7 @@ def levels_of(node: Node, output: Tensor) -> Levels | None:
 
 
 def input_rule(node: Node, output: Tensor) -> FakeQuantize:
-    """Return the FakeQuantize whose level indices a node writes: its attributes, or else the output's own range.
+    """Return the FakeQuantize that defines a node's level indices: its attributes, or else the output's own range.
 
     Raises:
         GraphError: attributes that do not fit the output's quantized values.
@@ -132,14 +131,14 @@ def rule_of(affine: Affine) -> FakeQuantize:
 def affine_of(rule: FakeQuantize, axis: int | None = None) -> Affine | None:
     """Return the affine quantization of a rule's outputs.
 
-    None where zero is no level or there is no type of quantized values.
+    None if zero is no level or there is no type of quantized values.
 
     S = (oh - ol) / (levels - 1) in float64; Z = round(-ol / S) + smallest quantized value. Known are 2^b and 2^b - 1
     levels.
 
     Args:
-        rule: sound.
-        axis: of the channels, where bounds are per channel.
+        rule: Rule with valid bounds.
+        axis: Axis of the channels, if bounds are per channel.
     """
     low, high = (np.atleast_1d(bound.astype(np.float64)) for bound in (rule.output_low, rule.output_high))
     scale = (high - low) / (rule.levels - 1)
@@ -168,7 +167,7 @@ def code_type(affine: Affine) -> DType:
 
 
 def real_values(codes: Array, affine: Affine) -> Doubles:
-    """Return (code - Z) * S in float64: [S or 1, *shape] with the sample axis in front."""
+    """Return (code - Z) * S in float64: [S or 1, *shape] with the sample axis first."""
     scale, zero_point = affine.along(codes.ndim - 1)
     return np.asarray((codes.astype(np.int64) - zero_point) * scale.astype(np.float64))
 
@@ -178,9 +177,9 @@ class Stored:
     """How a layer's reals are stored: clamped by the fused activation, then as quantized values or float32.
 
     Attributes:
-        minimum: lower bound of the fused activation, infinite where there is none.
+        minimum: lower bound of the fused activation, infinite if there is none.
         maximum: upper bound, likewise.
-        levels: of the output; None for float32.
+        levels: Levels of the output; None for float32.
     """
 
     minimum: float
@@ -205,16 +204,16 @@ class Stored:
 
 
 def finish(real: Doubles, levels: Levels | None) -> Array:
-    """Return quantized values, or float32 where the output is not quantized."""
+    """Return quantized values, or float32 if the output is not quantized."""
     return np.asarray(real.astype(np.float32)) if levels is None else levels.codes(real)
 
 
 def require_sound(rule: FakeQuantize, where: str) -> None:
-    """Refuse what the runtime takes and computes nonsense from.
+    """Refuse ranges that the runtime accepts but computes nonsense from.
 
     Raises:
         GraphError: levels below 2; bounds that are not finite; an input range that is empty (the CPU plug-in then
-            gives NaN) or inverted (it flips signs); an output range that is empty (a scale of zero).
+            returns NaN) or inverted (it flips signs); an output range that is empty (a scale of zero).
     """
     if rule.levels < 2:
         raise GraphError(f"{where}: levels is {rule.levels}; at least 2 are needed")
@@ -277,8 +276,8 @@ class QuantizeParams:
 
     Attributes:
         rule: levels and bounds.
-        levels: how exact reals become quantized values.
-        source: of quantized values that come in; None for reals.
+        levels: Rule from exact reals to quantized values.
+        source: Quantization of a quantized input; None for reals.
     """
 
     rule: FakeQuantize
@@ -293,7 +292,7 @@ class QuantizeParams:
 
     @property
     def line(self) -> RealLine:
-        """The rule but for its bounds, where it `never_falls`."""
+        """The rule without its bounds, if it `never_falls`."""
         scale, shift = line_of(self.rule)
         return RealLine(scale.item(), shift.item(), self.levels.first, is_away=False)
 

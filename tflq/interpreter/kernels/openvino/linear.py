@@ -1,7 +1,7 @@
 """CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED (MatMul): exact products, one real per accumulator, then levels.
 
 acc = sum (q_x - Z_x) * (q_w - Z_w) over the taps inside the image, exactly; real = acc * (S_x * S_w[o]) + b[o] in
-float64; the fused activation's clamp; then a level of the output (levels.py), or float32 where that is not quantized.
+float64; the fused activation's clamp; then a level of the output (levels.py), or float32 if that is not quantized.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from tflq.interpreter.operands.checks import require_type
 
 @dataclass(frozen=True, eq=False)
 class FilterParams(Scheme):
-    """The params of one filter, but for its window.
+    """The params of one filter, except its window.
 
     Attributes:
         weights: int64[O, ...], output channel first, their zero point taken off.
         multiplier: float64[O], S_x * S_w.
         bias: float64[O].
-        zero_point: of the input, int64[1], or int64[C] beside per-channel scales.
-        folded: int64[O], what the accumulator of stored quantized values has too much: Z_x * sum(q_w); 0 per channel,
-            where zero points are taken off before.
-        stored: how reals become the output.
-        step_map: proven map from accumulators to quantized values; None where the rule itself runs.
+        zero_point: Zero points of the input, int64[1], or int64[C] with per-channel scales.
+        folded: int64[O], the excess of the accumulator of stored quantized values: Z_x * sum(q_w); 0 per channel, if
+            zero points are subtracted before.
+        stored: Rule from reals to the output.
+        step_map: proven map from accumulators to quantized values; None if the rule itself runs.
     """
 
     weights: Integers
@@ -51,24 +51,24 @@ class FilterParams(Scheme):
 
     @property
     def pad_value(self) -> int:
-        """What stands outside the image."""
+        """Value of the padding."""
         return 0 if self.is_per_channel else int(self.zero_point[0])
 
     @property
     def channel_zero_points(self) -> Integers | None:
-        """Z_x of each channel, where there is more than one."""
+        """Z_x of each channel, if there is more than one."""
         return self.zero_point if self.is_per_channel else None
 
     @property
     def real_map(self) -> RealMap | None:
-        """How accumulators become real numbers; None where they become quantized values."""
+        """Map from accumulators to floating-point values; None if the output is quantized."""
         stored = self.stored
         if stored.levels is not None:
             return None
         return RealMap(self.folded, self.multiplier, self.bias, stored.minimum, stored.maximum)
 
     def reals(self, accumulators: Array) -> Doubles:
-        """Return real numbers of accumulators [..., O]."""
+        """Return floating-point values of accumulators [..., O]."""
         return (accumulators.astype(np.float64) - self.folded) * self.multiplier + self.bias
 
     def exact(self, accumulators: Integers) -> Integers:
@@ -86,13 +86,13 @@ def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterPar
     """Decide the params of one filter.
 
     Args:
-        node: with its fused activation.
+        node: Layer with its fused activation.
         operands: quantized values, constant quantized values of weights, optional float32 bias; output of quantized
             values or float32.
-        channel_axis: of the weights' output channels.
+        channel_axis: Axis of the weights' output channels.
 
     Raises:
-        UnsupportedError: other types; per-channel activations in front of anything but a depthwise convolution.
+        UnsupportedError: other types; per-channel activations before any layer except a depthwise convolution.
         GraphError: a bias that is not finite.
     """
     x, weights = operands.input(0), operands.input(1)

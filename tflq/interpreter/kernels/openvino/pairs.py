@@ -1,6 +1,6 @@
 """ADD, SUB and MUL of two operands, each with its own range (non-unified): reals in float64, then levels.
 
-An operand is quantized values, per tensor or per channel, or real numbers (a constant: ScaleShift).
+An operand is quantized values, per tensor or per channel, or floating-point values (a constant: ScaleShift).
 CONCATENATION brings each to the levels of the output (docs/rules/openvino.md#levels-as-integers).
 """
 
@@ -38,8 +38,8 @@ class PairParams:
     """The params of one elementwise operator.
 
     Attributes:
-        sources: of each operand; None for reals.
-        stored: how reals become the output.
+        sources: Quantization of each operand; None for reals.
+        stored: Rule from reals to the output.
     """
 
     sources: tuple[Affine | None, Affine | None]
@@ -47,7 +47,7 @@ class PairParams:
 
     @property
     def real_sum(self) -> RealSum | None:
-        """ADD as a sum of real numbers; None where a range differs by channel, or the result is real."""
+        """ADD as a sum of floating-point values; None if a range differs by channel, or the result is real."""
         levels, affines = self.stored.levels, [affine for affine in self.sources if affine is not None]
         if levels is None or levels.scale.size > 1 or any(affine.is_per_axis for affine in affines):
             return None
@@ -100,9 +100,9 @@ class ConcatenationParams:
 
     Attributes:
         place: the axis.
-        sources: of each input; None for reals.
+        sources: Quantization of each input; None for reals.
         kept: whether an input has the output's quantized values already.
-        levels: of the output; None for float32.
+        levels: Levels of the output; None for float32.
     """
 
     place: Concatenation

@@ -21,11 +21,11 @@ from tflq.interpreter.registry import Kernel
 
 @dataclass(frozen=True, eq=False)
 class AverageParams:
-    """How sums of quantized values become means.
+    """Rule from sums of quantized values to means.
 
     Attributes:
-        source: of the input.
-        stored: how reals become the output.
+        source: Quantization of the input.
+        stored: Rule from reals to the output.
     """
 
     source: Affine
@@ -52,7 +52,7 @@ def find_mean(node: Node, operands: Operands, taps: int, is_padded: bool) -> Ave
     """Decide the params of MEAN.
 
     Raises:
-        UnsupportedError: as `lower_average`; per-channel quantized values whose channels are averaged; nothing to
+        UnsupportedError: as `lower_average`; per-channel quantized values averaged over their channels; nothing to
             average.
     """
     x, average = operands.input(0), lower_average(node, operands, taps, is_padded)

@@ -1,1 +1,1 @@
-"""Operators on plain numbers and quantized values as they are: no scale enters, so every arithmetic has the same."""
+"""Operators on plain numbers and unchanged quantized values: no scale enters, so every arithmetic has the same."""

@@ -1,7 +1,7 @@
-"""ARG_MAX and ARG_MIN: where along one axis the largest or smallest element stands, the first one of equals.
+"""ARG_MAX and ARG_MIN: the position of the largest or smallest element along one axis, the first one of equals.
 
-NaN is passed over; where there is nothing else the index is 0. (TFLite does so except along a last axis of float32,
-where its vectorized search leaves the result open.)
+NaN is passed over; if all elements are NaN the index is 0. (TFLite does so except along a last axis of float32, for
+which its vectorized search leaves the result open.)
 
 Source: TFLite kernels/arg_min_max.cc, internal/reference/arg_min_max.h.
 """

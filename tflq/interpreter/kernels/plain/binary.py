@@ -2,15 +2,15 @@
 
 MUL of complex64: the product of two complex numbers, part by part in float32, without an activation.
 
-real = a_r b_r - a_i b_i, imag = a_r b_i + a_i b_r, each operation rounded to float32. Where both parts come out NaN the
-C++ library looks for infinities among the factors; tflq does not, so infinite factors may give NaN here.
+real = a_r b_r - a_i b_i, imag = a_r b_i + a_i b_r, each operation rounded to float32. If both parts are NaN the C++
+library looks for infinities among the factors; tflq does not, so infinite factors may result in NaN here.
 
 ADD, SUB and MUL of numbers that are not quantized: one operation in the tensor's own type, then a clamp.
 
-POW: float32: computed in float64 and rounded once; within 1 unit in the last place of TFLite's (powf of the host).
-int32: computed in float64 and cut, what does not fit becomes -2^31; negative exponents are refused at run time. One
-exponent for a larger base, whole and at least 1 (nearer than 1e-5), is multiplied out instead: p(1) = x, p(n) = p(n //
-2)^2, times x where n is odd; floats are clamped to the finite numbers after each step, int32 wraps.
+POW: float32: computed in float64 and rounded once; within 1 ULP of TFLite's (powf of the host). int32: computed in
+float64 and cut, a result that does not fit becomes -2^31; negative exponents are refused at run time. One exponent for
+a larger base, whole and at least 1 (nearer than 1e-5), is multiplied out instead: p(1) = x, p(n) = p(n // 2)^2, times x
+if n is odd; floats are clamped to the finite numbers after each step, int32 wraps.
 
 Source: TFLite kernels/mul.cc and the complex multiplication of C (ISO C, Annex G); TFLite kernels/add.cc, sub.cc,
 mul.cc (EvalAdd, EvalSub, EvalMul) and kernel_util.h, CalculateActivationRange.
@@ -37,7 +37,7 @@ from tflq.interpreter.samples import align
 
 @dataclass(frozen=True)
 class ComplexProduct:
-    """Nothing is left to decide."""
+    """Empty params of the complex product."""
 
 
 def lower_complex(node: Node, operands: Operands) -> ComplexProduct:
@@ -74,7 +74,7 @@ _OPERATIONS: dict[str, Callable[[Array, Array], Array]] = {"add": np.add, "sub":
 
 @dataclass(frozen=True)
 class PlainBinary:
-    """What an elementwise operation without quantization needs.
+    """The params of an elementwise operation without quantization.
 
     Attributes:
         operation: "add", "sub" or "mul".
@@ -117,7 +117,7 @@ def run_plain(params: PlainBinary, first: Array, second: Array) -> tuple[Array, 
     """Compute min(max(first op second, minimum), maximum) elementwise; integers wrap, NaN stays, -0.0 stays.
 
     Args:
-        params: of `lower_plain`.
+        params: Result of `lower_plain`.
         first: T[S or 1, *shape].
         second: T[S or 1, *shape].
     """
@@ -142,7 +142,7 @@ def clamp_in_place(x: Array, minimum: np.generic, maximum: np.generic) -> Array:
 
 @primitive("clamp", "clamp({x}, {minimum}, {maximum})")
 def clamp_sums_in_place(x: Array, minimum: np.generic, maximum: np.generic) -> Array:
-    """Clamp as `clamp_in_place`, numbers none of which is -0.0: sums that start at +0, where numpy's extremes agree."""
+    """Clamp as `clamp_in_place`, numbers none of which is -0.0: sums that start at +0 (numpy's extremes agree)."""
     if x.size > FEW:
         return np.clip(x, minimum, maximum, out=x)
     np.maximum(x, minimum, out=x)

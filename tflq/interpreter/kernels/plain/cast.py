@@ -1,10 +1,10 @@
 """CAST and BITCAST: another type, of the same number or of the same bits.
 
 CAST: Floats become integers toward zero, clamped to the type, NaN its largest number (so LiteRT; TensorFlow 2.21 leaves
-what does not fit to the processor). Integers wrap. float16 and bfloat16 are rounded from float32. A complex number
-gives its real part. Anything but 0 is true. int2, int4 and uint4 stand opposite float32 only.
+values that do not fit to the processor). Integers wrap. float16 and bfloat16 are rounded from float32. A complex number
+is replaced by its real part. Anything but 0 is true. int2, int4 and uint4 are converted from and to float32 only.
 
-BITCAST: Elements of less than a byte become others of the same width only: TFLite takes them for bytes in its shapes.
+BITCAST: Elements of less than a byte become elements of the same width only: TFLite treats them as bytes in its shapes.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def comparisons(lower: Callable[[str, Node, Operands], object], run: Run) -> dic
     """Return a row for each comparison.
 
     Args:
-        lower: of (operator, node, operands).
+        lower: Function that lowers (operator, node, operands).
         run: T[S or 1, *shape] twice, shapes broadcast -> bool[S, *shape].
     """
     return {

@@ -1,4 +1,4 @@
-"""What elementwise operators without options share: their operands are checked, nothing else is to decide."""
+"""Lowering and rows of elementwise operators without options: the lowering only checks their operands."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BinaryFunction = Callable[[DType, Array, Array], Array]
 
 @dataclass(frozen=True)
 class Elementwise:
-    """An operator without numbers of its own: the type of its first input."""
+    """An operator without additional numbers: the type of its first input."""
 
     dtype: DType
 
@@ -28,9 +28,9 @@ def lower_unary(operands: Operands, allowed: Collection[DType], result: DType | 
     """Check one input and the output.
 
     Args:
-        operands: of the node.
+        operands: Operands of the node.
         allowed: types of the input.
-        result: type of the output where it is not the input's.
+        result: type of the output if it is not the input's.
 
     Raises:
         UnsupportedError: another type.
@@ -41,12 +41,12 @@ def lower_unary(operands: Operands, allowed: Collection[DType], result: DType | 
 
 
 def lower_binary(operands: Operands, allowed: Collection[DType], result: DType | None = None) -> Elementwise:
-    """Check two inputs of equal type, whose shapes broadcast, and the output.
+    """Check two inputs of equal type and broadcastable shapes, and the output.
 
     Args:
-        operands: of the node.
+        operands: Operands of the node.
         allowed: types of the inputs.
-        result: type of the output where it is not the inputs'.
+        result: type of the output if it is not the inputs'.
 
     Raises:
         UnsupportedError: other or unequal types, or shapes that TFLite's loop does not take.
@@ -75,7 +75,7 @@ def unary(allowed: Collection[DType], function: UnaryFunction, summary: str, sou
     """Return the row of y = function(type, x): T[S, *shape] -> T[S, *shape].
 
     Args:
-        allowed: types of the tensors; others are refused as in `lower_unary`.
+        allowed: types of the tensors; other types are refused as in `lower_unary`.
         function: computes y in the tensor's type.
         summary: Summary of the kernel.
         source: Source of the kernel.
@@ -97,7 +97,7 @@ def binary(
     """Return the row of z = function(type, x, y): T[S or 1, *shape] twice, shapes broadcast -> T[S, *shape].
 
     Args:
-        allowed: types of the tensors; others are refused as in `lower_binary`.
+        allowed: types of the tensors; other types are refused as in `lower_binary`.
         function: computes z in the tensors' type, from arrays of equal rank.
         summary: Summary of the kernel.
         source: Source of the kernel.

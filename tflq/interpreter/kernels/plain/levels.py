@@ -1,4 +1,4 @@
-"""BUCKETIZE and FAKE_QUANT: real numbers among boundaries and levels.
+"""BUCKETIZE and FAKE_QUANT: floating-point values among boundaries and levels.
 
 FAKE_QUANT: scale = f32((max - min) / (2^bits - 1)); z = clamp(round_half_away(f32(-min / scale)), 0, 2^bits - 1); low =
 f32(-z scale); high = f32((2^bits - 1 - z) scale); y = f32(f32(round_half_away(f32(f32(clamp(x) - low) f32(1 / scale)))

@@ -1,19 +1,19 @@
 """RANDOM_UNIFORM, RANDOM_STANDARD_NORMAL, MULTINOMIAL and STABLEHLO_RNG_BIT_GENERATOR: numbers drawn.
 
 The first three take the Philox generator. Numbers are float32[1, *shape] from groups of four words. Each invocation
-goes on where the last one ended, at a whole group.
+continues after the last one, at a whole group.
 
-Normal numbers come by Box and Muller's method: of two uniform numbers, u1 at least 1e-7, r = f32(sqrt(-2 log u1)),
-angle = f32(2 pi u2); the results are r sin(angle) and r cos(angle). log, sin and cos are rounded once; TFLite's are the
+Normal numbers follow Box and Muller's method: of two uniform numbers, u1 at least 1e-7, r = f32(sqrt(-2 log u1)), angle
+= f32(2 pi u2); the results are r sin(angle) and r cos(angle). log, sin and cos are rounded once; TFLite's are the
 host's.
 
 MULTINOMIAL draws classes by their logits, float32 [B, C] -> int32 or int64 [B, N]: cumulative sums of
-exp(logit - largest) in float64, classes that are not finite omitted; a class is the first whose sum exceeds u * total,
-u from two words of the generator. One invocation uses up 512 groups for every four samples.
+exp(logit - largest) in float64, classes that are not finite omitted; a class is the first one with a sum above u *
+total, u from two words of the generator. One invocation uses up 512 groups for every four samples.
 
 STABLEHLO_RNG_BIT_GENERATOR: The state is a list of 64-bit words, each two 32-bit ones, the lower first: (key, counter)
-of Threefry, which gives two 32-bit words for each value of its counter; (key, counter) or (key, counter, upper counter)
-of Philox, which gives four, and takes the key for an upper counter that is not there. Only the lower 64 bits of the
+of Threefry, which returns two 32-bit words for each value of its counter; (key, counter) or (key, counter, upper
+counter) of Philox, which returns four, and uses the key as a missing upper counter. Only the lower 64 bits of the
 counter count up. An output of 64 bits takes two words, the lower first. Words that do not fill the last group are
 dropped.
 """
@@ -49,10 +49,10 @@ GROUP = 4
 
 @dataclass(frozen=True)
 class RandomNumbers:
-    """What a generator needs.
+    """The params of a float generator.
 
     Attributes:
-        shape: of the output.
+        shape: Shape of the output.
         seeds: both.
     """
 
@@ -105,11 +105,11 @@ _RESERVED = 2 * 256
 
 @dataclass(frozen=True)
 class Multinomial:
-    """What MULTINOMIAL needs.
+    """The params of MULTINOMIAL.
 
     Attributes:
         count: N.
-        dtype: of the output.
+        dtype: Storage type of the output.
         seeds: both.
     """
 
@@ -167,12 +167,12 @@ _HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 @dataclass(frozen=True)
 class RandomBits:
-    """What the generator needs.
+    """The params of STABLEHLO_RNG_BIT_GENERATOR.
 
     Attributes:
         is_threefry: whether it is Threefry; else Philox.
-        shape: of the words.
-        dtype: of the words.
+        shape: Shape of the words.
+        dtype: Storage type of the words.
     """
 
     is_threefry: bool

@@ -1,15 +1,15 @@
-"""Reductions of plain numbers and quantized values as they are: one element for each place outside the axes.
+"""Reductions of plain numbers and unchanged quantized values: one element for each place outside the axes.
 
 REDUCE_MAX, REDUCE_MIN, REDUCE_ANY and REDUCE_ALL; SUM, MEAN and REDUCE_PROD of numbers that are not quantized
 (docs/rules/tflite/index.md). (TFLite splits a sum or product over all axes among its threads from 1024 elements a
 thread on; this
 is the result of one.)
 
-Quantized values are taken as they are; TFLite refuses integers of 8 and 16 bits whose scale or zero point changes.
+Quantized values are reduced unchanged; TFLite refuses integers of 8 and 16 bits if the scale or zero point changes.
 
 Floats: r = start; for each element e in order: r = e > r ? e : r (e < r for the smallest). `start` is the smallest
-(largest) finite number, or the first element where all axes go. So NaN is passed over unless it is that first element,
-and infinities of the wrong sign become finite.
+(largest) finite number, or the first element if all axes are reduced. So NaN is passed over unless it is that first
+element, and infinities of the wrong sign become finite.
 
 Source: TFLite kernels/reduce.cc (EvalType, ReduceAllDims) and internal/reference/reduce.h (ReduceGeneric).
 """
@@ -40,12 +40,12 @@ _ORDERED = (DType.FLOAT32, DType.INT32, DType.INT64, DType.UINT8, DType.INT8, DT
 
 @dataclass(frozen=True)
 class PlainReduction:
-    """Which axes go, and the type.
+    """The reduced axes, and the type.
 
     Attributes:
         reduction: axes and count.
-        dtype: of input and output.
-        takes_all: whether every axis of the input goes.
+        dtype: Type of input and output.
+        takes_all: whether every axis of the input is reduced.
     """
 
     reduction: Reduction
@@ -83,12 +83,12 @@ def _run_extreme(params: PlainReduction, x: Array, *_axes: Array, largest: bool)
 
 
 def run_fold(params: PlainReduction, x: Array, *_axes: Array, operation: np.ufunc) -> tuple[Array, ...]:
-    """Return the sum or product of each place, in the tensor's own type: integers wrap, floats go in order.
+    """Return the sum or product of each place, in the tensor's own type: integers wrap, floats are processed in order.
 
-    A fold of floats starts at the operation's identity, or at the first element where all axes go.
+    A fold of floats starts at the operation's identity, or at the first element if all axes are reduced.
 
     Args:
-        params: of `lower_plain_reduction`.
+        params: Result of `lower_plain_reduction`.
         x: T[S, *shape].
         _axes: known since `lower_plain_reduction`.
         operation: np.add or np.multiply.

@@ -1,7 +1,7 @@
 """Kernel of RFFT2D.
 
 The half of the last axis that is not redundant: complex64[..., H, W // 2 + 1]. Computed in float64 and rounded once, as
-TFLite does with another algorithm: within 1 unit in the last place of the largest element of a transform.
+TFLite does with another algorithm: within 1 ULP of the largest element of a transform.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """SELECT and SELECT_V2: condition ? x : y, elementwise.
 
 SELECT: the condition has the shape of x and y, or is a scalar, or a vector over the first axis. SELECT_V2: all three
-broadcast against each other. Where all three and the output have one element, the output keeps the shape that the file
-gives it.
+broadcast against each other. If all three and the output have one element, the output keeps its shape in the file.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ class Select:
     """How the operands meet.
 
     Attributes:
-        shape: of the result, of the model's own axes.
-        condition_shape: of the condition, made to broadcast against x.
+        shape: Shape of the result, of the model's own axes.
+        condition_shape: Shape of the condition, made to broadcast against x.
     """
 
     shape: tuple[int, ...]
@@ -95,7 +94,7 @@ def _run_v2(params: SelectV2, condition: Array, x: Array, y: Array) -> tuple[Arr
 
 
 def _shape_of_single(operands: Operands) -> tuple[int, ...] | None:
-    """Check the types; return the output's shape where all tensors have one element, else None.
+    """Check the types; return the output's shape if all tensors have one element, else None.
 
     Raises:
         UnsupportedError: a condition that is not bool, values of unequal types, or of a type without fixed width.

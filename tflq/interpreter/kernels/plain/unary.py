@@ -84,11 +84,10 @@ def _elu(_: DType, x: Array) -> Array:
 
 
 def _logistic(dtype: DType, x: Array) -> Array:
-    """Return 1 where x > UPPER, exp(x) where x < LOWER, else f32(1 / f32(1 + exp(-x))).
+    """Return 1 if x > UPPER, exp(x) if x < LOWER, else f32(1 / f32(1 + exp(-x))).
 
-    exp is computed in float64 and rounded once, TFLite's is the host's expf, off by one unit in the last place in about
-    one of 1700 results. 1 + exp then differs by one unit at most, its reciprocal by two, and the last rounding adds
-    one: three.
+    exp is computed in float64 and rounded once, TFLite's is the host's expf, off by 1 ULP in about one of 1700 results.
+    1 + exp then differs by one unit at most, its reciprocal by two, and the last rounding adds one: three.
     """
     one, wide = np.float32(1), to_float32(dtype, x).astype(np.float64)
     rising = np.exp(wide).astype(np.float32)
@@ -100,7 +99,7 @@ def _logistic(dtype: DType, x: Array) -> Array:
 
 @dataclass(frozen=True)
 class LeakyRelu:
-    """What LEAKY_RELU needs: alpha, as float32."""
+    """The params of LEAKY_RELU: alpha, as float32."""
 
     alpha: np.float32
 

@@ -4,7 +4,7 @@
 
 over the places k of the window, the last axis fastest. Results are cut to the type after each step: integers wrap,
 sums of floats depend on the order. bool is a byte, so that the sum of two true elements is the byte 2, as in TFLite;
-`all` and `any` of numbers give 1 or 0. NaN: the larger is `a >= b ? a : b`, the smaller `a <= b ? a : b`.
+`all` and `any` of numbers return 1 or 0. NaN: the larger is `a >= b ? a : b`, the smaller `a <= b ? a : b`.
 
 REDUCE_WINDOW: sizes, strides and dilations of the window are constants. STABLEHLO_REDUCE_WINDOW: the input is dilated
 and padded with the start value first, negative padding crops; the function is a graph of one operator, which TFLite
@@ -111,7 +111,7 @@ def _fold_windows(params: WindowFold, x: Array, start: Array) -> Array:
 
 
 def _taps(params: WindowFold, place: Sequence[int], shape: Sequence[int]) -> list[slice]:
-    """Return where the element at `place` of every window lies."""
+    """Return the slices of the element at `place` of every window."""
     return [
         slice(k * dilation, k * dilation + (count - 1) * step + 1, step)
         for k, dilation, count, step in zip(place, params.dilations, shape, params.strides, strict=True)
@@ -163,7 +163,7 @@ _SIZES = ("window_dimensions", "window_strides", "window_dilations", "base_dilat
 
 @dataclass(frozen=True)
 class StablehloReduceWindow:
-    """What happens along each of the model's own axes.
+    """The operations along each of the model's own axes.
 
     Attributes:
         steps: distance of neighboring elements of the input.

@@ -1,7 +1,7 @@
 """ABS, the RELUs and HARD_SWISH in TFLite's integer arithmetic, made into tables.
 
-ABS: int8, int16 (quantized): y = clamp(|x - z_i| + z_o), rescaled by MBQ of f32(s_i / s_o) where the scales differ.
-int16 and int32 without quantization: |x|, the lowest number stays.
+ABS: int8, int16 (quantized): y = clamp(|x - z_i| + z_o), rescaled by MBQ of f32(s_i / s_o) if the scales differ. int16
+and int32 without quantization: |x|, the lowest number stays.
 
 RELUs: y = clamp(MBQ(x - z_i, m, s) + z_o, q(low), q(high)), q(v) = z_o + round_half_away(f32(v / s_o)); (m, s) is the
 multiplier of f32(s_i / s_o). RELU6 of TensorFlow Lite Micro does not rescale: y = clamp(x, z_i, q(6)), with the input's
@@ -9,7 +9,7 @@ scale and zero point in q; it refuses a q(6) that does not fit the type.
 
 HARD_SWISH: h = (x - z_i) << 7; p = SRDHM16(h, m_o); r = h scaled so that 3.0 is 2^15: left shift all but one bit,
 saturating; SRDHM16 with m_r; the last left shift, saturating, or a right shift with RDBP; r = (r + 2^15) >> 1; y =
-clamp(RDBP(trunc(r p / 2^15), -e_o) + z_o). Multipliers are those of f32(f32(s_i / 128) / s_o) and of f32(f32(s_i / 128)
+clamp(RDBP(trunc(r p / 2^15), -e_o) + z_o). The multipliers approximate f32(f32(s_i / 128) / s_o) and f32(f32(s_i / 128)
 / f32(3 / 32768)), cut to int16 with rounding and saturation. int8, uint8.
 
 Source: TFLite kernels/activations.cc (ReluPrepare, QuantizedReluX) and internal/reference/reference_ops.h (ReluX).
@@ -56,9 +56,9 @@ class Abs:
     """The params of one ABS.
 
     Attributes:
-        input_zero_point: of the input.
-        output_zero_point: of the output.
-        multiplier: int32; 0 where the scales are equal, and nothing is rescaled.
+        input_zero_point: Zero point of the input.
+        output_zero_point: Zero point of the output.
+        multiplier: int32; 0 if the scales are equal (no rescaling).
         shift: positive is left.
         table: T[256] or T[65536], by the raw bits of the code.
     """
@@ -101,8 +101,8 @@ class Clamped:
     """The params of one operator of the RELU family.
 
     Attributes:
-        input_zero_point: of the input.
-        output_zero_point: of the output.
+        input_zero_point: Zero point of the input.
+        output_zero_point: Zero point of the output.
         multiplier: int32.
         shift: positive is left.
         minimum: smallest quantized value.
@@ -130,8 +130,8 @@ def _lower(
 
     Args:
         node: the node.
-        operands: of the node.
-        bounds: names of the fused activations (`activation_range`) whose lower and upper bound these are.
+        operands: Operands of the node.
+        bounds: names of the fused activations (`activation_range`) with this lower and upper bound.
         allowed: types that TFLite's kernel takes.
         keeps_values: Clamp without rescaling, as RELU6 of TensorFlow Lite Micro.
 
@@ -174,8 +174,8 @@ class HardSwish:
     """The params of one HARD_SWISH.
 
     Attributes:
-        input_zero_point: of the input.
-        output_zero_point: of the output.
+        input_zero_point: Zero point of the input.
+        output_zero_point: Zero point of the output.
         output_multiplier: int16.
         output_exponent: -31..0.
         relu_multiplier: int16.

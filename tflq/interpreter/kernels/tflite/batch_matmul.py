@@ -6,11 +6,11 @@ Float32 activations with int8 weights: each row of x is quantized (hybrid.py), s
 asymmetric_quantize_inputs is set. y = f32(f32(scale of the row * sw) * t), t = f32(f32(acc) - f32(sum over k of w *
 zero point of the row)); per channel sw is that of the column. TFLite looks scales, zero points and sums up by the sum
 of the coordinates in the stack, not by place: in stacks of two axes and more other rows' scales count, and so they do
-here. Where the weights' last axis of the stack is 1 and x is not transposed, that axis of x joins its rows first.
-TFLite sums weights up at its first invocation only; here each sample has the sums of its own weights.
+here. If the weights' last axis of the stack is 1 and x is not transposed, that axis of x joins its rows first. TFLite
+sums weights up at its first invocation only; here each sample has the sums of its weights.
 
 Integers: total = sum over k of (x - zx) * (y - zy). int8: an int32 that wraps, y = clamp(MBQ(total) + zo); with an
-int32 output the sum of x * y as it is, zero points ignored. int16 with int16 or int8: an int64 and MBQ64. The real
+int32 output the plain sum of x * y, zero points ignored. int16 with int16 or int8: an int64 and MBQ64. The real
 multiplier is f32(sx sy) / so, the quotient in float64. Of weights with several scales TFLite reads the one scale that
 older files have instead, 0 here: every result is the output's zero point.
 
@@ -37,11 +37,11 @@ from tflq.interpreter.registry import Kernel
 
 @dataclass(frozen=True, eq=False)
 class HybridBatchMatmul(Adjoints):
-    """What a hybrid BATCH_MATMUL needs.
+    """The params of a hybrid BATCH_MATMUL.
 
     Attributes:
         asymmetric: whether rows get a zero point.
-        scale: of the weights: float32[1] or float32[B].
+        scale: Scale of the weights: float32[1] or float32[B].
     """
 
     asymmetric: bool
@@ -106,13 +106,13 @@ def _joined(shape: tuple[int, ...], joins: bool, rows: bool) -> tuple[int, ...]:
 
 
 def _reads_beyond_sums(y: tuple[int, ...]) -> bool:
-    """Whether TFLite, which sums up the matrices of the last two axes of a stack, looks for one behind them."""
+    """Whether TFLite, which sums up the matrices of the last two axes of a stack, looks for one after them."""
     stack = (1,) * (5 - len(y)) + y[:-2]
     return sum(n - 1 for n in stack) >= stack[1] * stack[2]
 
 
 def _stacked(x: Array) -> Array:
-    """Bring [S, ..., A, K] to five axes behind the samples."""
+    """Bring [S, ..., A, K] to five axes after the samples."""
     return x.reshape(x.shape[0], *(1,) * (6 - x.ndim), *x.shape[1:])
 
 
@@ -129,9 +129,9 @@ class BatchMatmul(Adjoints):
     """The params of one BATCH_MATMUL.
 
     Attributes:
-        zero_points: of both inputs; 0 for an int32 output.
+        zero_points: Zero points of both inputs; 0 for an int32 output.
         magnitude: bound on the accumulator.
-        rescale: how totals become quantized values; None for an int32 output.
+        rescale: Rule from totals to quantized values; None for an int32 output.
     """
 
     zero_points: tuple[int, int]

@@ -1,8 +1,8 @@
-"""Comparisons in TFLite's integer arithmetic: both sides come to one fine scale, then integers are compared.
+"""Comparisons in TFLite's integer arithmetic: both sides are rescaled to one fine scale, then integers are compared.
 
 v_k = RDBP(SRDHM((x_k - z_k) * 256, m_k), -e_k), (m_k, e_k) the multiplier of the scale s_k itself
 (docs/rules/tflite/index.md).
-int8 and uint8 always; int16 in EQUAL and NOT_EQUAL where it is quantized (the other four compare raw int16 quantized
+int8 and uint8 always; int16 in EQUAL and NOT_EQUAL if it is quantized (the other four compare raw int16 quantized
 values).
 
 A scale above 1 has e_k > 0: C++ leaves the shift undefined, and x86 makes nearly everything equal
@@ -43,10 +43,10 @@ class QuantizedComparison:
     """The params of one comparison.
 
     Attributes:
-        operator: which comparison.
-        zero_points: of both inputs.
-        multipliers: of both inputs, int32.
-        shifts: of both inputs; positive is left, and undefined in C++.
+        operator: Operator name.
+        zero_points: Zero points of both inputs.
+        multipliers: Multipliers of both inputs, int32.
+        shifts: Shifts of both inputs; positive is left, and undefined in C++.
         first: int32[256] or int32[65536]: v_1 of every quantized value, by its raw bits.
         second: the same for the second input.
     """

@@ -2,8 +2,8 @@
 
 Source: docs/rules/tflite/index.md.
 
-uint8: y = clamp(int32(round_half_away(f32(f32(x * r) + b))) + z_o) with r = f32(s_i * f32(1 / s_o)), b = f32(-z_i *
-r), for inputs whose scale or zero point is not the output's: a table. int8 must share scale and zero point; int16 must
+uint8: y = clamp(int32(round_half_away(f32(f32(x * r) + b))) + z_o) with r = f32(s_i * f32(1 / s_o)), b = f32(-z_i * r),
+for inputs with another scale or zero point than the output: a table. int8 must share scale and zero point; int16 must
 have zero points 0, and its scales are not looked at.
 """
 
@@ -29,7 +29,7 @@ class RescaledConcatenation:
 
     Attributes:
         move: axis.
-        tables: uint8[256] for each input; None where it is copied.
+        tables: uint8[256] for each input; None if it is copied.
     """
 
     move: Concatenation

@@ -2,7 +2,7 @@
 
 Source: docs/rules/tflite/index.md.
 
-Float32 activations: each image is quantized as one row (hybrid.py). Where all weight scales are equal and there is one
+Float32 activations: each image is quantized as one row (hybrid.py). If all weight scales are equal and there is one
 group, CONV_2D quantizes symmetrically and y = clamp(f32(f32(f32(acc) * f32(scale of image * sw)) + bias)). Else inputs
 get a zero point, and y = clamp(f32(f32(f32(f32(acc) * sw[o]) * scale of image) + bias)); DEPTHWISE_CONV_2D multiplies
 f32(acc) * f32(sw[o] * scale of image) instead. The attribute asymmetric_quantize_inputs plays no part.
@@ -55,18 +55,18 @@ class Scaling(Enum):
 
 @dataclass(frozen=True, eq=False)
 class HybridConvolution:
-    """What a hybrid convolution needs.
+    """The params of a hybrid convolution.
 
     Attributes:
         window: kernel, stride, dilation, padding.
         groups: number of groups.
         asymmetric: whether images get a zero point.
         scaling: order of the products.
-        scale: of the weights: float32[1] or float32[O].
+        scale: Scale of the weights: float32[1] or float32[O].
         wrong_signs: whether blocks of sixteen columns lose the sign of -128 (hybrid.py).
         minimum: lower bound of the fused activation.
         maximum: upper bound.
-        prepared: constant weights packed, and the places of -128; None where they are computed at run time.
+        prepared: constant weights packed, and the places of -128; None if they are computed at run time.
     """
 
     window: Window
@@ -134,21 +134,21 @@ def _convolve(
     quantized = quantize_rows(cast(Singles, x).reshape(*x.shape[:2], -1), layer.asymmetric)
     codes = quantized.codes.reshape(x.shape)
     image = quantized.scale[:, :, None, None, None]
-    if layer.asymmetric:  # a padded tap then holds zero
+    if layer.asymmetric:  # a padded tap is then zero
         codes = codes - quantized.zero_point.astype(np.int16)[:, :, None, None, None]
     total = accumulate_convolution(made[0], codes, 0)
     if made[1] is not None:
         extra = accumulate_convolution(made[1], np.minimum(codes, 0), 0)
         total = total.astype(np.int64) + 256 * extra.astype(np.int64)
     with np.errstate(all="ignore"):
-        real = total.astype(np.float32, copy=False)  # nobody else has it
+        real = total.astype(np.float32, copy=False)  # no other reference to it exists
         if layer.scaling is Scaling.IMAGE_TIMES_WEIGHTS:
             real *= image * layer.scale
         else:
             real *= layer.scale
             real *= image
         added: Singles = np.zeros((1, 1), np.float32) if bias is None else cast(Singles, bias) + np.float32(0)
-        return finish(real, added, layer.minimum, layer.maximum)  # what is added is no -0.0, so no sum is
+        return finish(real, added, layer.minimum, layer.maximum)  # the addend is no -0.0, so no sum is
 
 
 def _prepare(layer: HybridConvolution, weights: Array) -> tuple[Convolution, Convolution | None]:

@@ -1,4 +1,4 @@
-"""An LSTM cell whose gates are summed up from 8-bit parts: LSTM with 12 intermediates (docs/rules/tflite/index.md).
+"""LSTM cells with gates summed up from 8-bit parts: LSTM with 12 intermediates (docs/rules/tflite/index.md).
 
 Each gate: a = sat8(MBQ(sum of w (x - zx)) + za), b = sat8(MBQ(sum of r (h - zh)) + zb), sat16(MBQ(a - za) + MBQ(b -
 zb)), then a layer normalization in float32. The input gate is 1 - forget, whether it has weights or not, and cells are
@@ -7,7 +7,7 @@ for its last multiplier the shift of the forget gate's: an index that the kernel
 
 Source: TFLite kernels/lstm.cc (PopulateQuantizedLstmParams8x8_8).
 
-Runs an LSTM cell whose gates are summed up from 8-bit parts (docs/rules/tflite/index.md).
+The run of an LSTM cell with gates summed up from 8-bit parts (docs/rules/tflite/index.md).
 
 g = round_half_away(4096 (n(x) w s + b s / 1024)), n(x) the sum brought to mean 0 and deviation 1 in float32; then
 trunc(32768 / (1 + e^-x)), or trunc(32768 tanh(x)) for the cell gate, x = g / 4096 in float32. c = sat16(RDBP(f c, 15) +
@@ -71,7 +71,7 @@ class Part:
 
     Attributes:
         product: weights, with their multiplier; the zero point of the vectors in the bias.
-        zero_point: of the quantized values.
+        zero_point: Zero point of the quantized values.
         scale: (multiplier, shift) to the gate's sum.
     """
 
@@ -88,7 +88,7 @@ class EightBitGate:
         from_input: part of the input.
         recurrent: part of the output state.
         norm: float32[C], weights of the normalization as plain numbers of their quantized values.
-        norm_scale: scale of those quantized values, rebuilt from a fixed-point multiplier.
+        norm_scale: scale of `norm`, rebuilt from a fixed-point multiplier.
         bias: float32[C], quantized values of scale norm_scale / 1024.
     """
 
@@ -105,7 +105,7 @@ class EightBitLstm(IntegerCell):
 
     Attributes:
         gates: forget, cell and output.
-        projection: weights; the bias as it is; (multiplier, shift) of MBQ64.
+        projection: weights; the unchanged bias; (multiplier, shift) of MBQ64.
     """
 
     gates: dict[str, EightBitGate]
@@ -214,7 +214,7 @@ def run_eight_bit(layer: EightBitLstm, arrays: Sequence[Array | None]) -> tuple[
     gates = {name: _run_gate(gate, x, held) for name, gate in layer.gates.items()}
     forget, update, leave = _logistic(gates["forget"]), _tanh(gates["cell"], _GATE), _logistic(gates["output"])
     kept, entered = (rounding_divide_by_pot(product, 15) for product in (forget * cells, (_ONE - forget) * update))
-    new = kept + entered  # within +-32767: forget, from 0, and what it leaves add up to 32767
+    new = kept + entered  # within +-32767: forget, from 0, and its complement add up to 32767
     if layer.cell_clip:
         new = np.clip(new, -layer.cell_clip, layer.cell_clip)
     shown = rounding_divide_by_pot(leave * _tanh(new, _CELL), 15)
@@ -267,7 +267,7 @@ def _tanh(codes: Integers, bits: int) -> Integers:
 
 @cache
 def _logistic_table() -> Integers:
-    """trunc(32768 / (1 + e^-x)) of each x = code / 4096; the C library's expf gives no other code anywhere."""
+    """trunc(32768 / (1 + e^-x)) of each x = code / 4096; the C library's expf results in no other code anywhere."""
     one = np.float32(1)
     return _codes(one / (one + exp(-_reals(_GATE))))
 

@@ -1,9 +1,9 @@
 """FULLY_CONNECTED in TFLite's integer arithmetic: int8, uint8, int16 (docs/rules/tflite/index.md).
 
 total = sum of (w - zw) * (x - zi) + bias; y = clamp(round_half_away(float64(total) * (si * sw / so)) + zo), the scale
-in float64: the reference kernels use no fixed-point multiplier but for sparse int8 weights (MBQ) and int16 weights
-(MBQ64). zw counts only where weights have one scale. Accumulators are int32 and wrap; int16 has int64 ones unless
-quantized_bias_type is int32 beside 8-bit weights. Shuffled weights are those of `lower_shuffled`.
+in float64: the reference kernels use no fixed-point multiplier except for sparse int8 weights (MBQ) and int16 weights
+(MBQ64). zw counts only if weights have one scale. Accumulators are int32 and wrap; int16 has int64 ones unless
+quantized_bias_type is int32 with 8-bit weights. `lower_shuffled` lowers shuffled weights.
 
 Which types meet:
 
@@ -12,16 +12,15 @@ Which types meet:
 | int8 | int8, int4, int2 | int8 | real | int32 |
 | int8 | int8, sparse in blocks of 1 x 16 | int8 | MBQ | int32 |
 | uint8 | uint8 | uint8; int16 with a bias | real | int32 |
-| int16 | int8, int4, int2 | int16 | real | int64; int32 where quantized_bias_type says so |
-| int16 | int16 | int16 | MBQ64 | int64; bias of int32, or int64 where quantized_bias_type says so |
+| int16 | int8, int4, int2 | int16 | real | int64; int32 if quantized_bias_type is int32 |
+| int16 | int16 | int16 | MBQ64 | int64; bias of int32, or of int64 if quantized_bias_type is |
 
 TFLite looks at no other pairing of input and output: it reads the bytes of one type as another. tflq refuses those.
 
-Shuffled weights, of uint8 and with an output of int16: they lie in blocks of 4 rows x 16 columns, their top bit
-flipped: as int8 they are what is left of a uint8 once the zero point of 128 is off. The input loses 128 too, whatever
-its own zero point says. One or four rows of input. The sum of products and bias goes through MBQ, si * sw a float32;
-the output's zero point bounds the fused activation, but is not added. The second output is the input as the kernel
-rearranges it.
+Shuffled weights, of uint8 and with an output of int16: they are stored in blocks of 4 rows x 16 columns, their top bit
+flipped: as int8 they are the uint8 weights minus the zero point of 128. The input loses 128 too, whatever its zero
+point. One or four rows of input. The sum of products and bias is rescaled by MBQ, si * sw a float32; the output's zero
+point bounds the fused activation, but is not added. The second output is the input as the kernel rearranges it.
 """
 
 from __future__ import annotations
@@ -116,7 +115,7 @@ def shuffled_input(x: Array) -> Array:
 
 
 def shuffled_workspace(inner: Array, depth: int) -> Array:
-    """Return what TFLite's kernel writes into its second output: int8[S, ...] -> uint8[S, elements]."""
+    """Return the second output of TFLite's kernel: int8[S, ...] -> uint8[S, elements]."""
     samples = len(inner)
     blocks = inner.view(np.uint8).reshape(samples, -1, depth // _COLUMNS, _COLUMNS)
     return np.ascontiguousarray(blocks.swapaxes(1, 2)).reshape(samples, -1)
@@ -135,7 +134,7 @@ def require_pairing(node: Node, operands: Operands, rounding_of_8_bits: Rounding
 
     Args:
         node: FULLY_CONNECTED.
-        operands: of the node.
+        operands: Operands of the node.
         rounding_of_8_bits: Last step of int8 and uint8 with dense weights.
 
     Raises:
@@ -199,7 +198,7 @@ class FullyConnected(WeightedLayer[MatrixProduct]):
     """The params of one FULLY_CONNECTED.
 
     Attributes:
-        input_dtype: of the input.
+        input_dtype: Type of the input.
         keep_dimensions: whether the output keeps the input's axes; else it is [rows, O].
     """
 
@@ -208,7 +207,7 @@ class FullyConnected(WeightedLayer[MatrixProduct]):
 
     @property
     def linear(self) -> Linear | None:
-        """The layer as `Linear`; None where weights are computed at run time, or no map serves it."""
+        """The layer as `Linear`; None if weights are computed at run time, or no map serves it."""
         found = self.constants
         if found is None or found.rescale.step_map is None:
             return None
@@ -232,7 +231,7 @@ class ShuffledFullyConnected:
     """The params of one FULLY_CONNECTED with shuffled weights.
 
     Attributes:
-        layer: of int8 inputs and weights in order.
+        layer: Layer with int8 inputs and weights in order.
         workspace: shape of the second output.
     """
 
@@ -243,11 +242,11 @@ class ShuffledFullyConnected:
 def lower(
     node: Node, operands: Operands, rounding: Rounding = Rounding.REAL
 ) -> FullyConnected | FloatInput | ShuffledFullyConnected:
-    """Decide the params of FULLY_CONNECTED; float inputs are those of hybrid_fully_connected.py.
+    """Decide the params of FULLY_CONNECTED; float inputs are lowered by hybrid_fully_connected.py.
 
     Args:
         node: FULLY_CONNECTED.
-        operands: of the node.
+        operands: Operands of the node.
         rounding: Last step of int8 and uint8, a property of the runtime (docs/guides/runtimes.md).
 
     Raises:

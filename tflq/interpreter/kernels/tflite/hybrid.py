@@ -16,7 +16,7 @@ NeonAsymmetricQuantizeFloats), which its wheels run on x86 through SSE, also und
 Integer dot products of hybrid operators, as TFLite's SSE code computes them (docs/rules/tflite/index.md).
 
 sum over k of w[o, k] * q[k] - zero_point * sum over k of w[o, k]. Sixteen columns at a time the sign of q is moved to
-w, where -(-128) stays -128: a product of w = -128 and q < 0 has the wrong sign there. The remaining columns are right.
+w, and -(-128) remains -128: a product of w = -128 and q < 0 has the wrong sign there. The remaining columns are right.
 The sum of w runs in blocks of sixteen columns, too: places 2j and 2j + 1 of all blocks are added in int16, which wraps.
 127 in the first column of 260 blocks adds up to 33020, which is taken for -32516.
 
@@ -115,7 +115,7 @@ def _rounded_within(x: Singles, inverse: Singles) -> NDArray[np.int8]:
 
 
 def _rounded(x: Singles, inverse: Singles) -> tuple[Array, Array]:
-    """Return x * inverse as whole numbers: those in whole vectors, and the rest."""
+    """Return x * inverse as integers: the elements in whole vectors, and the rest."""
     product: Singles = x * inverse[..., None]
     vectors = x.shape[-1] // _VECTOR * _VECTOR
     head = np.trunc(product[..., :vectors] + np.where(product[..., :vectors] < 0, np.float32(-0.5), np.float32(0.5)))
@@ -123,7 +123,7 @@ def _rounded(x: Singles, inverse: Singles) -> tuple[Array, Array]:
 
 
 def _saturated(x: Array) -> Integers:
-    """Return int32 of whole numbers, infinite ones, too, as vectors convert them; NaN becomes -2^31."""
+    """Return int32 of integers, infinite ones, too, as vectors convert them; NaN becomes -2^31."""
     return np.clip(np.nan_to_num(x.astype(np.float64), nan=INT32_MIN), INT32_MIN, INT32_MAX).astype(np.int64)
 
 
@@ -136,9 +136,9 @@ class HybridProduct:
     """Weights packed.
 
     Attributes:
-        prepared: of the weights [O, K].
+        prepared: Packed weights [O, K].
         row_sums: int64[O].
-        lowest: of the places in whole blocks where w is -128, as 0 and 1; None where there are none.
+        lowest: Packed positions in whole blocks at which w is -128, as 0 and 1; None if there are none.
     """
 
     prepared: MatrixProduct
@@ -188,7 +188,7 @@ class HybridMatrix:
 
     Attributes:
         product: packed weights.
-        scale: of the weights.
+        scale: Scale of the weights.
         asymmetric: whether vectors get a zero point.
     """
 

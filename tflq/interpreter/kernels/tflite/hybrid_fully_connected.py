@@ -3,7 +3,7 @@
 int4 with a scale for each block of a row: each row of the input is quantized with a zero point (hybrid.py). In float32,
 block by block: total = total + f32(acc) * s, sums = sums + s * (sum of w); then y = (total - zero point * sums) * scale
 of the row + bias. TFLite's optimized kernel computes it, for constant weights of 4 rows and 32 columns or more; its
-reference kernel takes 0 for the scale of such weights, so that the bias is left, and tflq does not follow it.
+reference kernel reads the scale of such weights as 0, so that the bias is left, and tflq does not follow it.
 
 Other weights: each row of the input is quantized (hybrid.py); y = activation(bias + f32(f32(total) * f32(sw * scale of
 row))). Weights of uint8 are read as if they were int8; zero points of weights are not looked at. Sparse weights, int8
@@ -42,7 +42,7 @@ from tflq.interpreter.samples import each_sample
 
 @dataclass(frozen=True, eq=False)
 class BlockwiseFullyConnected:
-    """What FULLY_CONNECTED with weights in blocks needs.
+    """The params of FULLY_CONNECTED with weights in blocks.
 
     Attributes:
         keep_dimensions: whether the output keeps the input's axes; else it is [rows, O].
@@ -112,15 +112,15 @@ WEIGHTS = (DType.INT8, DType.INT4, DType.INT2, DType.UINT8)
 
 @dataclass(frozen=True, eq=False)
 class HybridFullyConnected:
-    """What a hybrid FULLY_CONNECTED needs.
+    """The params of a hybrid FULLY_CONNECTED.
 
     Attributes:
         keep_dimensions: whether the output keeps the input's axes; else it is [rows, O].
         asymmetric: whether inputs get a zero point.
         activation: fused.
-        scale: of the weights: float32[1] or float32[O].
+        scale: Scale of the weights: float32[1] or float32[O].
         is_sparse: whether the weights are stored sparsely.
-        product: weights packed; None where they are computed at run time.
+        product: weights packed; None if they are computed at run time.
     """
 
     keep_dimensions: bool
@@ -186,13 +186,13 @@ def _multiply(layer: HybridFullyConnected, product: HybridProduct, rows: Singles
             quantized = replace(quantized, zero_point=np.zeros_like(quantized.zero_point))
         total = hybrid_product(product, quantized) * (quantized.scale[..., None] * layer.scale)
         result: Singles = shifted + total
-        # TFLite skips the product where a whole input is zero: a bias of -0 stays
+        # TFLite skips the product if a whole input is zero: a bias of -0 stays
         result = np.where(rows.any(axis=(1, 2), keepdims=True), result, start)
         return activate(result, layer.activation)
 
 
 def _offsets(layer: HybridFullyConnected, rows: QuantizedRows) -> Singles:
-    """Return what a row sum of the weights is multiplied by: float32[..., 1 or O]."""
+    """Return the factors of the weights' row sums: float32[..., 1 or O]."""
     zero_point = rows.zero_point[..., None].astype(np.float32)
     scale = rows.scale[..., None]
     offsets: Singles = scale * layer.scale * zero_point if layer.scale.size == 1 else scale * zero_point * layer.scale

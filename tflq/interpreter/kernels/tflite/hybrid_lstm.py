@@ -26,8 +26,8 @@ def lower_hybrid(node: Node, operands: Operands, sequence: bool) -> FloatLstm:
     """Gather the constants of a hybrid LSTM.
 
     Args:
-        node: with clips, activation and asymmetric_quantize_inputs.
-        operands: as in operands/lstm.py.
+        node: Layer with clips, activation and asymmetric_quantize_inputs.
+        operands: Operands as in operands/lstm.py.
         sequence: whether the input has an axis of time.
 
     Raises:
@@ -58,7 +58,7 @@ def check_types(tensors: LstmTensors, output: Tensor) -> None:
     """Check the types of a hybrid LSTM's tensors.
 
     Raises:
-        UnsupportedError: one differs from what the kernel takes.
+        UnsupportedError: one differs from the types that the kernel takes.
     """
     for tensor in (tensors.x, output, tensors.output_state, tensors.cell_state):
         require_type(tensor, (DType.FLOAT32,))

@@ -19,7 +19,7 @@ from tflq.interpreter.operands.checks import per_tensor, require_type
 
 @dataclass(frozen=True, eq=False)
 class HybridAddend(HybridMatrix):
-    """Integer weights whose product is added to a sum."""
+    """Integer weights with a product that is added to a sum."""
 
     def added(self, start: Singles, x: Singles) -> Singles:
         """Return start + the product."""
@@ -28,7 +28,7 @@ class HybridAddend(HybridMatrix):
 
 
 def _addend_maker(node: Node) -> Callable[[Tensor, Array], Addend]:
-    """Return what packs the integer weights of a node.
+    """Return a function that packs the integer weights of a node.
 
     Raises:
         UnsupportedError: (when called) weights of a type other than int8 and uint8, or with several scales.

@@ -42,10 +42,10 @@ _GATE_ORDER = {"input": 0, "forget": 1, "cell": 2, "output": 3}
 
 @dataclass(frozen=True, eq=False)
 class ScaledProduct:
-    """A matrix product with a bias and the multiplier behind it.
+    """A matrix product with a bias and the multiplier after it.
 
     Attributes:
-        product: of the weights.
+        product: Packed weights.
         bias: int64[rows], zero points folded in; int32 values.
         scale: (multiplier, shift).
     """
@@ -63,7 +63,7 @@ class LayerNorm:
         weights: int64[C].
         bias: int64[C].
         scale: (multiplier, shift).
-        least_variance: used where the variance vanishes.
+        least_variance: used if the variance vanishes.
     """
 
     weights: Integers
@@ -91,12 +91,12 @@ class IntegerGate:
 
 @dataclass(frozen=True, eq=False)
 class IntegerCell:
-    """What every LSTM of int8 has.
+    """The common params of every LSTM of int8.
 
     Attributes:
         shapes: sizes.
         cell_clip: bound of the cell state; 0 for none.
-        output_zero_point: of output and output state.
+        output_zero_point: Zero point of output and output state.
         projection_clip: bound of the projection; 0 for none.
     """
 
@@ -111,13 +111,13 @@ class IntegerLstm(IntegerCell):
     """The params of one LSTM.
 
     Attributes:
-        gates: by name; without "input" it is 1 - forget.
+        gates: Gates by name; without "input" it is 1 - forget.
         cell_scale: base-2 logarithm of the cell state's scale.
         hidden_scale: (multiplier, shift) from gate times tanh to the hidden value.
-        hidden_zero_point: of the hidden value.
+        hidden_zero_point: Zero point of the hidden value.
         projection: or None.
-        logistic: of the gates, by raw bits of int16.
-        tanh: of the cell gate.
+        logistic: Table of the gates, by raw bits of int16.
+        tanh: Table of the cell gate.
         squash: tanh of the cell state.
     """
 
@@ -195,7 +195,7 @@ def _gate(tensors: LstmTensors, gate: GateTensors, operands: Operands) -> Intege
 
 
 def _product(weights: Array, zero_point: int, bias: Array | None, real: np.float32) -> ScaledProduct:
-    """Prepare weights [rows, columns]; zero_point * row sums go into the bias."""
+    """Prepare weights [rows, columns]; zero_point * row sums are folded into the bias."""
     folded = zero_point * weights.astype(np.int64).sum(axis=1)
     start = 0 if bias is None else bias.astype(np.int64)
     return ScaledProduct(prepare_product(weights, LARGEST_CODE), wrap_int32(folded + start), scalar_multiplier(real))

@@ -37,7 +37,7 @@ def run_integer(layer: IntegerLstm, arrays: Sequence[Array | None]) -> tuple[Arr
     """Run it over the sequence.
 
     Args:
-        layer: of `lower_integer`.
+        layer: Result of `lower_integer`.
         arrays: the node's inputs: int8[S, B, T, I] or [S, T, B, I] (or [S, B, I]), weights, states.
 
     Returns:
@@ -102,9 +102,9 @@ def _gate(gate: IntegerGate, layer: IntegerLstm, from_input: Integers, hidden: A
 def _look_through(
     peephole: tuple[Integers, tuple[int, int]], layer: IntegerLstm, total: Integers, cell: Integers
 ) -> Integers:
-    """Add peephole weights times cells. TFLite takes O for the number of cells: with fewer outputs the rest stays.
+    """Add peephole weights times cells. TFLite uses O as the number of cells: with fewer outputs the rest stays.
 
-    Over a sequence with the batch in front each sequence runs on its own; else the places shift from batch to batch.
+    Over a sequence with the batch axis first each sequence runs on its own; else the places shift from batch to batch.
     """
     weights, scale = peephole
     shapes = layer.shapes

@@ -55,7 +55,7 @@ def run(params: L2Normalization, x: Array) -> tuple[Array, ...]:
     """Run L2_NORMALIZATION: T[S, ..., C] -> T[S, ..., C].
 
     Raises:
-        UnsupportedError: the sum of squares reaches 2^31, where TFLite's int32 overflows.
+        UnsupportedError: the sum of squares reaches 2^31 and overflows TFLite's int32.
     """
     value = x.astype(np.int64) - params.input_zero_point
     total = np.sum(value * value, axis=-1, keepdims=True)

@@ -2,10 +2,11 @@
 
 LSTM's basic cell of uint8 with an int16 state of scale 2^-11 (docs/rules/tflite/index.md).
 
-All gates in one product: a = sat16(sum of (w - zw) * (v - 128) + bias, times f32(4096 * bias scale)), v the input and
-behind it the last output. Then in 16 bits, with 3 integer bits for a and 4 for the state: state = sat16(RDBP(SRDHM(i,
-g), 4) + SRDHM(f, state)), y = 128 + sat8(RDBP(SRDHM(o, tanh(sat16(2 state))), 8)). A code q of the input stands for
-(q - 128) / 128, whatever its own scale and zero point say. The multiplication is not MBQ: ties of its shift go up.
+All gates in one product: a = sat16(sum of (w - zw) * (v - 128) + bias, times f32(4096 * bias scale)), v the
+concatenation of the input and the last output. Then in 16 bits, with 3 integer bits for a and 4 for the state: state =
+sat16(RDBP(SRDHM(i, g), 4) + SRDHM(f, state)), y = 128 + sat8(RDBP(SRDHM(o, tanh(sat16(2 state))), 8)). A code q of the
+input denotes (q - 128) / 128, whatever its scale and zero point are. The multiplication is not MBQ: ties of its shift
+are rounded up.
 
 The arithmetic is in integer_lstm.py and integer_lstm_step.py (int8 with int16 cells), eight_bit_lstm.py (the same with
 gates of 8 bits, twelve intermediates) and hybrid_lstm.py (float32 with int8 or uint8 weights).

@@ -7,10 +7,10 @@ f32(f32(s_1 * s_2) / s_o): float32 throughout, unlike most operators (TFLM: in f
 by it in float32, half to even, in place of MBQ. int16 inputs with an 8-bit output take the scales
 for powers of two and ignore them: y = z_o + clamp(RDBP(SRDHM16(x_1, x_2), 8)).
 
-DIV: a = x_1 - z_1, b = x_2 - z_2, both negated where b < 0; (r, k) = 1 / b (gemmlowp.py, 31 integer bits); h = number
-of sign bits of a minus 1; u = SRDHM(a << h, r); y = clamp(RDBP(SRDHM(u, m), k + h - e) + z_o) with (m, e) of f32(s_1 /
-f32(s_2 s_o)). The exponent reaches beyond 31, where C++ leaves RDBP undefined: this is what x86 does
-(undefined_shifts.py), and it saturates tiny quotients. int32 without quantization: the quotient toward zero.
+DIV: a = x_1 - z_1, b = x_2 - z_2, both negated if b < 0; (r, k) = 1 / b (gemmlowp.py, 31 integer bits); h = number of
+sign bits of a minus 1; u = SRDHM(a << h, r); y = clamp(RDBP(SRDHM(u, m), k + h - e) + z_o) with (m, e) of f32(s_1 /
+f32(s_2 s_o)). The exponent reaches beyond 31, for which C++ leaves RDBP undefined: the rule follows x86
+(undefined_shifts.py), which saturates tiny quotients. int32 without quantization: the quotient toward zero.
 
 A divisor of 0 is refused at run time, as in LiteRT (TensorFlow 2.21 refuses the code 0 instead).
 """
@@ -66,7 +66,7 @@ class QuantizedProduct(RescaledPair):
     """The params of one MUL.
 
     Attributes:
-        narrowing: whether int16 inputs meet an 8-bit output, and nothing is rescaled.
+        narrowing: whether int16 inputs meet an 8-bit output, without rescaling.
         scale: Real multiplier that replaces MBQ, as FLOAT32 of `Rounding`; None if MBQ runs.
     """
 
@@ -81,7 +81,7 @@ def _lower_mul(
 
     Args:
         node: MUL.
-        operands: of the node.
+        operands: Operands of the node.
         rounding: Last step of 8 bits, DOUBLE or FLOAT32.
         wide_scales: Whether the real multiplier is computed in float64.
 

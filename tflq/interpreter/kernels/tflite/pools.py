@@ -1,8 +1,8 @@
 """AVERAGE_POOL_2D and MAX_POOL_2D in TFLite's integer arithmetic: int8, uint8, int16 (docs/rules/tflite/index.md).
 
-Average: acc = sum of the quantized values over the n taps inside the image; y = clamp(trunc((acc +- n // 2) / n)), +
-where acc > 0. Maximum: y = clamp(max of the quantized values over the taps inside the image). Nothing is rescaled:
-input and output have the same scale and zero point.
+Average: acc = sum of the quantized values over the n taps inside the image; y = clamp(trunc((acc +- n // 2) / n)), + if
+acc > 0. Maximum: y = clamp(max of the quantized values over the taps inside the image). Nothing is rescaled: input and
+output have the same scale and zero point.
 
 Source: TFLite kernels/pooling.cc, internal/reference/pooling.h, internal/reference/integer_ops/pooling.h.
 """
@@ -30,7 +30,7 @@ class Quotient:
     Attributes:
         minimum: smallest quantized value after the fused activation.
         maximum: largest one.
-        dtype: of input and output.
+        dtype: Type of input and output.
     """
 
     minimum: int
@@ -40,8 +40,8 @@ class Quotient:
     def apply(self, sums: Array, counts: Integers | int) -> Array:
         """Return clamp(trunc((sum +- count // 2) / count)).
 
-        The quotient is taken in float64: |sum| < 2^32 and n < 2^16, so a quotient that is no integer is at least 1/n
-        away from one, far more than float64's error, and trunc gives the integer division's result.
+        The quotient is computed in float64: |sum| < 2^32 and n < 2^16, so a quotient that is no integer is at least 1/n
+        away from one, far more than float64's error, and trunc returns the integer division's result.
         """
         total = sums.astype(np.float64)
         total += np.copysign(counts // 2, total)  # a sum of 0 stays below 1 in magnitude, whichever its sign

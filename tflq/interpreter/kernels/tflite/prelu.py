@@ -1,4 +1,4 @@
-"""LEAKY_RELU and PRELU: x where x >= 0, else alpha * x, in TFLite's integer arithmetic (docs/rules/tflite/index.md).
+"""LEAKY_RELU and PRELU: x if x >= 0, else alpha * x, in TFLite's integer arithmetic (docs/rules/tflite/index.md).
 
 LEAKY_RELU: v = x - z_i; y = clamp(z_o + MBQ(v, of f32(s_i / s_o))) for v >= 0, else clamp(z_o + MBQ(v, of f32(f32(s_i
 alpha) / s_o))). A negative alpha multiplies by its magnitude and negates after the rounding (TensorFlow 2.21 passes the
@@ -39,11 +39,11 @@ class LeakyRelu:
     """The params of one LEAKY_RELU.
 
     Attributes:
-        input_zero_point: of the input.
-        output_zero_point: of the output.
+        input_zero_point: Zero point of the input.
+        output_zero_point: Zero point of the output.
         identity_multiplier: int32, for v >= 0.
         identity_shift: positive is left.
-        alpha_multiplier: int32, for v < 0; negative where alpha is.
+        alpha_multiplier: int32, for v < 0; negative if alpha is.
         alpha_shift: positive is left.
         table: T[256] or T[65536], by the raw bits of the code.
     """
@@ -94,7 +94,7 @@ def _lower_leaky_relu(
 
     Args:
         node: LEAKY_RELU.
-        operands: of the node.
+        operands: Operands of the node.
         wide_scales: Whether multipliers are computed in float64.
         rounding: DOUBLE, or FLOAT32 for XNNPACK's rule of 8 bits.
 
@@ -131,14 +131,14 @@ class Prelu:
     """The params of one PRELU.
 
     Attributes:
-        input_zero_point: of the input.
-        alpha_zero_point: of alpha.
-        output_zero_point: of the output.
+        input_zero_point: Zero point of the input.
+        alpha_zero_point: Zero point of alpha.
+        output_zero_point: Zero point of the output.
         identity_multiplier: int32, for v >= 0.
         identity_shift: positive is left.
         alpha_multiplier: int32, for v < 0.
         alpha_shift: positive is left.
-        dtype: of input and output.
+        dtype: Type of input and output.
         pairs: T8[65536]: the result of every pair of quantized values, by 256 raw(x) + raw(alpha); None for int16.
     """
 

@@ -1,10 +1,10 @@
-"""QUANTIZE and DEQUANTIZE: real numbers to integers, integers to others, and back to float32.
+"""QUANTIZE and DEQUANTIZE: float32 to integers, integers to integers, and back to float32.
 
 Source: docs/rules/tflite/index.md.
 
-QUANTIZE: From float32: y = clamp(int32(round_half_away(f32(x / s))) + z), per tensor or per channel; what does not fit
-int32, and NaN, becomes -2^31 (x86) before the zero point is added. Between integers: y = clamp(MBQ(x - z_i, m, s) +
-z_o), (m, s) of s_i / s_o in float64. From 8 and 16 bits that is a table.
+QUANTIZE: From float32: y = clamp(int32(round_half_away(f32(x / s))) + z), per tensor or per channel; a value that does
+not fit int32, and NaN, becomes -2^31 (x86) before the zero point is added. Between integers: y = clamp(MBQ(x - z_i, m,
+s) + z_o), (m, s) of s_i / s_o in float64. From 8 and 16 bits that is a table.
 
 DEQUANTIZE: Per tensor: y = f32(f64(s) * (x - z)), one rounding. Per channel: y = f32(s_c * f32(x - z_c)), a product of
 float32. From 8 bits per tensor that is a table. int2, int4, uint4, int8, uint8, int16.
@@ -62,7 +62,7 @@ class FromFloat:
     Attributes:
         scale: float32, shaped to broadcast against [S, *shape].
         zero_point: int64, shaped likewise.
-        dtype: of the output.
+        dtype: Type of the output.
     """
 
     scale: Singles
@@ -75,11 +75,11 @@ class Requantize:
     """Integers -> integers.
 
     Attributes:
-        input_zero_point: of the input.
-        output_zero_point: of the output.
+        input_zero_point: Zero point of the input.
+        output_zero_point: Zero point of the output.
         multiplier: int32; in 1/256 if there is no shift.
         shift: positive is left; None for XNNPACK's multiplier of 8 fraction bits.
-        dtype: of the output.
+        dtype: Type of the output.
         table: T[256] or T[65536] by the raw bits of the code; None from int32.
     """
 
@@ -164,12 +164,12 @@ def quantize_reals(x: Array, scale: Singles, zero_point: Integers, dtype: DType)
         x: float32[S, *shape].
         scale: float32, broadcasts against x.
         zero_point: int64, broadcasts against x.
-        dtype: of the result.
+        dtype: Type of the result.
     """
     with np.errstate(all="ignore"):
         quotient = np.asarray(x.astype(np.float32, copy=False) / scale)
     smallest, largest = (float(quotient.min()), float(quotient.max())) if quotient.size else (0.0, 0.0)
-    is_small = smallest > INT32_MIN and largest < INT32_MAX  # False where there is a NaN
+    is_small = smallest > INT32_MIN and largest < INT32_MAX  # False if there is a NaN
     if not is_small or recorder() is not None:
         code = wrap_int32(float_to_int32(round_half_away(quotient)) + zero_point)
         return np.clip(code, dtype.minimum, dtype.maximum).astype(dtype.storage)
@@ -240,12 +240,12 @@ NARROW = (DType.INT2, DType.INT4, DType.UINT4)
 
 @dataclass(frozen=True, eq=False)
 class Dequantize:
-    """What DEQUANTIZE needs.
+    """The params of DEQUANTIZE.
 
     Attributes:
         scale: float64[1] per tensor; float32 per channel, shaped to broadcast against [S, *shape].
         zero_point: int64, shaped likewise.
-        table: float32[256] by the raw bits of the code; None where there is none.
+        table: float32[256] by the raw bits of the code; None if there is none.
         offset: Product f32(-z s) for vectors of 8 elements in LiteRT's optimized kernel; None if no vector differs.
     """
 

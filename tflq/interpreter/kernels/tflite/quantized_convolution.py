@@ -1,4 +1,4 @@
-"""What CONV_2D and DEPTHWISE_CONV_2D share in TFLite's integer arithmetic (docs/rules/tflite/index.md).
+"""Integer arithmetic shared by CONV_2D and DEPTHWISE_CONV_2D of TFLite (docs/rules/tflite/index.md).
 
 The accumulator is that of weighted.py. A depthwise convolution is a grouped one with one input channel in each group.
 
@@ -33,7 +33,7 @@ class QuantizedConvolution(WeightedLayer[Convolution]):
         window: kernel, stride, dilation, padding.
         output_width: columns of the output.
         groups: number of groups.
-        input_dtype: of the input.
+        input_dtype: Type of the input.
     """
 
     window: Window
@@ -43,7 +43,7 @@ class QuantizedConvolution(WeightedLayer[Convolution]):
 
     @property
     def linear(self) -> Linear | None:
-        """The layer as `Linear`; None where weights are computed at run time, or no map serves it."""
+        """The layer as `Linear`; None if weights are computed at run time, or no map serves it."""
         found = self.constants
         if found is None or found.rescale.step_map is None:
             return None
@@ -73,7 +73,7 @@ def lower_convolution(
     """Decide the params.
 
     Args:
-        node: with padding, strides, dilations and the fused activation.
+        node: Layer with padding, strides, dilations and the fused activation.
         operands: input [N, H, W, C], weights, optional bias [O], and the output.
         channels_last: weights are depthwise [1, KH, KW, O]; else [O, KH, KW, C/groups].
         allow_int32_bias_for_int16: whether the operator has a path with int32 accumulators for int16.
@@ -114,9 +114,9 @@ def run_convolution(layer: QuantizedConvolution, x: Array, weights: Array, bias:
     """Run a convolution.
 
     Args:
-        layer: of `lower_convolution`.
+        layer: Result of `lower_convolution`.
         x: T[S, N, H, W, C].
-        weights: integers [S or 1, O, KH, KW, C/groups]; used where `layer.constants` is None.
+        weights: integers [S or 1, O, KH, KW, C/groups]; used if `layer.constants` is None.
         bias: [S or 1, O] or None; likewise.
 
     Returns:
@@ -126,7 +126,7 @@ def run_convolution(layer: QuantizedConvolution, x: Array, weights: Array, bias:
 
 
 def gain_of_samples_last(layer: QuantizedConvolution, operands: Operands) -> float | None:
-    """Return what images with samples last gain, as `gain_in_order`; None where weights are computed at run time."""
+    """Return the gain of images with samples last, as `gain_in_order`; None if weights are computed at run time."""
     if layer.constants is None:
         return None
     _, height, width, _ = operands.input(0).shape

@@ -1,12 +1,12 @@
 """EXP, ELU, GELU, LOG, SQRT and RSQRT of quantized tensors as tables: 256 entries for 8 bits, 513 points for int16.
 
-All in float32, but RSQRT of int8. SQRT and RSQRT take int8 and int16, and refuse negative numbers at run time.
+All in float32, except RSQRT of int8. SQRT and RSQRT take int8 and int16, and refuse negative numbers at run time.
 
 SQRT: y = clamp(int(f32(sqrt(f32(s_i (x - z_i))) / s_o)) + z_o); the quotient is cut toward zero, not rounded.
 
 RSQRT, 1 / sqrt(x). int8: v = x - z_i; 127 for v = 0, else (r, k) = 1 / sqrt(v) (integer_functions.py) and
 y = clamp(MBQ(MBQ(1, r, k + 20), m, e - 20) + z_o), (m, e) of 1 / f32(f32(sqrt(s_i)) s_o) in float64.
-int16: a table of 513 points in float32 (as the others), where numbers up to 0 count as f32(32767 s_o).
+int16: a table of 513 points in float32, in which numbers up to 0 count as f32(32767 s_o).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def lower_function(
     """Make the table of a function between two quantized tensors of equal type.
 
     Args:
-        operands: of the node.
+        operands: Operands of the node.
         allowed: types that TFLite's kernel takes.
         function: takes and returns float32.
         symmetric: whether int16 must have zero points of 0; TFLite checks it for some operators only, and ignores
@@ -120,10 +120,10 @@ class NonNegative:
     """The table of one operator.
 
     Attributes:
-        operator: for messages.
+        operator: Operator name, for messages.
         input_zero_point: the smallest quantized value that is allowed.
         table: int8[256] or int16[65536], by the raw bits of the code.
-        multiplier: int32 of the rescale where the operator has one, else 0.
+        multiplier: int32 of the rescale if the operator has one, else 0.
         shift: positive is left.
     """
 
@@ -176,7 +176,7 @@ def _run_root(params: NonNegative, x: Array) -> tuple[Array, ...]:
     """Look up: T[S, *shape] -> T[S, *shape].
 
     Raises:
-        UnsupportedError: a quantized value stands for a negative number.
+        UnsupportedError: a quantized value that denotes a negative number.
     """
     if x.size and int(np.min(x)) < params.input_zero_point:
         raise UnsupportedError(
@@ -187,7 +187,7 @@ def _run_root(params: NonNegative, x: Array) -> tuple[Array, ...]:
 
 
 def _rescale(data: Integers, multiplier: int, shift: int) -> Integers:
-    """MBQ whose right shift may exceed 31: x86's result then."""
+    """Compute MBQ with a right shift that may exceed 31: x86's result then."""
     high = srdhm(wrap_int32(data << max(shift, 0)), multiplier)
     return rounding_divide_by_pot_x86(high, max(-shift, 0))
 

@@ -5,7 +5,7 @@ TFLite's reference kernel reads int8 and int16 data as uint8, whatever they are;
 follows for uint8. int32, int64 without quantization: the sum in the tensor's type, which wraps.
 
 MEAN of int8, uint8, int16: y = clamp(MBQ(sum - z_i n, m', s - k) + z_o) with (m, s) of s_i / s_o in float64, k =
-min(floor(log2 n), 32, 31 + s) and m' = trunc((m << k) / n): the division by n goes into the multiplier. The
+min(floor(log2 n), 32, 31 + s) and m' = trunc((m << k) / n): the division by n is part of the multiplier. The
 accumulator is an int32 that wraps. int32, int64 without quantization: int64 sum, divided toward zero.
 
 Other runtimes, SUM and MEAN of 8 bits (docs/guides/runtimes.md), in float32: XNNPACK: y = clamp(half_to_even(sum * r
@@ -88,10 +88,10 @@ class QuantizedReduction:
 
     Attributes:
         reduction: axes and count.
-        dtype: of input and output.
-        input_zero_point: of the input.
-        output_zero_point: of the output.
-        multiplier: int32: of the whole for SUM, with 1 / n in it for MEAN, of one step for REDUCE_PROD; 0 where the
+        dtype: Type of input and output.
+        input_zero_point: Zero point of the input.
+        output_zero_point: Zero point of the output.
+        multiplier: int32: of the whole for SUM, with 1 / n in it for MEAN, of one step for REDUCE_PROD; 0 if the
             tensors are not quantized.
         shift: positive is left.
         line: Float32 rule that replaces MBQ; None if MBQ runs.

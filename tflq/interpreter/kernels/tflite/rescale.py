@@ -69,18 +69,18 @@ FIXED_POINT_TWICE = (Rounding.DOUBLE, Rounding.UP, Rounding.UP_BY_EIGHT)
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """How totals become quantized values.
+    """The rule from totals to quantized values.
 
     Attributes:
-        rounding: see there.
+        rounding: Rounding of the last step.
         scale: float64[O], quantized values per unit of the total; for FLOAT32 values of float32.
         multiplier: int64[O], of `quantize_multiplier`; not used by REAL and FLOAT32.
         shift: int64[O].
         accumulator_bits: 32 (wraps) or 64.
-        zero_point: of the output.
+        zero_point: Zero point of the output.
         minimum: smallest quantized value after the fused activation.
         maximum: largest quantized value.
-        dtype: of the output.
+        dtype: Type of the output.
     """
 
     rounding: Rounding
@@ -132,10 +132,10 @@ class Rescale:
     """A rule with the bias of one layer.
 
     Attributes:
-        rule: how totals become quantized values.
+        rule: Rule from totals to quantized values.
         bias: int64[O], the bias with the input's zero point folded in: bias - zero_point * sum(w).
-        step_map: proven equal to the rule for all accumulators that can occur; None where totals can wrap or nothing
-            was found.
+        step_map: proven equal to the rule for all accumulators that can occur; None if totals can wrap or no map is
+            proven.
     """
 
     rule: Rule
@@ -189,10 +189,10 @@ def make_rule(node: Node, output: Tensor, scale: Doubles, rounding: Rounding, ac
     """Take zero point, fused activation and type from the output.
 
     Args:
-        node: whose fused activation to take.
+        node: Node with the fused activation.
         output: quantized per tensor.
         scale: float64[O].
-        rounding: of the operator.
+        rounding: Rounding of the operator.
         accumulator_bits: 32 or 64.
     """
     output_scale, zero_point = per_tensor(output)
@@ -206,7 +206,7 @@ def make_rescale(rule: Rule, bias: Integers, lower: Integers, upper: Integers) -
     """Join rule and bias, and look for a proven map.
 
     Args:
-        rule: of the layer.
+        rule: Rule of the layer.
         bias: int64[O], zero points folded in.
         lower: int64[O], the smallest accumulator before the bias.
         upper: int64[O], the largest.
@@ -232,7 +232,7 @@ def _float32_map(rule: Rule, bias: Integers, lower: Integers, upper: Integers) -
 
 
 def _stays_in_range(rule: Rule, lower: Integers, upper: Integers) -> bool:
-    """Whether the rule is nondecreasing on all totals: nothing wraps, no multiplier is negative."""
+    """Whether the rule is nondecreasing on all totals: no total wraps, no multiplier is negative."""
     magnitude = np.maximum(np.abs(lower), np.abs(upper)).astype(np.float64)
     left = magnitude * 2.0 ** np.maximum(rule.shift, 0)
     inside = (magnitude < (SAFE if rule.accumulator_bits == 32 else SAFE_64)) & (magnitude * rule.scale < SAFE)

@@ -1,4 +1,4 @@
-"""Quantized ADD and SUB: both inputs come to one fine scale, are added, and the sum is rescaled.
+"""Quantized ADD and SUB: both inputs are rescaled to one fine scale, are added, and the sum is rescaled.
 
 Source: docs/rules/tflite/index.md.
 
@@ -43,14 +43,14 @@ WEIGHT_BITS = 20
 
 @dataclass(frozen=True, eq=False)
 class RescaledPair:
-    """How two inputs come to one fine scale, and what is computed there to the output's.
+    """The rescaling of two inputs to one fine scale, and of their result to the output's scale.
 
     Attributes:
-        left_shift: of both inputs.
-        input_zero_points: of both inputs.
-        input_multipliers: of both inputs, int32.
-        input_shifts: of both inputs, 0 or negative.
-        output_zero_point: of the output.
+        left_shift: Left shift of both inputs.
+        input_zero_points: Zero points of both inputs.
+        input_multipliers: Multipliers of both inputs, int32.
+        input_shifts: Shifts of both inputs, 0 or negative.
+        output_zero_point: Zero point of the output.
         output_multiplier: int32.
         output_shift: 0 or negative.
         minimum: smallest quantized value after the fused activation.
@@ -77,7 +77,7 @@ class RescaledPair:
         return mbq(fine, multiplier, shift)
 
     def finish(self, total: Integers) -> Integers:
-        """Return the output's quantized values of what was computed in the fine scale, int32."""
+        """Return the output's quantized values of a total in the fine scale, int32."""
         rescaled = mbq(total, self.output_multiplier, self.output_shift)
         return np.clip(rescaled + self.output_zero_point, self.minimum, self.maximum)
 
@@ -87,8 +87,8 @@ class RescaledSum(RescaledPair):
     """The params of one ADD or SUB: left_shift is 20 or 15.
 
     Attributes:
-        sign: 1 for ADD, -1 for SUB.
-        dtype: of all three tensors.
+        sign: Sign of the second input: 1 for ADD, -1 for SUB.
+        dtype: Type of all three tensors.
         first: int32[65536]: v_1 of every quantized value, by its raw bits; int16 only.
         second: the same for the second input.
         pairs: int8[65536] or uint8[65536]: the result of every pair of quantized values, by 256 raw(x_1) + raw(x_2); 8
@@ -213,7 +213,7 @@ def run_rescaled_sum(params: RescaledSum, first: Array, second: Array) -> tuple[
     """Run ADD or SUB.
 
     Args:
-        params: of `lower_rescaled_sum`.
+        params: Result of `lower_rescaled_sum`.
         first: T[S or 1, *shape].
         second: T[S or 1, *shape]; shapes broadcast.
 

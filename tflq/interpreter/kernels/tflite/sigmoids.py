@@ -2,9 +2,9 @@
 
 LOGISTIC and TANH of int16: straight lines in the sigmoid table, made into a table of all 65536 quantized values.
 
-The input comes to steps of 1 / (3 * 2^12): x' = (x * multiplier + half) >> left_shift. For scales of 2^-12 (and 2^-11
-for TANH) multiplier is 3 << (exponent + 12) and there is no shift; else it is trunc(s_i * 12288 * 2^left_shift) with
-the least left_shift that makes it more than 16383.5.
+The input is rescaled to steps of 1 / (3 * 2^12): x' = (x * multiplier + half) >> left_shift. For scales of 2^-12 (and
+2^-11 for TANH) multiplier is 3 << (exponent + 12) and there is no shift; else it is trunc(s_i * 12288 * 2^left_shift)
+with the least left_shift that makes it more than 16383.5.
 
 8 bits: a function of the dequantized value in float32 (`lut256`); exponentials and tanh are computed in float64 and
 rounded once. LOGISTIC is f32(1 / f32(1 + exp(f32(-t)))) and its output scale 1/256; TANH takes any output quantization.
@@ -38,7 +38,7 @@ def input_rescale(operands: Operands, exact_shifts: Collection[int]) -> tuple[in
     """Return (multiplier, left_shift) for the input.
 
     Args:
-        operands: of the node.
+        operands: Operands of the node.
         exact_shifts: values of 12 + log2(scale) that need no multiplier.
 
     Raises:
@@ -71,7 +71,7 @@ def interpolate(magnitude: Integers, fraction_bits: int) -> Integers:
 
     Args:
         magnitude: not negative, whole part below 255.
-        fraction_bits: 9 for LOGISTIC, 8 for TANH.
+        fraction_bits: Number of fraction bits: 9 for LOGISTIC, 8 for TANH.
     """
     whole, fraction = magnitude >> fraction_bits, magnitude & ((1 << fraction_bits) - 1)
     whole = np.minimum(whole, 254)
@@ -85,8 +85,8 @@ class Sigmoid:
 
     Attributes:
         table: T[256] or int16[65536], by the raw bits of the quantized value.
-        multiplier: of the int16 input; 0 for 8 bits.
-        left_shift: of the int16 input.
+        multiplier: Multiplier of the int16 input; 0 for 8 bits.
+        left_shift: Left shift of the int16 input.
     """
 
     table: Table

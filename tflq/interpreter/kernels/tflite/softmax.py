@@ -1,22 +1,22 @@
 """SOFTMAX and LOG_SOFTMAX over the last axis, in TFLite's integer arithmetic (docs/rules/tflite/index.md).
 
 SOFTMAX: int8, uint8 (output of the same type or int16): exp is a fixed-point polynomial, so a table of the 256
-differences to the row's maximum: e = exp(SRDHM(d << left_shift, m)) without integer bits, 0 where d < -floor(31 * 2^26
-/ 2^left_shift). The sum of RDBP(e, 12) has 12 integer bits; y = clamp(RDBP(SRDHM(1 / sum, e), bits over unit + 31 - 8
-or 16) + lowest). (m, left_shift) is the multiplier of min(beta * s_i * 2^26, 2^31 - 1) in float64.
+differences to the row's maximum: e = exp(SRDHM(d << left_shift, m)) without integer bits, 0 if d < -floor(31 * 2^26 /
+2^left_shift). The sum of RDBP(e, 12) has 12 integer bits; y = clamp(RDBP(SRDHM(1 / sum, e), bits over unit + 31 - 8 or
+16) + lowest). (m, left_shift) is the multiplier of min(beta * s_i * 2^26, 2^31 - 1) in float64.
 
 int16: two tables of 513 points with straight lines between them. d = x - max(row); e = exp_table(clamp(MBQ(d, m, s) +
-32767)), where -65535..0 stands for -10..0; sum in 15 fraction bits; u = ((sum << (z - 1)) + 2^13) >> 14 with z leading
-zeros; r = reciprocal_table(u - 2^15 - 2^16); y = clamp((e r + 2^(30 - z)) >> (31 - z), 0, 32767). (m, s) is the
-multiplier of f32(s_i beta) / (10 / 65535), TFLM: of the product in float64.
+32767)), with -65535..0 for -10..0; sum in 15 fraction bits; u = ((sum << (z - 1)) + 2^13) >> 14 with z leading zeros; r
+= reciprocal_table(u - 2^15 - 2^16); y = clamp((e r + 2^(30 - z)) >> (31 - z), 0, 32767). (m, s) is the multiplier of
+f32(s_i beta) / (10 / 65535), TFLM: of the product in float64.
 
 LiteRT's optimized kernel, 8 bits, all in float32: e = exp(-f32(s_i beta) * (max - x)); t = f32(1 / f32(sum(e) * s_o)),
 summed in order; y = clamp(half_away(f32(e t)) + z_o), for uint8 trunc(f32(f32(e t) + 0.5)).
 
 LOG_SOFTMAX: d = x - max of the row; t = SRDHM(d << s, m) with 5 integer bits, (m, s) of min(s_i 2^26, 2^31 - 1) in
 float64; the sum of RDBP(exp(t), 12) over d >= -floor(31 * 2^26 / 2^s) has 12 integer bits; l = ln(sum)
-(integer_functions.py); y = clamp(RDBP(t - l, 22) + highest quantized value). Where d is at or below max(-floor(...) -
-1, MBQ(l - 2^31, of 2^(31-s) / m)) y is the lowest quantized value. The output has scale 1/16 and zero point 127 or 255.
+(integer_functions.py); y = clamp(RDBP(t - l, 22) + highest quantized value). If d is at or below max(-floor(...) - 1,
+MBQ(l - 2^31, of 2^(31-s) / m)) y is the lowest quantized value. The output has scale 1/16 and zero point 127 or 255.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ SUM_BITS = 12
 
 @dataclass(frozen=True, eq=False)
 class Addends:
-    """What the elements of a row add to its sum, by their differences from its maximum.
+    """The addends of a row's sum, by the difference of an element from the row's maximum.
 
     Attributes:
         multiplier: int32, of the differences.
-        left_shift: of the differences.
-        smallest_difference: differences below it count as nothing.
+        left_shift: Left shift of the differences.
+        smallest_difference: elements with a smaller difference are not added.
         addends: int64[256]: RDBP(e, 12), e the exponential of the differences 0, -1, ..., -255.
     """
 
@@ -116,7 +116,7 @@ def _lower_softmax(
 
     Args:
         node: SOFTMAX.
-        operands: of the node.
+        operands: Operands of the node.
         in_float: Whether 8 bits are computed in float32.
         wide_scales: Whether the multiplier of int16 is computed in float64.
 
@@ -150,7 +150,7 @@ def _lower_softmax(
 
 
 def addends_of(real: float) -> tuple[Addends, Integers]:
-    """Return what differences add to a sum, and their exponentials, for `real` = 2^26 times a difference of 1."""
+    """Return the addends of differences, and their exponentials, for `real` = 2^26 times a difference of 1."""
     multiplier, left_shift = quantize_multiplier_greater_than_one(real)
     smallest = -math.floor(31.0 * (1 << (31 - DIFFERENCE_BITS)) / (1 << left_shift))
     difference = -np.arange(256, dtype=np.int64)
@@ -288,7 +288,7 @@ class LogSoftmax(Addends):
         reverse_multiplier: int32, from 5 integer bits back to differences.
         reverse_shift: 0 or negative.
         scaled: int64[256]: t of the differences 0, -1, ..., -255.
-        dtype: of input and output.
+        dtype: Type of input and output.
     """
 
     reverse_multiplier: int
@@ -329,7 +329,7 @@ def _run_log_softmax(params: LogSoftmax, x: Array) -> tuple[Array, ...]:
     """Run LOG_SOFTMAX: T[S, ..., C] -> T[S, ..., C].
 
     Raises:
-        UnsupportedError: the exponentials of a row sum up to 4096 or more, where TFLite's int32 overflows.
+        UnsupportedError: the exponentials of a row sum up to 4096 or more and overflow TFLite's int32.
     """
     below = np.max(x, -1, keepdims=True).astype(np.int16) - x
     total = np.take(params.addends, below).sum(-1, keepdims=True)

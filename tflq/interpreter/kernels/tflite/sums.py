@@ -1,13 +1,12 @@
 """ADD, SUB and SQUARED_DIFFERENCE, elementwise with broadcasting, in integers as TFLite has them.
 
-ADD and SUB of int16 whose three scales are powers of two: one input is shifted, then they are added, saturating.
+ADD and SUB of int16 with three scales that are powers of two: one input is shifted, then they are added, saturating.
 
-Taken only where the option pot_scale_int16 is set (the schema's default) and each scale is within 1e-3 of a power of
-two, measured by its base-2 logarithm in float32. y = clamp(RDBP(x_1, e_1) ± RDBP(x_2, e_2)), one of e_1, e_2 is
-0.
+Used only if the option pot_scale_int16 is set (the schema's default) and each scale is within 1e-3 of a power of two,
+measured by its base-2 logarithm in float32. y = clamp(RDBP(x_1, e_1) ± RDBP(x_2, e_2)), one of e_1, e_2 is 0.
 
-int8, uint8: rescaled_sum.py. int16: rescaled_sum.py, or shifts where the options and scales ask for it.
-Integers without quantization: plain/binary.py.
+int8, uint8: rescaled_sum.py. int16: rescaled_sum.py, or shifts if the options and scales require it. Integers without
+quantization: plain/binary.py.
 
 SQUARED_DIFFERENCE: int8: v_k = MBQ((x_k - z_k) << 7, of s_k / t), t = f32(2 max(s_1, s_2)); y = clamp(MBQ((v_1 -
 v_2)^2, of t^2 / f32(2^14 s_o)) + z_o), quotients in float64; the square stays below 2^31. int32 without quantization
@@ -63,8 +62,8 @@ class PowerOfTwoSum:
     """The params of one ADD or SUB with scales that are powers of two.
 
     Attributes:
-        sign: 1 for ADD, -1 for SUB.
-        right_shifts: of both inputs; one is 0.
+        sign: Sign of the second input: 1 for ADD, -1 for SUB.
+        right_shifts: Right shifts of both inputs; one is 0.
         minimum: smallest quantized value after the fused activation.
         maximum: largest quantized value.
     """
@@ -133,7 +132,7 @@ def run_power_of_two_sum(params: PowerOfTwoSum, first: Array, second: Array) -> 
 
 def _exponent(tensor: Tensor) -> int:
     exponent = power_of_two_exponent(per_tensor(tensor)[0])
-    assert exponent is not None  # has_power_of_two_scales came first
+    assert exponent is not None  # checked before by has_power_of_two_scales
     return exponent
 
 
@@ -151,7 +150,7 @@ def _lower(
 
     Args:
         node: ADD or SUB.
-        operands: of the node.
+        operands: Operands of the node.
         sign: 1 or -1.
         plain_types: Types without quantization that TFLite's kernel takes.
         rounding: Last steps of 8 bits: DOUBLE; FLOAT32 for XNNPACK's weighted sum; UP for vectors (of int16, too).

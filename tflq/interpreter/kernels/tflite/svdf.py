@@ -47,13 +47,13 @@ from tflq.interpreter.samples import run_each
 
 @dataclass(frozen=True, eq=False)
 class HybridSvdf:
-    """What a hybrid SVDF needs.
+    """The params of a hybrid SVDF.
 
     Attributes:
         shapes: rank, units, memory.
         activation: fused.
         asymmetric: whether inputs get a zero point.
-        scale: of the feature weights.
+        scale: Scale of the feature weights.
         time: time weights as float32[F, M].
         product: feature weights packed.
     """
@@ -108,7 +108,7 @@ class Svdf:
         output_zero_point: zo.
         feature: (multiplier, shift) from feature sums to the state.
         time: (multiplier, shift) from time sums to the output.
-        prepared: feature weights packed; None where they are computed at run time.
+        prepared: feature weights packed; None if they are computed at run time.
     """
 
     shapes: SvdfShapes
@@ -123,7 +123,7 @@ _LARGEST_DIFFERENCE = np.iinfo(np.uint8).max  # of a code of int8 and a zero poi
 
 
 def lower(node: Node, operands: Operands) -> Svdf | HybridSvdf:
-    """Decide the params of SVDF; those with float inputs are hybrid.
+    """Decide the params of SVDF; float inputs are lowered to a hybrid SVDF.
 
     Raises:
         UnsupportedError: types that the kernel does not take, or an activation other than relu.

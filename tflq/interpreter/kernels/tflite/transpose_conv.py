@@ -3,8 +3,8 @@
 Source: docs/rules/tflite/index.md.
 
 Float32 activations with int8 weights: each image is quantized as one row with a zero point (hybrid.py). Every product
-goes to float32 by itself: total = f32(total + f32(f32(f32((q - z) w) sw[o]) * scale of the image)), in the order of
-accumulate/transposed.py; then the bias and the clamp. Source: TFLite kernels/transpose_conv.cc (EvalHybrid),
+is converted to float32 separately: total = f32(total + f32(f32(f32((q - z) w) sw[o]) * scale of the image)), in the
+order of accumulate/transposed.py; then the bias and the clamp. Source: TFLite kernels/transpose_conv.cc (EvalHybrid),
 internal/reference/transpose_conv.h.
 
 TRANSPOSE_CONV: total = sum of (w - zw) * (x - zi) over the taps that meet, + bias; then as CONV_2D
@@ -41,11 +41,11 @@ from tflq.interpreter.samples import each_sample
 
 @dataclass(frozen=True, eq=False)
 class HybridTransposeConv:
-    """What a hybrid TRANSPOSE_CONV needs.
+    """The params of a hybrid TRANSPOSE_CONV.
 
     Attributes:
         place: window and output size.
-        scale: of the weights: float32[O].
+        scale: Scales of the weights: float32[O].
         minimum: lower bound of the fused activation; without one the smallest finite number.
         maximum: upper bound.
     """
@@ -131,7 +131,7 @@ class TransposeConv(WeightedLayer[Transposed]):
 def _lower_transpose_conv(
     node: Node, operands: Operands, rounding: Rounding = Rounding.DOUBLE
 ) -> TransposeConv | HybridTransposeConv | FloatTransposeConv:
-    """Decide the params; float32 is left to its own kernel (the first input, a shape, does not tell).
+    """Decide the params; float32 is left to its own kernel (the first input, a shape, does not determine the type).
 
     Raises:
         UnsupportedError: types or quantization that TFLite's kernel does not take.

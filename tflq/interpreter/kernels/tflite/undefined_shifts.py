@@ -1,7 +1,7 @@
 """RoundingDivideByPOT with exponents that C++ leaves undefined, as x86 computes it (docs/rules/tflite/index.md).
 
-DIV asks for exponents up to 37, comparisons of tensors with scales above 1 for negative ones. The processor takes the
-count of a 32-bit shift modulo 32 and that of a 64-bit shift modulo 64; TFLite's own results follow from that.
+DIV requires exponents up to 37, comparisons of tensors with scales above 1 negative ones. The processor takes the count
+of a 32-bit shift modulo 32 and the count of a 64-bit shift modulo 64; TFLite's own results follow from that.
 """
 
 from __future__ import annotations

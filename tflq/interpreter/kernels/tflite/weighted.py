@@ -1,4 +1,4 @@
-"""What layers with weights share in TFLite's integer arithmetic: zero points, the bias that folds them, the packing.
+"""Common parts of layers with weights in TFLite's integer arithmetic: zero points, folded bias, packing.
 
 acc = sum of (w - zw) * x with stored x, padding holding zi; total = acc + bias - zi * sum(w - zw). That is the
 reference kernels' bias plus the sum over taps inside the image of (w - zw) * (x - zi). Weights or a bias that are
@@ -26,11 +26,11 @@ Layer = TypeVar("Layer", bound="WeightedLayer[Any]")
 
 @dataclass(frozen=True, eq=False)
 class LayerConstants(Generic[Packed]):
-    """What follows from weights and bias.
+    """The constants derived from weights and bias.
 
     Attributes:
         weights: integers [O, ...], their zero point taken off.
-        bias: int64[O] as in the file, zeros where there is none.
+        bias: int64[O] as in the file, zeros if there is none.
         rescale: rule, folded bias, proven map.
         prepared: the packed weights.
     """
@@ -43,13 +43,13 @@ class LayerConstants(Generic[Packed]):
 
 @dataclass(frozen=True, eq=False)
 class WeightedLayer(Generic[Packed]):
-    """A layer whose weights and bias are constants, or computed at run time.
+    """A layer with weights and bias that are constants, or computed at run time.
 
     Attributes:
         input_zero_point: zi, also the padding value.
-        weights_zero_point: zw; 0 but for uint8, and where weights are quantized per channel.
-        rule: how totals become quantized values.
-        constants: None where weights or bias are computed at run time.
+        weights_zero_point: zw; 0 except for uint8, and if weights are quantized per channel.
+        rule: Rule from totals to quantized values.
+        constants: None if weights or bias are computed at run time.
     """
 
     input_zero_point: int
@@ -70,7 +70,7 @@ class WeightedLayer(Generic[Packed]):
 
         Args:
             x: T[S or 1, ...].
-            weights: [S or 1, O, ...]; used where there are no constants.
+            weights: [S or 1, O, ...]; used if there are no constants.
             bias: [S or 1, O] or None; likewise.
         """
         if self.constants is not None:
@@ -83,7 +83,7 @@ class WeightedLayer(Generic[Packed]):
 
 
 def with_constants(layer: Layer, weights: Array | None, bias: Tensor | None) -> Layer:
-    """Return a layer with the constants of its weights and bias, where they are known."""
+    """Return a layer with the constants of its weights and bias, if they are known."""
     if weights is None or (bias is not None and bias.data is None):
         return layer
     constants = layer.make(weights, None if bias is None else bias.data, fit=True)
@@ -103,13 +103,13 @@ def make_constants(
     """Take zero points off, fold them into the bias, and pack.
 
     Args:
-        rule: how totals become quantized values.
+        rule: Rule from totals to quantized values.
         bounds: smallest and largest x that is multiplied.
-        zero_points: zi, 0 where it is taken off x before, and zw.
+        zero_points: zi (0 if it is subtracted from x before) and zw.
         weights: quantized values [O, ...].
         bias: [O] or None.
         pack: packs weights without zero point, given the largest |x|.
-        fit: whether to look for a proven map; pays where the constants serve many samples.
+        fit: whether to look for a proven map; worthwhile if the constants serve many samples.
 
     Raises:
         GraphError: a bias of another size.

@@ -4,9 +4,9 @@ Source: docs/rules/tpu_mlir.md, docs/rules/tpu_mlir_operators.md.
 
 Into integers:
 float32: sat(rha(f32(x * f32(1 / S))) + Z), a product as ties show.
-float16: sat(rha(f16(x * f16(1 / S))) + Z): the product is itself a float16. What TPU-MLIR's simulator calls float16 but
-does not round is not rounded in front of the product either.
-8 bits: 8-bit m, s >= 0 about Sx / Sy; up(q * m, s) where both zero points are 0, else away((q - Zx) * m, s) + Zy.
+float16: sat(rha(f16(x * f16(1 / S))) + Z): the product is itself a float16. Values that TPU-MLIR's simulator calls
+float16 but does not round are not rounded before the product either. 8 bits: 8-bit m, s >= 0 about Sx / Sy; up(q * m,
+s) if both zero points are 0, else away((q - Zx) * m, s) + Zy.
 Out of integers, and between the two widths of reals:
 8 bits -> float32: f32(q - Z) * f32(S). 8 bits -> float16: f16((q - Z) * f16(S)). Reals: one rounding.
 """
@@ -41,8 +41,8 @@ class QuantizeParams:
     """The params of one conversion.
 
     Attributes:
-        affine: of the output.
-        dtype: of the output.
+        affine: Quantization of the output.
+        dtype: Storage type of the output.
         rescale: m and s between integers; None for reals.
         table: between integers; None for reals.
         half: whether float32 numbers are converted as if they were float16.
@@ -61,7 +61,7 @@ class QuantizeParams:
 
     @property
     def line(self) -> RealLine | None:
-        """The rule but for its ends; None where products are rounded to float16."""
+        """The rule without its ends; None if products are rounded to float16."""
         scale, zero_point = _inverse(self.affine, np.float32), int(self.affine.zero_point[0])
         return None if self.half else RealLine(scale.item(), 0.0, zero_point, is_away=True)
 
@@ -102,7 +102,7 @@ def encode(real: Array, affine: Affine, dtype: DType, half: bool = False) -> Arr
     Args:
         real: the numbers.
         affine: scale and zero point.
-        dtype: of the quantized values.
+        dtype: Storage type of the quantized values.
         half: treat float32 numbers as float16, which they have not been rounded to.
     """
     with np.errstate(over="ignore", invalid="ignore"):
@@ -123,8 +123,8 @@ class DequantizeParams:
     """The params of one conversion.
 
     Attributes:
-        affine: of integers; None for reals.
-        dtype: of the output.
+        affine: Quantization of integers; None for reals.
+        dtype: Storage type of the output.
     """
 
     affine: Affine | None

@@ -2,12 +2,11 @@
 
 Source: docs/rules/tpu_mlir_operators.md#elementwise-operators.
 
-A sum gives each input its own 8-bit multiplier and its own rounding:
-y = sat(up((qa - Za) * ma, sa) +- up((qb - Zb) * mb, sb) + Zy). In float16 y = f16(f32(a) +- f32(b)).
-The manual's formulas: symmetric y = sat(up(qa * ma +- qb * mb, s)) with one shift; asymmetric in float32.
-A product: y = sat(up((qa - Za) * (qb - Zb) * m, s) + Zy), 8-bit m, s may be negative.
-A fused rectifier clamps at Zy. Maxima and minima compare raw quantized values. One operand may be one number
-(scalars.py). Comparisons give 0 or 1 in uint8, S = 1: two activations have one range, and their raw quantized values
+A sum rounds each input separately, with its own 8-bit multiplier: y = sat(up((qa - Za) * ma, sa) +- up((qb - Zb) * mb,
+sb) + Zy). In float16 y = f16(f32(a) +- f32(b)). The manual's formulas: symmetric y = sat(up(qa * ma +- qb * mb, s))
+with one shift; asymmetric in float32. A product: y = sat(up((qa - Za) * (qb - Zb) * m, s) + Zy), 8-bit m, s may be
+negative. A fused rectifier clamps at Zy. Maxima and minima compare raw quantized values. One operand may be one number
+(scalars.py). Comparisons return 0 or 1 in uint8, S = 1: two activations have one range, and their raw quantized values
 are compared; a number c is compared as rha(c / S) + Z.
 """
 
@@ -48,14 +47,14 @@ class SumParams:
 
     Attributes:
         sign: +1, or -1 for Sub.
-        dtype: of the output.
+        dtype: Storage type of the output.
         zero_points: Za, Zb, Zy.
         scales: Sa, Sb, Sy in float32, for the manual's asymmetric form; else None.
         rescale: m and s of both inputs; None in float16 and in the manual's asymmetric form.
         one_shift: whether the products are added before they are rounded, as in the manual's symmetric form.
         table: all pairs of quantized values; None in float16.
         rectifies: whether a rectifier is fused, in float16.
-        floor: least result in integers: Zy where a rectifier is fused.
+        floor: least result in integers: Zy if a rectifier is fused.
     """
 
     sign: int
@@ -69,7 +68,7 @@ class SumParams:
     floor: int = -128
 
     def terms(self, first: Integers, second: Integers) -> tuple[Integers, Integers] | None:
-        """What the inputs add to the sum, before a shift that both share; None in float32."""
+        """Return the addends of the inputs, before a shift that both share; None in float32."""
         if self.rescale is None:
             return None
         (m_a, m_b), (s_a, s_b) = self.rescale.multiplier, self.rescale.shift
@@ -103,8 +102,8 @@ class MulParams:
     Attributes:
         rescale: m and s about Sa * Sb / Sy.
         zero_points: Za, Zb, Zy.
-        dtype: of the output.
-        floor: least result: Zy where a rectifier is fused.
+        dtype: Storage type of the output.
+        floor: least result: Zy if a rectifier is fused.
         table: all pairs of quantized values.
     """
 
@@ -124,7 +123,7 @@ class MulParams:
 
 @dataclass(frozen=True, eq=False)
 class RawParams:
-    """The params of what takes raw quantized values: a maximum, a minimum, a comparison.
+    """The params of operators on raw quantized values: a maximum, a minimum, a comparison.
 
     Attributes:
         table: all pairs of quantized values.
@@ -252,7 +251,7 @@ def _table(rule: Callable[[Integers, Integers], Array], operands: Operands) -> A
 
 
 def _one_shift(ratios: list[float]) -> Multiplier:
-    """Give the larger ratio its best multiplier, the other one its own with the same shift."""
+    """Choose the best multiplier of the larger ratio, and the other ratio's multiplier with the same shift."""
     best = find_multiplier(max(ratios), MULTIPLIER_BITS, 0)
     shift = np.repeat(best.shift, 2)
     scales = np.array(ratios)

@@ -2,11 +2,11 @@
 
 Source: docs/rules/tpu_mlir.md#convolutions-and-fully-connected-layers.
 
-acc = sum x * w with raw quantized values x, padding holding Zx; the bias holds -Zx * sum(w) already, as TPU-MLIR stores
-it.
+acc = sum x * w with raw quantized values x, padding holding Zx; the bias contains -Zx * sum(w) already, as TPU-MLIR
+stores it.
 
-BATCH_MATMUL: Integers, in the symmetric mode: y = sat(up(sum of qa * qb * m, s)), 32-bit m; m and s stand for Sa * Sb /
-Sy. Reals: each sum in the order of k by fused multiply-add in float32, as TPU-MLIR's simulator has it
+BATCH_MATMUL: Integers, in the symmetric mode: y = sat(up(sum of qa * qb * m, s)), 32-bit m; m and s approximate Sa * Sb
+/ Sy. Reals: each sum in the order of k by fused multiply-add in float32, as TPU-MLIR's simulator has it
 (docs/rules/tpu_mlir_operators.md#elementwise-operators).
 """
 
@@ -42,10 +42,10 @@ MULTIPLIER_BITS = 32
 
 @dataclass(frozen=True, eq=False)
 class FilterParams(Scheme):
-    """The params of one filter, but for its window.
+    """The params of one filter, except its window.
 
     Attributes:
-        weights: int64[O, ...], output channel first; int8, or uint8 where no weight is negative.
+        weights: int64[O, ...], output channel first; int8, or uint8 if no weight is negative.
         bias: int64[O], input zero point folded in.
         rescale: m and s, one for each output channel or one for all.
         input_zero_point: Zx, also the padding value.
@@ -53,7 +53,7 @@ class FilterParams(Scheme):
         minimum: smallest quantized value of the output.
         maximum: largest quantized value.
         dtype: storage of the quantized values.
-        step_map: proven map from accumulators to quantized values; None where the rule itself runs.
+        step_map: proven map from accumulators to quantized values; None if the rule itself runs.
     """
 
     weights: Integers
@@ -72,7 +72,7 @@ class FilterParams(Scheme):
         return np.clip(scaled + self.output_zero_point, self.minimum, self.maximum)
 
     def reach(self, codes: Integers) -> Integers:
-        """Return the smallest accumulators without bias whose quantized values are at least `codes`."""
+        """Return the smallest accumulators without bias with quantized values of at least `codes`."""
         whole = codes - self.output_zero_point
         return of_rounded_shift(whole, self.rescale.multiplier, self.rescale.shift) - self.bias
 
@@ -88,9 +88,9 @@ def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterPar
     Sb is the scale of the bias: Sw * Sx, or that of a larger Sx (docs/rules/tpu_mlir.md).
 
     Args:
-        node: its attribute `formulas` chooses the search for multipliers.
+        node: Layer; its attribute `formulas` chooses the search for multipliers.
         operands: input, weights and bias in the target's types, and the output.
-        channel_axis: of the weights' output channels.
+        channel_axis: Axis of the weights' output channels.
 
     Raises:
         UnsupportedError: an accumulator that leaves int32, or a ratio of scales without multiplier.
@@ -146,7 +146,7 @@ class TransposedLayer:
 
 
 def lower_transposed(node: Node, operands: Operands) -> TransposedLayer:
-    """Decide the params of TRANSPOSE_CONV: what stands between and around the pixels of x holds Zx.
+    """Decide the params of TRANSPOSE_CONV: elements between and around the pixels of x are Zx.
 
     Raises:
         UnsupportedError: as `lower_filter`.
@@ -180,7 +180,7 @@ class MatmulParams(Adjoints):
 
     Attributes:
         rescale: m and s; None for reals.
-        dtype: of the output.
+        dtype: Storage type of the output.
     """
 
     rescale: Multiplier | None

@@ -65,7 +65,7 @@ class Multiplier:
     Attributes:
         multiplier: int64[1] or int64[C], not normalized: 0.5 is 1 >> 1.
         shift: int64[1] or int64[C]; negative ones shift to the left.
-        scale: float64[1] or float64[C], what they stand for.
+        scale: float64[1] or float64[C], the approximated scales.
     """
 
     multiplier: Integers
@@ -85,7 +85,7 @@ def find_multiplier(scale: ArrayLike, bits: int, lowest_shift: int = LOWEST_SHIF
     Args:
         scale: positive, one or one for each channel.
         bits: 8 or 32.
-        lowest_shift: -32, or 0 where only right shifts are known.
+        lowest_shift: -32, or 0 if only right shifts are known.
 
     Raises:
         UnsupportedError: a scale that is not positive and finite, is 2^30 or more or too large for the smallest shift,
@@ -101,7 +101,7 @@ def find_multiplier(scale: ArrayLike, bits: int, lowest_shift: int = LOWEST_SHIF
 def find_normalized_multiplier(scale: ArrayLike, bits: int) -> Multiplier:
     """Find the multiplier as the manual describes it: scale = 2^-n * M0 with M0 in [0.5, 1), m = M0 * 2^(bits-1).
 
-    So 0.1234 with 32 bits is 2119995857 >> 34. Rounded half away from zero in float64; where m rounds up to 2^(bits-1),
+    So 0.1234 with 32 bits is 2119995857 >> 34. Rounded half away from zero in float64; if m rounds up to 2^(bits-1),
     half of it and one bit of shift less are the same scale.
 
     Raises:
@@ -116,7 +116,7 @@ def find_normalized_multiplier(scale: ArrayLike, bits: int) -> Multiplier:
 
 
 def search_of(node: Node) -> Search:
-    """Return the search that a node asks for: TPU-MLIR's, or the manual's."""
+    """Return the search that a node specifies: TPU-MLIR's, or the manual's."""
     return find_normalized_multiplier if is_manual(node) else find_multiplier
 
 

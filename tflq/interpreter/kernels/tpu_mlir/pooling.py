@@ -1,14 +1,14 @@
-"""Pools and means: averages in integers where the mode is symmetric, in float32 where it is not.
+"""Pools and means: averages in integers in the symmetric mode, in float32 in the asymmetric one.
 
 Source: docs/rules/tpu_mlir_operators.md#averages.
 
 symmetric:  y = sat(up(sum * m, s)), 8-bit m about Sx / (Sy * k)
 asymmetric: y = sat(rha(sum * f32(Sx / (Sy * k)) + f32(Zy - (Sx / Sy) * Zx)))
 
-k taps of the full window; with n < k taps inside the image sum * k / n stands for the sum, rounded half away in the
-symmetric mode; beside a zero point of the input sum + (k - n) * Zx: the padding counts as 0 there. The manual
-subtracts the asymmetric offset, which is a sign error; its variant keeps it. MEAN is an average pool over the whole
-image. MAX_POOL_2D takes the largest raw quantized value inside the image; its input and output share one type.
+k taps of the full window; with n < k taps inside the image sum * k / n replaces the sum, rounded half away in the
+symmetric mode; if the input has a zero point, sum + (k - n) * Zx: the padding counts as 0 there. The manual subtracts
+the asymmetric offset, which is a sign error; its variant keeps it. MEAN is an average pool over the whole image.
+MAX_POOL_2D takes the largest raw quantized value inside the image; its input and output share one type.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class AverageParams:
         rescale: m and s; None in the asymmetric mode.
         scale: float32 of the asymmetric mode.
         offset: float32 of the asymmetric mode.
-        dtype: of the output.
-        floor: least result: Zy where a rectifier is fused.
-        padding: Zx, which taps outside the image hold; 0 where they do not count.
+        dtype: Storage type of the output.
+        floor: least result: Zy if a rectifier is fused.
+        padding: Zx, the value of taps outside the image; 0 if they do not count.
     """
 
     taps: int
@@ -133,7 +133,7 @@ class MaximumParams:
     """The params of one REDUCE_MAX.
 
     Attributes:
-        axes: of the samples' arrays.
+        axes: Axes of the samples' arrays.
         keep_dims: whether they stay, with length 1.
     """
 

@@ -6,7 +6,7 @@ LAYER_NORMALIZATION: y = (x - m) * (1 / sqrt(v + epsilon)) * gamma + beta, m and
 beta in float16; sums in order, each step rounded to float32.
 
 RESIZE_BILINEAR: along each axis scale = f32(in / out), or f32((in - 1) / (out - 1)) with align_corners;
-position = i * scale with align_corners, else (i + 0.5) * scale - 0.5, clamped to 0..in - 1 (also where the model has
+position = i * scale with align_corners, else (i + 0.5) * scale - 0.5, clamped to 0..in - 1 (also if the model has
 neither option: TPU-MLIR knows no other); low = floor(position), part = position - low;
 first along the height, then along the width: y = a + part * (b - a), a and b the elements at low and low + 1, each
 step rounded to float32.
@@ -42,7 +42,7 @@ class NormalizationParams:
 
 
 def _lower_layer_normalization(node: Node, operands: Operands) -> NormalizationParams:
-    """Round the constants to float16 where the input is; raises UnsupportedError for other types than reals."""
+    """Round the constants to float16 if the input is; raises UnsupportedError for other types than reals."""
     kind = require_type(operands.input(0), (DType.FLOAT16, DType.FLOAT32)).storage
     gamma, beta = (operands.constant(p).astype(kind).astype(np.float32) for p in (1, 2))
     return NormalizationParams(gamma, beta, np.float32(node.attributes.real("epsilon")))

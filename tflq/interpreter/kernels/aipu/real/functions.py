@@ -1,4 +1,4 @@
-"""Functions of one tensor: Activation, what a layer fuses, tables' functions, Cast, Softmax."""
+"""Functions of one tensor: Activation, fused activations, tables' functions, Cast, Softmax."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _crelu(node: Node, operands: Operands) -> Compute:
 
 
 def _cast(_node: Node, operands: Operands) -> Compute:
-    """Real numbers are cut toward zero and limited to the type."""
+    """Cut floating-point values toward zero and clamp them to the type."""
     dtype = operands.output().dtype
     if dtype.is_floating:
         return lambda x: x.astype(dtype.storage)

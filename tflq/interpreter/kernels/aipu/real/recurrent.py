@@ -1,4 +1,4 @@
-"""GRUv1, GRUv3 and BasicLSTM, step by step, and what they quantize within themselves."""
+"""GRUv1, GRUv3 and BasicLSTM, step by step, and their internally quantized values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tflq.interpreter.kernels.aipu.real.rules import Compute, kernels, own
 
 
 def _states(node: Node, operands: Operands) -> Callable[[Array, Array], list[Doubles]]:
-    """Return states, gates before and behind, candidates before and behind, h W_hc + b_h, [S, N, T, ...] each."""
+    """Return states, gates and candidates (before and after activation), h W_hc + b_h, [S, N, T, ...] each."""
     refuse_gru(node)
     weights, cells = blocks_of(node, own(operands, "weights")[0]), node.attributes.integer("cell_size")
     biases = np.split(own(operands, "biases")[0].astype(np.float64), [2 * cells, 3 * cells])
@@ -62,7 +62,7 @@ def _within(node: Node, operands: Operands) -> Compute:
 
 
 def _cells(node: Node, operands: Operands) -> Callable[[Array, Array, Array], list[Doubles]]:
-    """Return states, gates before and behind, cells before and behind tanh, cells, [S, N, T, ...] each."""
+    """Return states, gates before and after the activation, cells before and after tanh, cells, [S, N, T, ...] each."""
     refuse_lstm(node)
     weights, biases = own(operands, "weights")[0].astype(np.float64), own(operands, "biases")[0].astype(np.float64)
     columns, size = node.attributes.integer("input_size"), node.attributes.integer("cell_size")

@@ -1,4 +1,4 @@
-"""What every kernel of the arithmetic is: a function of arrays that lowering chooses."""
+"""Base of every kernel of the arithmetic: a function of arrays that lowering chooses."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ Rule = Callable[[Node, Operands], Compute]
 
 @dataclass(frozen=True, eq=False)
 class RealParams:
-    """One layer on real numbers.
+    """One layer in floating point.
 
     Attributes:
-        compute: of the inputs that are no constants of the layer.
-        count: how many these are.
-        types: of the outputs.
-        within: the numbers whose ranges the layer's intermediates get; None where it has none.
+        compute: Function of the inputs that are no constants of the layer.
+        count: Number of these inputs.
+        types: Types of the outputs.
+        within: Function that computes the values of the layer's intermediates, for their ranges; None if it has none.
     """
 
     compute: Compute
@@ -42,7 +42,7 @@ class RealParams:
     within: Compute | None = None
 
     def intermediate_values(self, *inputs: Array | None) -> tuple[Array, ...]:
-        """Return what the layer computes within itself and quantizes: real[S, ...] of each intermediate."""
+        """Return the internally quantized values of the layer: real[S, ...] of each intermediate."""
         found = () if self.within is None else self.within(*inputs[: self.count])
         return found if isinstance(found, tuple) else (found,)
 

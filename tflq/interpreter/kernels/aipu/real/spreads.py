@@ -48,7 +48,7 @@ def _reduce(node: Node, operands: Operands) -> Compute:
 
 
 def square_sums_of(node: Node, operands: Operands) -> Callable[[Array], Singles]:
-    """Return the sums of squares whose root L2 is."""
+    """Return the sums of squares under the root of L2."""
     axes = _axes(node, operands)
     return lambda x: np.square(x.astype(np.float64)).sum(axis=axes, keepdims=True).astype(np.float32)
 

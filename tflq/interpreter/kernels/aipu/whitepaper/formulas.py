@@ -1,7 +1,7 @@
-"""The whitepaper's formulas where they differ from the Optimizer's, by its sections (docs/differences/aipu.md).
+"""The whitepaper's formulas that differ from the Optimizer's, by its sections (docs/differences/aipu.md).
 
     4.8   BiasAdd      y = clamp(RNE((x + B) * M * 2^-N) - zp_y), B = RNE(s_x * b) + zp_x, r = s_y / s_x. The quantizer
-                       makes B; what runs is the Optimizer's own sum, which is right on this scale
+                       makes B; the kernel is the Optimizer's own sum, which is right on this scale
     4.10  Cast         t[q] = clamp(trunc((q + zp_x) / s_x)), the cast of each quantized value's real number
     4.11  CLIP         y = clamp(RNE((x + zp_x) * M * 2^-N) - zp_y, cmin_q, cmax_q), limits as quantized values of the
     output
@@ -71,7 +71,7 @@ class MirroredParams:
         symmetry: even, odd, or about a half.
         one: RNE(s_y).
         input_offset: zp_x.
-        codes: how the output is stored.
+        codes: Quantized values of the output.
     """
 
     entries: Integers
@@ -95,7 +95,7 @@ def lower_mirrored(node: Node, operands: Operands) -> MirroredParams:
     """Compute half a table.
 
     Raises:
-        UnsupportedError: quantized values wider than 8 bits, whose table is sampled.
+        UnsupportedError: quantized values wider than 8 bits (their table is sampled).
     """
     x, output = operands.input(0), operands.output()
     if is_wide(x):
@@ -121,8 +121,8 @@ class ScaledParams:
     Attributes:
         input_offset: zp_x.
         rescale: M and N of s_y / s_x.
-        slope: alpha * 2^bits and bits, those of the output; None for CLIP.
-        codes: how the output is stored; the limits of CLIP are its own.
+        slope: alpha * 2^bits and bits, the bits of the output; None for CLIP.
+        codes: Quantized values of the output; the limits of CLIP are its own.
     """
 
     input_offset: int
@@ -166,7 +166,7 @@ def run_activation(params: ScaledParams | MirroredParams | ActivationParams, x: 
 
 @dataclass(frozen=True, eq=False)
 class CastParams:
-    """Results by code, from the lowest one on; None for an input that holds integers already; how they are stored."""
+    """Results by code, from the lowest one on; None for an input of plain integers; quantized values of the output."""
 
     table: Integers | None
     lowest: int
@@ -190,7 +190,7 @@ def lower_cast(_node: Node, operands: Operands) -> CastParams:
 
 
 def run_cast(params: CastParams, x: Array) -> tuple[Array, ...]:
-    """Run Cast: quantized [S, ...] -> whole numbers [S, ...]."""
+    """Run Cast: quantized [S, ...] -> integers [S, ...]."""
     if params.table is None:
         return (x.astype(params.codes.dtype),)
     return (params.codes.store(params.table[x.astype(np.int64) - params.lowest]),)
@@ -253,12 +253,12 @@ class MomentsParams:
     """The params of one pair of moments.
 
     Attributes:
-        axes: behind the sample axis.
-        shapes: of the mean and of the variance.
+        axes: Reduced axes, after the sample axis.
+        shapes: Shapes of the mean and of the variance.
         divisor: d.
         rescale: M and N of the variance.
         mean: type of the mean.
-        variance: how the variance is stored.
+        variance: Quantized values of the variance.
     """
 
     axes: tuple[int, ...]
@@ -299,7 +299,7 @@ def run_moments(params: MomentsParams, x: Array) -> tuple[Array, ...]:
 
 @dataclass(frozen=True, eq=False)
 class MeanParams:
-    """The axes behind the sample axis, the number of quantized values that are averaged, and how they are stored."""
+    """The axes after the sample axis, the number of averaged values, and the quantized values of the output."""
 
     axes: tuple[int, ...]
     count: int
@@ -310,7 +310,7 @@ def lower_mean(node: Node, operands: Operands) -> MeanParams:
     """Decide the axes."""
     shape = operands.input(0).shape
     axes = tuple(axis % len(shape) for axis in node.attributes.integers("axis"))
-    # Quantized values are averaged as they are: their zero point stays in them.
+    # Quantized values are averaged unchanged: their zero point stays in them.
     plain = replace(codes_of(operands.output()), offset=0)
     return MeanParams(tuple(a + 1 for a in axes), int(np.prod([shape[a] for a in axes])), plain)
 
@@ -326,11 +326,11 @@ class SoftmaxParams:
     """The params of one softmax.
 
     Attributes:
-        table: of exp.
-        axis: of the sample's own axes.
+        table: Table of exp.
+        axis: Axis among the sample's own axes.
         span: 2^bits - 1, the index of the row's maximum.
         rescale: M and N of s_y.
-        codes: how the output is stored.
+        codes: Quantized values of the output.
     """
 
     table: Table

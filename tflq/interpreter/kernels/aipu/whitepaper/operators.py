@@ -18,7 +18,7 @@ ARITHMETIC = Arithmetic(NAME, KERNELS, floating="float")
 
 
 def covers(node: Node) -> bool:
-    """Whether the whitepaper has a formula of its own for a layer."""
+    """Whether the whitepaper has a separate formula for a layer."""
     if node.operator in _BY_METHOD:
         return node.attributes.text("method", "") in _BY_METHOD[node.operator]
     return node.operator in KERNELS

@@ -1,4 +1,4 @@
-"""Integer formulas: operations on 32-bit values as they are written out, with shifts merged.
+"""Integer formulas: operations on 32-bit values in written order, with shifts merged.
 
 Source: docs/rules/gap9/expressions.md.
 """
@@ -21,9 +21,9 @@ INT16, INT32 = (-(1 << 15), (1 << 15) - 1), (INT32_MIN, INT32_MAX)
 
 
 def unwrapped_bounds(operation: str, numbers: Sequence[int], operands: Sequence[Bounds]) -> Bounds:
-    """Return the least and greatest result of one operation that nothing cuts.
+    """Return the least and greatest exact result of one operation.
 
-    Functions rise with their argument but for the errors of their polynomials, for which there is a margin.
+    Functions rise with their argument except for the errors of their polynomials, for which there is a margin.
     """
     return _RULES[operation](numbers, *operands)
 
@@ -37,7 +37,7 @@ def _constant(numbers: Sequence[int]) -> Bounds:
 
 
 def _norm(numbers: Sequence[int], x: Bounds) -> Bounds:
-    """By a negative amount: what NNTool makes of it, 0 or -1, and what is right, a shift to the left."""
+    """Bounds of a negative shift include NNTool's result, 0 or -1, and the correct one, a shift to the left."""
     n = numbers[0]
     if n < 0:
         return min(-1, x[0] << -n), max(0, x[1] << -n)
@@ -78,7 +78,7 @@ def _clip(numbers: Sequence[int], x: Bounds) -> Bounds:
 
 
 def _square(_numbers: Sequence[int], x: Bounds) -> Bounds:
-    """The product counts: it is what wraps."""
+    """The product counts: it is the value that wraps."""
     largest = max(abs(x[0]), abs(x[1])) ** 2
     return 0, largest if largest > INT32_MAX else (largest + (1 << 14)) >> 15
 
@@ -91,7 +91,7 @@ def _rising(rule: Callable[[int], object]) -> Callable[..., Bounds]:
 
 
 def _pow(numbers: Sequence[int], x: Bounds) -> Bounds:
-    """Negative numbers give what the least logarithm does, which is not more than that of 1 does."""
+    """Negative numbers have the result of the least logarithm, which does not exceed that of 1."""
     return 0, _with_margin(q15.pow_q15(max(x[1], 1), *numbers))
 
 
@@ -146,9 +146,9 @@ class Formula:
 
     Attributes:
         operation: "input", "constant", "norm", "shift_left", "mul", "add", "sub", "max", "min", "abs", "abs_of_type",
-            "div", "clip", "shared" around what is read several times, or a function of numerics/q15.py.
-        operands: what it works on; the same object where a value is shared.
-        numbers: of an input its position, least and greatest value; the constant; the shift; bounds; the exponent.
+            "div", "clip", "shared" around a value that is read several times, or a function of numerics/q15.py.
+        operands: Operand formulas; a shared value is the same object.
+        numbers: Position, least and greatest value of an input; the constant; the shift; bounds; the exponent.
     """
 
     operation: str
@@ -157,7 +157,7 @@ class Formula:
 
     @property
     def constant(self) -> int | None:
-        """Its value, where it is a constant."""
+        """The value of a constant formula, else None."""
         return self.numbers[0] if self.operation == "constant" else None
 
     @cached_property
@@ -167,7 +167,7 @@ class Formula:
 
     @property
     def bounds(self) -> Bounds:
-        """The least and greatest result; what leaves 32 bits counts as all of them."""
+        """The least and greatest result; a result that exceeds 32 bits has the full int32 range."""
         return INT32 if self.overflows else self.unwrapped
 
     @property
@@ -180,16 +180,16 @@ class Formula:
 
 
 def constant(value: int) -> Formula:
-    """Return a constant, as int32 holds it."""
+    """Return a constant, wrapped to int32."""
     wrapped = np.array(value & 0xFFFFFFFF, np.uint32).astype(np.int32)
     return Formula("constant", (), (int(wrapped),))
 
 
 def shifted(formula: Formula, right: int) -> Formula:
-    """Return a formula shifted: with rounding to the right, or to the left where `right` is negative.
+    """Return a formula shifted: with rounding to the right, or to the left if `right` is negative.
 
     Shifts in a row become one: norm a, norm b = norm(a + b); << a, << b = <<(a + b); << a, norm b = norm(b - a);
-    norm a, << b = norm(a - b), also where that is negative (docs/rules/gap9/expressions.md). A shift by 0 is none.
+    norm a, << b = norm(a - b), even if that is negative (docs/rules/gap9/expressions.md). A shift by 0 is none.
     Constants are
     folded.
     """

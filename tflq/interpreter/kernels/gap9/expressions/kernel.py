@@ -30,10 +30,10 @@ class ExpressionParams:
         steps: integer operations in order.
         results: positions of the outputs among them.
         shared: positions of the values that are computed once and read several times.
-        dtypes: of the outputs.
-        ranks: of the outputs; one that no input of the highest rank reaches has a lower one.
-        flaws: where NNTool's integers are not the right ones.
-        table: of all quantized values, or of all pairs of two 8-bit inputs; None otherwise.
+        dtypes: Storage types of the outputs.
+        ranks: Ranks of the outputs; one that no input of the highest rank reaches has a lower one.
+        flaws: Places in which NNTool's integers differ from the correct ones.
+        table: Table of all quantized values, or of all pairs of two 8-bit inputs; None otherwise.
     """
 
     steps: tuple[Step, ...]
@@ -52,10 +52,10 @@ class ExpressionParams:
 def lower(node: Node, operands: Operands) -> ExpressionParams:
     """Decide the integers of an expression.
 
-    With numerics "nntool" they are NNTool's, flaws included; else what is right, which differs there only.
+    With numerics "nntool" they are NNTool's, flaws included; else the correct ones, which differ at the flaws only.
 
     Raises:
-        UnsupportedError: what NNTool cannot quantize.
+        UnsupportedError: an expression that NNTool cannot quantize.
     """
     tree = Tree.of(node.attributes)
     inputs = [operands.input(i) for i in range(len(operands.inputs))]
@@ -96,7 +96,7 @@ def _formulas(
         else:
             values.append(lowering.of(symbol, [values[o] for o in symbol.operands]))
         if len(values) - 1 in shared:
-            # Nothing merges with what others read, too.
+            # A value with several readers is not merged.
             values[-1] = replace(values[-1], formula=Formula("shared", (values[-1].formula,)), source=None)
     results = [
         _output(values[place], tensor.affine, lowering) for place, tensor in zip(tree.outputs, outputs, strict=True)

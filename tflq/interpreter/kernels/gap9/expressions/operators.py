@@ -1,4 +1,4 @@
-"""What each operator of an expression becomes in integers (docs/rules/gap9/expressions.md)."""
+"""Integer operations of each operator of an expression (docs/rules/gap9/expressions.md)."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Value:
     """A value.
 
     Attributes:
-        formula: its integers.
-        scale: s, float64; negative behind a negative constant factor.
+        formula: Integers of the value.
+        scale: s, float64; negative after a negative constant factor.
         q: Q.
-        bounds: real bounds as NNTool passes them on; None where it knows none.
-        source: what it was rescaled from, while nothing else has been done to it.
-        own_bits: of an input in its own signed type; 0 once it is in 32 bits.
+        bounds: real bounds as NNTool passes them on; None if it knows none.
+        source: Value before the last rescaling; None after any other operation.
+        own_bits: Bits of an input in its own signed type; 0 once it is in 32 bits.
         literal: the real value of a constant of one element.
     """
 
@@ -42,11 +42,11 @@ class Value:
 
     @property
     def unit(self) -> float:
-        """The real number of one step, s * 2^-Q."""
+        """The real value of one step, s * 2^-Q."""
         return self.scale * 2.0**-self.q
 
     def made(self, formula: Formula, **changes: object) -> Value:
-        """Return another formula in the same unit, changed as said."""
+        """Return another formula in the same unit, with `changes`."""
         return replace(self, formula=formula, source=None, own_bits=0, literal=None, **changes)  # type: ignore[arg-type]
 
     def at(self, q: int) -> Value:
@@ -64,9 +64,9 @@ class Value:
 def rescaled(value: Value, scale: float, q: int) -> Value:
     """Return a value in another unit: v * M, then norm N or << -N.
 
-    ratio = unit / (scale * 2^-q); f, e = frexp(ratio); |f| = 0.5: M = f / |f|, N = 1 - e, no product where M = 1 (where
-    M would be -1, M = -128 and N = 8 - e); else M = floor(f * 2^8 + 0.5), N = 8 - e. A value that was just rescaled is
-    rescaled once, from where it was.
+    ratio = unit / (scale * 2^-q); f, e = frexp(ratio); |f| = 0.5: M = f / |f|, N = 1 - e, no product if M = 1 (for M =
+    -1, M = -128 and N = 8 - e); else M = floor(f * 2^8 + 0.5), N = 8 - e. A value that was just rescaled is rescaled
+    once, from its source.
     """
     source = value.source or value
     ratio = source.unit / (scale * 2.0**-q)
@@ -93,11 +93,11 @@ _OPPOSITE = {"maximum": "minimum", "minimum": "maximum"}
 
 @dataclass
 class Lowering:
-    """Turns operators into integers, and notes where NNTool's are not the right ones.
+    """Converter from operators to integers; notes each place in which NNTool's are not the correct ones.
 
     Attributes:
         as_nntool: whether flaws are reproduced.
-        flaws: what differs for NNTool, each once.
+        flaws: Deviations of NNTool, each once.
     """
 
     as_nntool: bool
@@ -109,17 +109,17 @@ class Lowering:
             self.flaws.append(flaw)
 
     def of(self, symbol: Symbol, operands: list[Value]) -> Value:
-        """Return what an operator computes.
+        """Return the result of an operator.
 
         Raises:
-            UnsupportedError: what NNTool fails on.
+            UnsupportedError: an operator on which NNTool fails.
         """
         if symbol.operator in _REAL:
             return self._pair(symbol, *operands)
         return _RULES[symbol.operator](self, symbol, *operands)
 
     def _pair(self, symbol: Symbol, a: Value, b: Value) -> Value:
-        """Add, subtract, compare: both in one unit; where the result outgrows it, another one."""
+        """Add, subtract, compare: both in one unit; if the result outgrows it, another one."""
         operator = symbol.operator
         a, b, target = _in_one_unit(symbol, a, b)
         if operator in _OPPOSITE and target.unit < 0:
@@ -256,7 +256,7 @@ _RULES: dict[str, Callable[..., Value]] = {
 
 
 def _in_one_unit(symbol: Symbol, a: Value, b: Value) -> tuple[Value, Value, Value]:
-    """Return both operands in one unit, and the one whose unit it is.
+    """Return both operands in one unit, and the operand that determines the unit.
 
     A constant takes the other's unit. Else the operand of the larger unit is shifted to 15 fractional bits if the ratio
     of the units leaves room for it, and the other one is rescaled to it.
@@ -298,7 +298,7 @@ def _combined(symbol: Symbol, a: Value, b: Value) -> tuple[float, float]:
 
 
 def _within(value: Value, range_: tuple[float, float]) -> Value:
-    """Return a value with fewer fractional bits, or another scale, where its range needs more than 16 bits."""
+    """Return a value with fewer fractional bits, or another scale, if its range needs more than 16 bits."""
     ends = [np.round(2.0**value.q * end / value.scale) for end in range_]
     if min(ends) >= INT16[0] and max(ends) <= INT16[1]:
         return value

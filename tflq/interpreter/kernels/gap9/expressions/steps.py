@@ -21,10 +21,10 @@ class Step:
     """One operation.
 
     Attributes:
-        operation: as in `Formula`.
-        operands: positions of what it works on.
-        numbers: as in `Formula`.
-        overflow: "wraps" or "saturates" where 32 bits may not be enough, else "".
+        operation: Operation, as in `Formula`.
+        operands: positions of the operands.
+        numbers: Numbers, as in `Formula`.
+        overflow: "wraps" or "saturates" if 32 bits may not be enough, else "".
     """
 
     operation: str
@@ -39,7 +39,7 @@ def steps_of(results: Sequence[Formula], as_nntool: bool) -> tuple[tuple[Step, .
     Args:
         results: the shared values in order of execution, then the outputs.
         as_nntool: products and sums keep their low 32 bits, and a rounding shift by a negative amount is 0 or -1; else
-            they saturate, a product behind its rounding shift, and the shift goes left.
+            they saturate, a product after its rounding shift, and the shift is to the left.
     """
     steps: list[Step] = []
     places: dict[Formula, int] = {}
@@ -63,7 +63,7 @@ def steps_of(results: Sequence[Formula], as_nntool: bool) -> tuple[tuple[Step, .
 
 
 def _overflow(formula: Formula, as_nntool: bool, operation: str, shifted: bool) -> str:
-    """A product in front of its rounding shift is exact in 64 bits; the shift saturates."""
+    """A product before its rounding shift is exact in 64 bits; the shift saturates."""
     if as_nntool:
         return WRAPS * formula.overflows
     behind_product = operation in ("norm", "shift_left") and any(o.overflows for o in formula.operands)
@@ -75,7 +75,7 @@ def run_steps(steps: Sequence[Step], inputs: Sequence[Array]) -> list[Integers]:
     """Return the result of every step, int64.
 
     Args:
-        steps: of `steps_of`.
+        steps: Operations returned by `steps_of`.
         inputs: quantized values, of one rank.
     """
     found: list[Integers] = []
@@ -91,7 +91,7 @@ def run_steps(steps: Sequence[Step], inputs: Sequence[Array]) -> list[Integers]:
 
 
 def _norm(step: Step, x: Integers) -> Integers:
-    """The sum with half a step wraps before the shift, or the result saturates behind it."""
+    """The sum with half a step wraps before the shift, or the result saturates after it."""
     n = step.numbers[0]
     if n < 0:
         return np.asarray(np.where(x < 0, -1, 0), np.int64)

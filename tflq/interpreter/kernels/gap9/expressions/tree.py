@@ -1,4 +1,4 @@
-"""An expression as it stands in the file: operators on real numbers, with the ranges of their results."""
+"""Expressions in the file's order: floating-point operators, with the ranges of their results."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class Symbol:
 
     Attributes:
         operator: TFLite's name, "input" or "constant".
-        name: of the node that it comes from.
+        name: Name of the original node.
         operands: positions of its operands in the expression.
-        number: of an input, its position among the node's; of a constant, its value.
-        range: real range of the result, where the quantizer knows one.
+        number: Position of an input among the node's inputs; of a constant, its value.
+        range: real range of the result, if the quantizer knows one.
     """
 
     operator: str
@@ -33,7 +33,7 @@ class Tree:
     """Operators in order of execution.
 
     Attributes:
-        symbols: operands stand in front of what reads them.
+        symbols: Operators, each after its operands.
         outputs: positions of the results.
     """
 
@@ -62,7 +62,7 @@ class Tree:
 
     @staticmethod
     def of(attributes: Attributes) -> Tree:
-        """Return the expression that a node's attributes hold."""
+        """Return the expression that a node's attributes define."""
         operators, names = (attributes.text(key).split(" ") for key in ("symbols", "names"))
         flat, ranged = attributes.integers("operands"), attributes.integers("ranged")
         numbers, minima, maxima = (attributes.reals(key) for key in ("numbers", "minima", "maxima"))
