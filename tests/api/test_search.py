@@ -66,7 +66,7 @@ def test_options_of_the_other_strategy() -> None:
     assert (done.status, done.err) == (2, "tflq: --min-sqnr is not for --backward; see tflq search --help\n")
     done = command("search", DIGITS, "-t", "aipu", "--min-sqnr", 3, "--drop", 1)
     assert (done.status, done.err) == (2, "tflq: --drop is for --backward; see tflq search --help\n")
-    with pytest.raises(UsageError, match="say what to keep"):
+    with pytest.raises(UsageError, match="the requirement is missing"):
         tflq.search(DIGITS, NE16)
     with pytest.raises(OptionError, match="not promotable"):
         tflq.search(DIGITS, "nnie", options=tflq.BackwardOptions())

@@ -67,5 +67,5 @@ def test_what_is_no_model_is_one_line(tmp_path: Path) -> None:
         tflq.inspect(io.BytesIO())
     with pytest.raises(InputError, match=r"read\(\) returned str; open it for reading bytes"):
         tflq.run(io.StringIO("text"))
-    with pytest.raises(InputError, match="a frozen run says where its model is: give the model's path"):
+    with pytest.raises(InputError, match="a frozen run stores the path of its model"):
         tflq.freeze(PATH.read_bytes(), tmp_path / "run.json")

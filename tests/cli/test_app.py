@@ -53,8 +53,8 @@ def test_version() -> None:
         (("--frobnicate",), "o such option"),
         (("verify", DIGITS, "--samples", "0"), "0 is not in the range x>=1"),
         (("verify", DIGITS, "--oracle", "onnx"), "'onnx' is not one of 'auto', 'litert', 'tensorflow'"),
-        (("run", DIGITS, "--arithmetic", "float", "--target", "gap9-ne16"), "--target brings its own arithmetic"),
-        (("run", DIGITS, "--set", "a=b"), "--set and --layer are settings of a target; add --target"),
+        (("run", DIGITS, "--arithmetic", "float", "--target", "gap9-ne16"), "--target has its own arithmetic"),
+        (("run", DIGITS, "--set", "a=b"), "--set and --layer need a target; add --target"),
         (("run", DIGITS, "-o", "x.txt"), "--output x.txt: the name must end in .npz"),
     ],
 )

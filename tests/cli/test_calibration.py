@@ -109,7 +109,7 @@ def test_run_takes_them_too(folder: Path) -> None:
         (("--calibrate", "whole.npy"), "whole.npy: input 'x' takes float32, the array is int32"),
         (("--ranges", "unknown.csv"), "unknown.csv, line 2: the model has no tensor 'z'"),
         (("--ranges", "short.csv"), "short.csv, line 1: found 2 fields"),
-        (("--ranges", "data.npy"), "is no text in UTF-8"),
+        (("--ranges", "data.npy"), "is not UTF-8 text"),
     ],
 )
 def test_what_is_refused_writes_nothing(folder: Path, options: tuple[str, ...], words: str) -> None:

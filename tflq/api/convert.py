@@ -1,4 +1,4 @@
-"""`tflq.convert`: a model's files for a target, or for every target, and how close each layer is to floating point."""
+"""`tflq.convert`: files of a model for one target or all, and the similarity of each layer to floating point."""
 
 from __future__ import annotations
 
@@ -12,14 +12,22 @@ from pathlib import Path
 from typing import Literal
 
 from tflq.api.calibrate import calibrate
-from tflq.api.options import CalibrationOptions, Progress, SampleOptions, SampleSource, TargetOptions, changed, silent
+from tflq.api.options import (
+    CalibrationOptions,
+    Progress,
+    SampleOptions,
+    SampleSource,
+    TargetOptions,
+    replace_options,
+    silent,
+)
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.recover import RecoverOptions, recover_ranged, require_named
 from tflq.api.recovered_layers import METADATA
-from tflq.api.result import Result, picked
-from tflq.api.run_record import recorded
+from tflq.api.result import Result, select_attributes
+from tflq.api.run_record import record_call
 from tflq.api.samples import samples_or_calibration, why_not_compared
-from tflq.api.target import calibration_of, choose_target, complete, fits_weights
+from tflq.api.target import choose_target, fill_calibration, fits_weights, merge_settings
 from tflq.benchmarks.all_targets import TargetRow, summarize
 from tflq.benchmarks.scoring import load_named
 from tflq.converters.engines import EngineChoices
@@ -57,14 +65,16 @@ DEFAULT_SAMPLES = 32
 
 @dataclass(frozen=True)
 class ConvertOptions:
-    """How a model is converted.
+    """Options of a conversion.
 
     Attributes:
-        calibration: ranges of its tensors.
-        engine: "auto" to choose the engine of each layer by the target's estimate of cycles; the settings' unless told.
-        recover: first recover the weights with the samples, which must be named; a setting may ask for it, too.
+        calibration: Ranges of the tensors.
+        engine: "auto" to choose the engine of each layer by the cycles of the target's estimate, and to report the gain
+            (default: the engines of the settings).
+        recover: True to recover the weights first, with named samples (docs/guides/recover.md); a setting may request
+            it, too.
         trace_passes: True to record the lines of the graph that each pass of the target changes.
-        passes: Names of the passes to record; empty for all.
+        passes: Names of the passes to record (default: all that change the graph).
     """
 
     calibration: CalibrationOptions = field(default_factory=CalibrationOptions)
@@ -76,13 +86,13 @@ class ConvertOptions:
 
 @dataclass(frozen=True)
 class LayerFacts:
-    """What a target says of a layer.
+    """A target's facts on a layer.
 
     Attributes:
-        engine: what runs it, and `reason` why; empty where a target has one only.
-        reason: see `engine`.
-        weight_bits: of its weights.
-        departure: why the device's result differs from the right one; empty where it does not.
+        engine: Engine that runs the layer; empty if the target has a single engine.
+        reason: Reason for the choice of the engine; empty without a choice.
+        weight_bits: Bits of the weights; None without weights.
+        departure: Reason why the device's result differs from the correct one; empty if it does not.
     """
 
     engine: str
@@ -123,7 +133,7 @@ class _Layer:
         return max((tensors[t].largest_lsb for t in self.node.outputs if t in tensors), default=None)
 
     @property
-    def requantized(self) -> str:
+    def requantized_text(self) -> str:
         """Share of quantized values that differ, and the largest difference."""
         figures = self.similarity
         if figures is None or math.isnan(figures.differing):
@@ -141,7 +151,7 @@ _LAYERS = (
     Column("departure", get="facts.departure"),
     Column("", "output", get="outputs", rank=3),
     number("similarity", "cosine", lambda r: r.similarity and r.similarity.figures, lambda r: _cosine(r)),
-    number("", "requantized", "requantized", rank=5),
+    number("", "requantized", "requantized_text", rank=5),
     number("", "TFLite", "largest_lsb", unit="LSB", rank=6),
     Column("", "reason", get="facts.reason", rank=7),
 )
@@ -170,17 +180,18 @@ class ConvertResult(Result):
     """Files and layers of a conversion.
 
     Attributes:
-        model: how reports call it.
-        original: the model as it was given.
-        target: that it was converted for.
-        settings: complete.
-        ranged: the model with the ranges that the target quantized it by.
-        graph: the target's, lowered.
-        folder: where the files are; None where none were written.
-        artifacts: file name -> content.
-        compared: the emitted .tflite in TFLite against the target; None without one, or why it was not compared.
-        measured: each layer against floating point, or why that was not measured.
-        engines: what the choice of engines by the estimate came to; None where it was not asked for.
+        model: Name of the model in reports.
+        original: Model before the conversion.
+        target: Target of the conversion.
+        settings: Complete settings.
+        ranged: Model with the ranges that the target used.
+        graph: Quantized and lowered graph of the target.
+        folder: Output folder; None if no files were written.
+        artifacts: File name -> content.
+        compared: Difference between the emitted .tflite in TFLite and the target; None without one, or the reason why
+            it was not compared.
+        measured: Similarity of each layer to floating point, or the reason why it was not measured.
+        engines: Choice of engines by the estimate; None unless requested.
         changes: Effects of the target's passes, in order; empty unless `trace_passes` is set.
     """
 
@@ -192,7 +203,8 @@ class ConvertResult(Result):
         Column("files"),
         Column("emitted_tflite", get=lambda r: compared_report(r.compared)),
         Column(
-            "similarity", get=lambda r: r.measured if isinstance(r.measured, str) else picked(r.measured, "samples")
+            "similarity",
+            get=lambda r: r.measured if isinstance(r.measured, str) else select_attributes(r.measured, "samples"),
         ),
     )
 
@@ -215,11 +227,11 @@ class ConvertResult(Result):
         return {str((self.folder or Path()) / name): len(data) for name, data in self.artifacts.items()}
 
     def similarity(self, node: Node) -> Similarity | None:
-        """Return how close a layer's output is to floating point; None where that was not measured."""
+        """Return the similarity of a layer's output to floating point; None if it was not measured."""
         return None if isinstance(self.measured, str) else self.measured.of(node)
 
     def facts(self, node: Node) -> LayerFacts:
-        """Return what the target put down on a layer."""
+        """Return the target's facts on a layer."""
         weights = self.graph.tensors[node.inputs[1]] if len(node.inputs) > 1 and node.inputs[1] != ABSENT else None
         affine = weights.quantization if weights is not None and weights.is_constant else None
         engine = self._engines.get(next(iter(node.outputs), ABSENT), "")
@@ -233,7 +245,7 @@ class ConvertResult(Result):
 
     @cached_property
     def departures(self) -> Mapping[str, str]:
-        """Name of a layer, or of an operator of the file -> why the device's result differs, or no tool reads it."""
+        """Name of a layer or of a file's operator -> reason why the device's result differs, or no tool reads it."""
         return {**self.target.file_departures(self.original.main), **self.target.departures(self.graph)}
 
     @property
@@ -282,7 +294,7 @@ class ConvertResult(Result):
         write_bytes(Path(path), self.target.tool_settings(self.settings, list(self.artifacts)).encode())
 
     def write_template(self, path: str | Path) -> None:
-        """Write the settings, ranges and figures of each layer, to edit and give back as `calibration.template`.
+        """Write the settings, ranges and figures of each layer, as an editable file for `calibration.template`.
 
         Raises:
             OutputError: the file cannot be written.
@@ -295,11 +307,11 @@ class ConvertAllResult(Result):
     """The targets that take a model, and their scores.
 
     Attributes:
-        model: how reports call it.
-        folder: where each target's files are, in a folder of its name; None where none were written.
-        targets: a row each.
-        samples: how many layers were compared on.
-        is_accuracy: whether the score is an accuracy; else it is the agreement with the model as it is.
+        model: Name of the model in reports.
+        folder: Output folder with a folder for each target; None if no files were written.
+        targets: One row per target.
+        samples: Number of samples that the layers were compared on.
+        is_accuracy: True if the score is an accuracy, False if it is the agreement with the unchanged model.
     """
 
     FACTS = (Column("model", "model"), Column("folder", get=lambda r: str(r.folder)))
@@ -336,7 +348,7 @@ class ConvertAllResult(Result):
         return [by_target, targets_by_layer(self.targets)]
 
 
-@recorded
+@record_call
 def convert(
     model: ModelSource,
     target: TargetOptions | str,
@@ -349,40 +361,40 @@ def convert(
 ) -> ConvertResult:
     """Quantize a model for a target and write its files: all of them, or none after an error.
 
-    Each layer's result is compared with floating point. The .tflite among the files is run by TFLite, too, and compared
-    with the target's own arithmetic; where neither ai-edge-litert nor tensorflow is installed this is omitted. Neither
-    is done on unnamed samples if it takes more than `UNREQUESTED_MACS` multiply-accumulates.
+    Each layer's result is compared with floating point. The emitted .tflite also runs in TFLite and is compared with
+    the target's own arithmetic, if ai-edge-litert or tensorflow is installed. Both comparisons are omitted on unnamed
+    samples if they take more than `UNREQUESTED_MACS` multiply-accumulates.
 
     Args:
-        model: to convert.
-        target: with its settings, or its name.
-        folder: to write into, made where it is missing; None to write nothing.
-        samples: to compare on; those of the calibration where none are named, else 32 random ones.
-        options: the calibration.
-        progress: shows how far it is.
-        **changes: fields of the options.
+        model: Model to convert.
+        target: Target with its settings, or its name.
+        folder: Output folder, created if missing; None to write no files.
+        samples: Samples to compare on (default: samples of the calibration, or 32 random ones).
+        options: Calibration, recovery, engines.
+        progress: Progress callback.
+        **changes: Fields of the options, by name.
 
     Raises:
-        UsageError, OptionError, InputError, FormatError: options, samples or files that do not fit.
-        UnsupportedError: operators that the target cannot take, all at once.
-        OutputError: the files cannot be written.
+        UsageError, OptionError, InputError, FormatError: Options, samples or files that do not fit.
+        UnsupportedError: Operators that the target does not support; the message lists all of them.
+        OutputError: The files cannot be written.
     """
-    options = changed(options, changes)
-    options = replace(options, calibration=calibration_of(target, options.calibration))
-    wanted = complete(target, options.calibration)
+    options = replace_options(options, changes)
+    options = replace(options, calibration=fill_calibration(target, options.calibration))
+    wanted = merge_settings(target, options.calibration)
     original = read_model(model)
     chosen = samples_or_calibration(original, samples, options.calibration, DEFAULT_SAMPLES)
     ranged = calibrate(original, options.calibration, progress=progress)
-    found, settings = choose_target(wanted.name or "", wanted, recovers=True)
-    engines = None if options.engine is None else _choose_engines(options.engine, found, ranged.main, settings)
+    chosen_target, settings = choose_target(wanted.name or "", wanted, recovers=True)
+    engines = None if options.engine is None else _choose_engines(options.engine, chosen_target, ranged.main, settings)
     settings = settings if engines is None else engines.settings
     if options.recover or fits_weights(settings):
-        ranged, chosen = _recovered(original, ranged, (found, settings), wanted, samples, options)
+        ranged, chosen = _recover_model(original, ranged, (chosen_target, settings), wanted, samples, options)
     with trace_passes() if options.trace_passes else nullcontext(list[Change]()) as trace:
-        execution = for_target(ranged.main, found, settings)
+        execution = for_target(ranged.main, chosen_target, settings)
     selected = select_changes(trace, options.passes)
     with nullcontext() if folder is None else output_folder(folder) as scratch:
-        artifacts = _artifacts(found, execution.graph, ranged)
+        artifacts = _artifacts(chosen_target, execution.graph, ranged)
         skipped = why_not_compared(execution.graph, chosen, samples)
         compared = skipped or check_emitted(execution, artifacts, chosen)
         if scratch is not None:
@@ -394,11 +406,11 @@ def convert(
     where = None if folder is None else Path(folder)
     name, graph = name_of(model), execution.graph
     return ConvertResult(
-        name, original, found, settings, ranged, graph, where, artifacts, compared, measured, engines, selected
+        name, original, chosen_target, settings, ranged, graph, where, artifacts, compared, measured, engines, selected
     )
 
 
-@recorded
+@record_call
 def convert_all(
     model: ModelSource,
     folder: str | os.PathLike[str] | None = None,
@@ -410,12 +422,12 @@ def convert_all(
 ) -> ConvertAllResult:
     """Quantize a model for every target with its defaults, write a folder for each, and compare them.
 
-    A target that refuses the model has a row that says why. Arguments and errors as for `convert`.
+    If a target refuses the model, its row states the reason. Arguments and errors as for `convert`.
     """
-    options = changed(options, changes)
+    options = replace_options(options, changes)
     original = read_model(model)
     if options.engine is not None:
-        raise UsageError("--engine auto is for one target; --target all takes each one's defaults")
+        raise UsageError("--engine auto needs a single target; --target all uses the defaults of each")
     chosen = samples_or_calibration(original, samples, options.calibration, DEFAULT_SAMPLES)
     ranged = calibrate(original, options.calibration, progress=progress)
     labeled = None
@@ -437,13 +449,13 @@ def convert_all(
 
 
 def _artifacts(target: Target, graph: Graph, ranged: Model) -> Artifacts:
-    """Return the target's files; of a recovered model what was done to it, too."""
+    """Return the target's files; a recovered model adds the record of its recovery."""
     about = ranged.metadata.get(METADATA)
     files = target.emit(graph, ranged)
     return files if about is None else {**files, "recovered.json": bytes(about)}
 
 
-def _recovered(
+def _recover_model(
     original: Model,
     ranged: Model,
     target: tuple[Target, Settings],
@@ -453,8 +465,8 @@ def _recovered(
 ) -> tuple[Model, Samples]:
     """Return the recovered float model with its ranges, and the samples for it."""
     require_named(samples, options.calibration.has_samples)
-    found = samples_or_calibration(original, samples, options.calibration, 0, all_given=True)
-    given = GivenSamples(found.take(0, found.count))
+    opened = samples_or_calibration(original, samples, options.calibration, 0, all_given=True)
+    given = GivenSamples(opened.take(0, opened.count))
     recovered = recover_ranged((original, ranged), *target, wanted, given, RecoverOptions())
     floats = RealSamples(given, original.main, recovered.model.main)
     return recovered.model, GivenSamples(floats.take(0, floats.count))
@@ -475,8 +487,8 @@ def compared_report(compared: EmittedDifference | str | None) -> Json:
     return {
         "oracle": str(compared.identity),
         "samples": compared.samples,
-        **picked(compared.output, "elements", "differing", "largest_lsb"),
-        "tensors": {str(t): picked(s, "differing", "largest_lsb") for t, s in compared.tensors.items()},
+        **select_attributes(compared.output, "elements", "differing", "largest_lsb"),
+        "tensors": {str(t): select_attributes(s, "differing", "largest_lsb") for t, s in compared.tensors.items()},
     }
 
 
@@ -485,13 +497,13 @@ def _choose_engines(engine: str, target: Target, graph: Graph, settings: Setting
         raise UsageError(f"engine '{engine}': allowed is auto")
     if target.choose_engines is None:
         allowed = ", ".join(targets_with("choose_engines"))
-        raise OptionError(f"target {target.name} has no engines to choose from; --engine auto is for {allowed}")
+        raise OptionError(f"target {target.name} has a single engine; --engine auto needs one of {allowed}")
     return target.choose_engines(graph, settings)
 
 
 def _engines(found: EngineChoices) -> Json:
     layers = [
-        {**picked(layer, "index", "name", "engine", "tried", "setting"), "saved": figure(layer.saved)}
+        {**select_attributes(layer, "index", "name", "engine", "tried", "setting"), "saved": figure(layer.saved)}
         for layer in found.layers
     ]
     return {"before": figure(found.before), "after": figure(found.after), "layers": layers}

@@ -139,9 +139,9 @@ class Result(ABC):
 
 def paired_report(found: Paired, against: str) -> dict[str, Json]:
     """Return two settings on the same samples, of which the second one is called `against`."""
-    return {"against": against, **picked(found, "gained", "lost", "p_value", "is_noise")}
+    return {"against": against, **select_attributes(found, "gained", "lost", "p_value", "is_noise")}
 
 
-def picked(source: object, *names: str) -> dict[str, Json]:
+def select_attributes(source: object, *names: str) -> dict[str, Json]:
     """Return the attributes of these names: a row, or a part of a report."""
     return {name: getattr(source, name) for name in names}

@@ -17,7 +17,7 @@ class RuntimesResult(Result):
     """Runtimes.
 
     Attributes:
-        runtimes: In the order of the table, `ref` first.
+        runtimes: Runtimes in the order of the table, `ref` first.
     """
 
     runtimes: tuple[Runtime, ...]

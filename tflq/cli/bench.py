@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from tflq.api.bench import BenchOptions, bench
-from tflq.api.options import changed
+from tflq.api.options import replace_options
 from tflq.api.runtimes import RUNTIME_NAMES
 from tflq.benchmarks.board import Board
 from tflq.cli import completion, output
@@ -151,7 +151,7 @@ def command(
         raise click.UsageError("--results has a folder for each task of MLPerf Tiny; name TASK")
     if board is not None and option_value("report") is not None:
         raise click.UsageError("--report is for models; a board's results are printed, or written with --results")
-    found = bench(model, data, task, changed(BenchOptions(board=board), options), progress=output.progress)
+    found = bench(model, data, task, replace_options(BenchOptions(board=board), options), progress=output.progress)
     if results_folder is not None:
         for folder in found.write_results(results_folder):
             output.warn(f"written: {folder}")

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from tflq.api.compare import DEFAULT_SAMPLES, CompareOptions, compare
-from tflq.api.options import SampleOptions, changed
+from tflq.api.options import SampleOptions, replace_options
 from tflq.cli import completion, output
 from tflq.cli.help import SectionedCommand
 from tflq.cli.options import (
@@ -68,7 +68,7 @@ def command(
     Without B the reference is A's model in floating point. Exit status 1 if a tensor differs; not where A is a model as
     it is, B a dump of TFLite, and docs/differences/tflite_operators.md lists all that differs as known.
     """
-    found = compare(first, second, samples, changed(CompareOptions(), options), progress=output.progress)
+    found = compare(first, second, samples, replace_options(CompareOptions(), options), progress=output.progress)
     if node_data_path is not None:
         found.write_node_data(node_data_path)
     return max(output.show(found), int(strict and not found.is_equal))

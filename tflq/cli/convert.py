@@ -9,7 +9,7 @@ import click
 
 from tflq.api.convert import DEFAULT_SAMPLES, ConvertAllResult, ConvertOptions, ConvertResult, convert, convert_all
 from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions
-from tflq.api.target import ALL, complete
+from tflq.api.target import ALL, merge_settings
 from tflq.cli import output
 from tflq.cli.help import SectionedCommand
 from tflq.cli.options import (
@@ -103,7 +103,7 @@ def command(
 
 
 def _refuse_for_all(target: TargetOptions, calibration: CalibrationOptions, template_path: Path | None) -> None:
-    wanted = complete(target, calibration)
+    wanted = merge_settings(target, calibration)
     if wanted.settings or wanted.layers:
         raise click.UsageError("--set and --layer are settings of one target; --target all takes each one's defaults")
     if template_path is not None:

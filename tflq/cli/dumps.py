@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from tflq.api.dumps import DumpsOptions, dumps
-from tflq.api.options import SampleOptions, changed
+from tflq.api.options import SampleOptions, replace_options
 from tflq.cli import output
 from tflq.cli.help import SectionedCommand
 from tflq.cli.options import calibration_options, dump_options, reporting, sample_options, target_options
@@ -24,4 +24,4 @@ def command(path: str, model: str, samples: SampleOptions, **options: object) ->
 
     DUMP is a file or folder as boards and tools write them (docs/guides/dumps.md), [TENSOR=]FILE for one array.
     """
-    return output.show(dumps(path, model, samples, changed(DumpsOptions(), options), progress=output.progress))
+    return output.show(dumps(path, model, samples, replace_options(DumpsOptions(), options), progress=output.progress))

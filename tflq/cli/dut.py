@@ -7,7 +7,7 @@ import signal
 import click
 
 from tflq.api.dut import DutOptions, dut
-from tflq.api.options import changed
+from tflq.api.options import replace_options
 from tflq.cli import output
 from tflq.cli.in_force import DEBUG_OPTION, LIMIT_OPTION
 from tflq.cli.options import (
@@ -53,7 +53,7 @@ def command(model: str, task: str, **options: object) -> None:
     --time-us states one; the answers to `profile` and `infer` say which.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the link goes with the device
-    with dut(model, task, changed(DutOptions(), options)) as device:
+    with dut(model, task, replace_options(DutOptions(), options)) as device:
         output.line(device.port)
         output.flush()
         device.serve()

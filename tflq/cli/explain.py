@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from tflq.api.explain import ExplainOptions, explain
-from tflq.api.options import SampleOptions, changed
+from tflq.api.options import SampleOptions, replace_options
 from tflq.api.runtimes import RUNTIME_NAMES
 from tflq.cli import output
 from tflq.cli.help import SectionedCommand
@@ -57,5 +57,5 @@ def command(model: str, tensor: str, index: tuple[int, ...], samples: SampleOpti
 
     Exit status 1 if --against differs.
     """
-    chosen = changed(ExplainOptions(), options)
+    chosen = replace_options(ExplainOptions(), options)
     return output.show(explain(model, tensor, index, samples, chosen, progress=output.progress))

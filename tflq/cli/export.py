@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from tflq.api.export import ExportOptions, export
-from tflq.api.options import SampleOptions, TargetOptions, changed
+from tflq.api.options import SampleOptions, TargetOptions, replace_options
 from tflq.cli import output
 from tflq.cli.help import SectionedCommand
 from tflq.cli.options import (
@@ -69,4 +69,4 @@ def command(model: str, folder: Path, samples: SampleOptions, target: TargetOpti
         "target": replace(target, layers=settings),
         "layers": tuple(text for text in target.layers if "=" not in text),
     }
-    return output.show(export(model, folder, samples, changed(ExportOptions(), options)))
+    return output.show(export(model, folder, samples, replace_options(ExportOptions(), options)))

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import click
 
-from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions, changed
+from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions, replace_options
 from tflq.api.runtimes import REFERENCE, RUNTIME_NAMES
 from tflq.cli import completion
 from tflq.cli.in_force import CSV_OPTION, DEBUG_OPTION, JSON_OPTION, KERNELS_OPTION, LIMIT_OPTION, WIDE_OPTION, keep
@@ -267,7 +267,7 @@ def _calibration(**given: object) -> CalibrationOptions:
     """Fill the record; --real of the samples holds for those of the calibration, too."""
     others = click.get_current_context().params
     is_real = any(value for key, value in others.items() if key.endswith("__real"))
-    return changed(CalibrationOptions(real=is_real), given)
+    return replace_options(CalibrationOptions(real=is_real), given)
 
 
 calibration_options = record(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tflq.api.options import SampleOptions, TargetOptions, changed
+from tflq.api.options import SampleOptions, TargetOptions, replace_options
 from tflq.api.recover import RecoverOptions, recover
 from tflq.cli import output
 from tflq.cli.help import SectionedCommand
@@ -62,6 +62,12 @@ def command(model: str, target: TargetOptions, samples: SampleOptions, path: Pat
     options["seed"] = samples.seed
     return output.show(
         recover(
-            model, target, samples, changed(RecoverOptions(), options), path, progress=output.progress, tell=output.note
+            model,
+            target,
+            samples,
+            replace_options(RecoverOptions(), options),
+            path,
+            progress=output.progress,
+            tell=output.note,
         )
     )

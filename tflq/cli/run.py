@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tflq.api.options import SampleOptions, changed
+from tflq.api.options import SampleOptions, replace_options
 from tflq.api.run import RunOptions, run
 from tflq.cli import output
 from tflq.cli.help import SectionedCommand
@@ -49,4 +49,4 @@ def command(model: str, samples: SampleOptions, **options: object) -> int:
 
     Samples are in the model's own type and encoding (or real numbers, with --real); a target converts them itself.
     """
-    return output.show(run(model, samples, changed(RunOptions(), options), progress=output.progress))
+    return output.show(run(model, samples, replace_options(RunOptions(), options), progress=output.progress))

@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from tflq.api.backward import BackwardOptions
-from tflq.api.options import SampleOptions, TargetOptions, changed
+from tflq.api.options import SampleOptions, TargetOptions, replace_options
 from tflq.api.search import OBJECTIVES, SearchOptions, search
 from tflq.cli import output
 from tflq.cli.help import SectionedCommand
@@ -116,13 +116,13 @@ def command(
         fields = {
             key: value for key, value in options.items() if key in ("data", "labels", "span", "calibration", "metric")
         }
-        chosen = changed(BackwardOptions(drop=drop), fields)
+        chosen = replace_options(BackwardOptions(drop=drop), fields)
         return search_backward(model, target, samples, chosen, template_path)
-    cheapest = changed(SearchOptions(), options)
+    cheapest = replace_options(SearchOptions(), options)
     cheapest.check()
     _require_folders(path, points)
     if path is not None and cheapest.results is None:
-        cheapest = changed(cheapest, {"results": path.with_name(f"{path.name}.results")})
+        cheapest = replace_options(cheapest, {"results": path.with_name(f"{path.name}.results")})
     found = search(model, target, samples, cheapest, progress=output.progress)
     if points is not None:
         found.write_csv(points, "points")
@@ -130,7 +130,7 @@ def command(
         found.write_settings(path)
     status = output.show(found)
     if path is not None:
-        output.remark(f"written: {path}" if found.found.chosen else f"{path} was not written")
+        output.remark(f"written: {path}" if found.search.chosen else f"{path} was not written")
     return status
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tflq.api.options import SampleOptions, TargetOptions, changed
+from tflq.api.options import SampleOptions, TargetOptions, replace_options
 from tflq.api.sensitivity import SensitivityOptions, sensitivity
 from tflq.cli import output
 from tflq.cli.help import SectionedCommand
@@ -29,5 +29,5 @@ def command(model: str, target: TargetOptions, samples: SampleOptions, **options
     labels.
     """
     return output.show(
-        sensitivity(model, target, samples, changed(SensitivityOptions(), options), progress=output.progress)
+        sensitivity(model, target, samples, replace_options(SensitivityOptions(), options), progress=output.progress)
     )

@@ -12,7 +12,7 @@ import pytest
 
 import tflq
 from tflq.api.options import CalibrationOptions, TargetOptions
-from tflq.api.target import calibration_of
+from tflq.api.target import fill_calibration
 from tflq.converters.aipu import AIPU, graph_of
 from tflq.converters.aipu.emit import float_network_of
 from tflq.converters.aipu.tool_config import config_text, read_config
@@ -259,7 +259,7 @@ def test_convert_by_a_file_of_the_tool(tmp_path: Path) -> None:
     path = tmp_path / "opt.cfg"
     path.write_text("[Common]\ncalibration_data = c.npy\nactivation_bits = 16\n", encoding="utf-8")
     target = TargetOptions("aipu", file=str(path))
-    assert calibration_of(target, CalibrationOptions()).strategy == "mean"
+    assert fill_calibration(target, CalibrationOptions()).strategy == "mean"
     found = tflq.convert(Model([_network()], source="m.tflite"), target)
     assert all(t.affine.bits == 16 for t in (found.graph.tensors[node.outputs[0]] for node in found.graph.nodes))
     found.write_settings(tmp_path / "written.cfg")
