@@ -153,6 +153,11 @@ class Graph:
         node = self.nodes[index]
         return f"operator {index} ({node.operator} '{node.name}')"
 
+    @property
+    def variables(self) -> tuple[int, ...]:
+        """Tensors that keep their values from one invocation to the next."""
+        return tuple(t for t, tensor in enumerate(self.tensors) if tensor.is_variable)
+
     def producers(self) -> dict[int, int]:
         """Map each computed tensor to the node that writes it."""
         return {t: i for i, node in enumerate(self.nodes) for t in node.outputs}
@@ -300,7 +305,6 @@ def _check_blocks(blocks: Blockwise, count: int, where: str) -> None:
 
 def _check_nodes(graph: Graph, where: str) -> None:
     known = {i for i, t in enumerate(graph.tensors) if t.is_constant or t.is_variable} | set(graph.inputs)
-    writers: dict[int, int] = {}
     for i, node in enumerate(graph.nodes):
         _check_indices(graph, i, where)
         for t in node.inputs:
@@ -310,16 +314,24 @@ def _check_nodes(graph: Graph, where: str) -> None:
                     f"constant nor an input nor written by an earlier operator"
                 )
         for t in node.outputs:
-            if t in writers or t in graph.inputs or graph.tensors[t].is_constant:
-                raise GraphError(
-                    f"{where}: {graph.where(i)} writes tensor {t} '{graph.tensors[t].name}', which has a value already"
-                )
-            writers[t] = i
+            _check_written(graph, i, t, known, where)
             known.add(t)
     missing = [t for t in graph.outputs if t not in known]
     if missing:
         name = graph.tensors[missing[0]].name
         raise GraphError(f"{where}: output tensor {missing[0]} '{name}' is written by no operator")
+
+
+def _check_written(graph: Graph, i: int, t: int, known: set[int], where: str) -> None:
+    """Check that node `i` may write tensor `t`: one without a value, or a variable that it does not read.
+
+    Source: TFLite core/subgraph.cc, CheckInputAndOutputForOverlap, which refuses a variable that is input and output.
+    """
+    tensor = graph.tensors[t]
+    if tensor.is_variable and t in graph.nodes[i].inputs:
+        raise GraphError(f"{where}: {graph.where(i)} reads and writes tensor {t} '{tensor.name}'; use two operators")
+    if not tensor.is_variable and (t in known or t in graph.inputs):
+        raise GraphError(f"{where}: {graph.where(i)} writes tensor {t} '{tensor.name}', which has a value already")
 
 
 def _check_indices(graph: Graph, i: int, where: str) -> None:

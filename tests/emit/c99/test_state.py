@@ -13,6 +13,7 @@ from tests.interpreter.tflite.test_svdf import svdf_graph
 from tests.support import c_compiler
 from tests.support.command import tflq
 from tests.support.lstm import Lstm, lstm_graph
+from tests.support.streaming import draw_streaming_network
 from tflq.converters.tflite import write_model
 from tflq.graph import Affine, Attribute, DType, Graph, GraphBuilder, Model
 from tflq.oracle import Oracle
@@ -216,3 +217,12 @@ def test_places_that_depend_on_state_are_refused(tmp_path: Path) -> None:
     b.node("assign_variable", [at, b.add("floor_mod", [more, rest[1]], (1,), DType.INT32)], [])
     message = refused(Model([b.build([y]), initial({"place": np.array([2], np.int32)})]), tmp_path)
     assert "SLICE 'SLICE_0_3': which elements it reads depends on the data" in message
+
+
+@pytest.mark.parametrize("seed", [1, 8, 21, 45])
+def test_ordinary_layers_write_variables(seed: int, tmp_path: Path) -> None:
+    """int8 networks of tests/support/streaming.py: variables that are outputs, written twice, read before and after."""
+    graph = draw_streaming_network(seed)
+    assert any(graph.tensors[t].is_variable for node in graph.nodes for t in node.outputs)
+    export(Model([graph]), tmp_path)
+    require_program(tmp_path, "-O1", "-fsanitize=undefined,address", "-fno-sanitize-recover=all")

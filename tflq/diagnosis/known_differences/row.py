@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tflq.graph import ABSENT, Affine, Array, Blockwise, Graph, Node, Tensor
 from tflq.graph.model import sparse_block
 from tflq.graph.operators import Trait, has_trait, row_of
+from tflq.interpreter.operands.checks import size_in_bytes
 from tflq.interpreter.operands.lstm import is_basic
 from tflq.schemas.tflite.flexbuffer import decode_flexbuffer
 
@@ -136,6 +137,7 @@ def _among(label: str, types: Sequence[str]) -> bool:
     return label in types or (bool(star) and (f"{data}*" in types or (data.endswith("q") and data in types)))
 
 
+_POINTER_BYTES = 8
 _LONG = 2048
 _SPLIT = 504
 _REGISTER = 4
@@ -148,6 +150,28 @@ def _operands(graph: Graph, node: Node) -> list[Tensor]:
 def has_no_elements(graph: Graph, node: Node) -> bool:
     """The data has an axis of size 0."""
     return 0 in graph.tensors[node.inputs[0]].shape
+
+
+def writes_variable_in_place(graph: Graph, node: Node) -> bool:
+    """Whether TFLite's arena gives the node's variable the memory of an operand that no other node reads.
+
+    Both have the same size, at least that of a pointer, and neither is an output of the graph. Swept over 5000 networks
+    of tests/support/streaming.py: TFLite fails to clear the variable in exactly these.
+    """
+    target = node.outputs[0]
+    tensor = graph.tensors[target]
+    size = size_in_bytes(tensor.shape, tensor.dtype)
+    if not tensor.is_variable or target in graph.outputs or size < _POINTER_BYTES:
+        return False
+    operands = [t for t in node.inputs if t != ABSENT and _has_one_reader(graph, t)]
+    return any(size_in_bytes(graph.tensors[t].shape, graph.tensors[t].dtype) == size for t in operands)
+
+
+def _has_one_reader(graph: Graph, t: int) -> bool:
+    """Whether a node computes tensor `t` and a single operand reads it."""
+    tensor = graph.tensors[t]
+    is_computed = not (tensor.is_constant or tensor.is_variable or t in graph.inputs)
+    return is_computed and t not in graph.outputs and sum(node.inputs.count(t) for node in graph.nodes) == 1
 
 
 def has_sparse_constant(graph: Graph, node: Node) -> bool:

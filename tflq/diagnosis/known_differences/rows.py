@@ -26,6 +26,7 @@ from tflq.diagnosis.known_differences.row import (
     searches_last_axis,
     slots_behind_the_last_box,
     suppresses_fast,
+    writes_variable_in_place,
 )
 from tflq.graph import Graph, Node
 from tflq.interpreter.registry import kernel_name
@@ -207,6 +208,15 @@ UNDEFINED = (
         Effect.UNDEFINED,
         when=suppresses_fast,
         elements=slots_behind_the_last_box,
+    ),
+    KnownDifference(
+        ("add", "sub", "mul"),
+        (),
+        "a variable that is the result, if an operand of its size has no other reader",
+        "TFLite's arena lets the result use the memory of the operand: clearing the variable fails, and its value is "
+        "lost between two invocations; tflq keeps it",
+        Effect.UNDEFINED,
+        when=writes_variable_in_place,
     ),
 )
 

@@ -16,7 +16,7 @@ from tflq.diagnosis.explain.explanation import Recording
 from tflq.emit.c99.helpers import WINDOW
 from tflq.emit.c99.layer import Layer, layer_of, tensor_words
 from tflq.emit.c99.shared import Shared
-from tflq.emit.c99.templates import HEADER, KERNELS, MAIN, NETWORK, README, REALS, STATEFUL, STATELESS
+from tflq.emit.c99.templates import ARENA, HEADER, KERNELS, MAIN, NETWORK, README, REALS, STATEFUL, STATELESS
 from tflq.emit.c99.variables import (
     MOVES,
     SILENT,
@@ -63,14 +63,20 @@ def calls_of(graph: Graph, layers: Sequence[Layer], variables: Variables) -> Cal
     steps = [(node, None if node.operator in MOVES else next(rest)) for node in graph.nodes]
     places = _Places(graph, steps, variables)
     lines: list[str] = []
-    for node, layer in steps:
+    for (node, layer), outputs in zip(steps, _final_outputs(graph), strict=True):
         lines += places.move(node) if layer is None else places.call(layer)
-        for t in node.outputs:
+        for t in outputs:
             name = c_string(graph.tensors[t].name)
             lines.append(f"    if (hook) hook(context, {t}, {name}, {places.bytes_at(t)}, {tensor_size(graph, t)});")
     for n, t in enumerate(graph.outputs):
         lines.append(f"    memcpy(outputs[{n}], {places.bytes_at(t)}, {tensor_size(graph, t)});")
     return Calls(tuple(lines), tuple(places.constants.values()), places.size)
+
+
+def _final_outputs(graph: Graph) -> list[tuple[int, ...]]:
+    """Return the outputs of each node, without variables that a later node writes again."""
+    last = {t: i for i, node in enumerate(graph.nodes) for t in node.outputs}
+    return [tuple(t for t in node.outputs if last[t] == i) for i, node in enumerate(graph.nodes)]
 
 
 def tensor_size(graph: Graph, t: int) -> int:
@@ -81,7 +87,8 @@ def tensor_size(graph: Graph, t: int) -> int:
 class _Places:
     """Where each tensor is: in the arena, the inputs, the state or a constant.
 
-    A layer writes the new value of a variable into the arena, from where it is copied: it may still read the old one.
+    A recurrent layer reads a variable while it writes the new value, so the new value is copied from the arena. Other
+    layers never read the variable that they write, and write it in place.
     """
 
     def __init__(self, graph: Graph, steps: Sequence[tuple[Node, Layer | None]], variables: Variables) -> None:
@@ -94,7 +101,8 @@ class _Places:
             new = tuple(range(len(tensors), len(tensors) + len(kept)))
             tensors += [replace(tensors[t], is_variable=False) for t in kept]
             read = tuple(t for t in node.inputs if t not in variables)
-            nodes.append(replace(node, inputs=read, outputs=(*node.outputs, *new)))
+            written = tuple(t for t in node.outputs if t not in variables)
+            nodes.append(replace(node, inputs=read, outputs=(*written, *new)))
             if layer:
                 self._new[layer.index] = new
         computed = {t for node in nodes for t in node.outputs}
@@ -122,7 +130,9 @@ class _Places:
         return [self._assign(handle, self.bytes_at(t))]
 
     def bytes_at(self, t: int) -> str:
-        """Return the place of a tensor, which may be a constant or an input."""
+        """Return the place of a tensor: in the arena or the state, a constant or an input."""
+        if t in self.variables:
+            return f"state->{self.variables[t].name}"
         if t in self._offsets:
             return f"arena.at + {self._offsets[t]}"
         data = self.graph.tensors[t].data
@@ -233,7 +243,8 @@ def _behind(graph: Graph, failures: dict[int, str], variables: Variables) -> set
         if index in behind or lost.intersection(node.inputs):
             behind.add(index)
             lost.update(node.outputs)
-    keeps = any(not variables.keys().isdisjoint(graph.nodes[i].inputs) for i in behind)
+    touched = {t for i in behind for t in (*graph.nodes[i].inputs, *graph.nodes[i].outputs)}
+    keeps = not variables.keys().isdisjoint(touched)
     if keeps or any(graph.tensors[t].dtype.is_integer for t in lost) or len(behind) == len(graph.nodes):
         raise UnsupportedError(f"no c99 program, which computes integers: {_reasons(graph, failures)}")
     return behind
@@ -297,7 +308,7 @@ def _assembled(
     arithmetic: str,
     left_out: dict[str, str],
 ) -> Program:
-    tensors = tuple(t for node in graph.nodes for t in node.outputs)
+    tensors = tuple(t for outputs in _final_outputs(graph) for t in outputs)
     calls = calls_of(graph, list(layers.values()), variables)
     title = f"{c_comment(model, 80)} in the integers of {arithmetic}, by tflq."
     helpers, rules = "\n\n".join(shared.helpers.values()), "\n\n".join(shared.primitives.values())
@@ -313,7 +324,7 @@ def _assembled(
         "network.c": NETWORK.format(
             functions="\n\n".join([*calls.constants, functions]),
             calls="\n".join(calls.lines),
-            size=max(calls.arena_bytes, 8),
+            arena=ARENA.format(size=max(calls.arena_bytes, 8)) if calls.arena_bytes else "",
             reset=reset_text(variables),
             **words,
         ),

@@ -1,5 +1,13 @@
 """The fixed text of a program's files."""
 
+ARENA = """static union {{
+    uint8_t at[{size}];
+    int64_t aligned;
+}} arena;
+
+"""
+"""Memory of the computed tensors; absent if the state holds all of them."""
+
 HEADER = """/* {title}
  *
  * network_run computes one sample. {keeps}
@@ -56,12 +64,8 @@ NETWORK = """/* {title} */
 
 {functions}
 
-static union {{
-    uint8_t at[{size}];
-    int64_t aligned;
-}} arena;
-
-{reset}void network_run({parameter}const void *const *inputs, void *const *outputs, network_hook *hook, void *context)
+{arena}{reset}void network_run({parameter}const void *const *inputs, void *const *outputs, network_hook *hook,
+                 void *context)
 {{
     (void)inputs;
 {calls}

@@ -83,12 +83,13 @@ def _require_form(graph: Graph, kept: set[int]) -> None:
         used = [t for t in (*node.inputs, *node.outputs) if t != ABSENT and _is_resource(graph.tensors[t])]
         if node.operator not in (*MOVES, *SILENT) and (used or called_graphs(node)):
             raise UnsupportedError(f"no c99 program: {where} beside variables; only reads and assigns have a form in C")
-        if not handles.issuperset(used) or any(graph.tensors[t].is_variable for t in node.outputs):
-            raise UnsupportedError(f"no c99 program: {where} uses a variable of no VAR_HANDLE, or as its output")
+        if not handles.issuperset(used):
+            raise UnsupportedError(f"no c99 program: {where} uses a variable without VAR_HANDLE")
         if node.operator == "call_once" and moved:
             raise UnsupportedError(f"no c99 program: {where} comes behind {moved}, which needs what it sets")
         moved = moved or (where if node.operator in MOVES else "")
-    borders = [t for t in (*graph.inputs, *graph.outputs) if t in kept or _is_resource(graph.tensors[t])]
+    borders = [t for t in graph.inputs if t in kept]
+    borders += [t for t in (*graph.inputs, *graph.outputs) if _is_resource(graph.tensors[t])]
     if borders or not graph.inputs:
         what = f"'{graph.tensors[borders[0]].name}' is a variable" if borders else "it has no inputs"
         raise UnsupportedError(f"no c99 program of this network with state: {what}; inputs and outputs are tensors")

@@ -67,7 +67,7 @@ class Program:
     @property
     def has_variables(self) -> bool:
         """Whether a tensor keeps its value from one invocation to the next."""
-        return any(t.is_variable for t in self.graph.tensors)
+        return bool(self.graph.variables)
 
     @property
     def has_resources(self) -> bool:
@@ -105,7 +105,7 @@ class Program:
         return self._prepared[key]
 
     def _prepare(self, kept: tuple[int, ...]) -> list[Step]:
-        known = {*self.constants, *self.graph.inputs, *self.computed()}
+        known = {*self.constants, *self.graph.inputs, *self.graph.variables, *self.computed()}
         unknown = [t for t in kept if t not in known]
         if unknown:
             raise GraphError(f"tensor {unknown[0]} was asked for, but the graph computes no such tensor")
@@ -171,6 +171,8 @@ class Program:
             listener.did_run(step.index, node, [for_all_samples(v, samples) for v in outputs])
         for t, value in zip(node.outputs, results, strict=False):
             values[t] = value
+            if self.graph.tensors[t].is_variable:
+                context.session.variables[self.number, t] = value
         if len(results) > len(node.outputs):
             self._keep_state(node, results, context.session)
 
