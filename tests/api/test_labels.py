@@ -91,7 +91,7 @@ def test_errors_in_python_name_parameters() -> None:
         tflq.search(DIGITS, NE16, at_least=80.0)
     assert str(refused.value) == "at_least needs labels; name them with data or labels, or use min_sqnr"
     line = command("search", DIGITS, *FLAGS, "--at-least", 80).refused()
-    assert "--at-least needs labels: name them with --data or --labels, or use --min-sqnr" in line
+    assert "--at-least needs labels; name them with --data or --labels, or use --min-sqnr" in line
     with pytest.raises(UsageError) as refused:
         tflq.run(DIGITS, tflq.SampleOptions(X, count=3))
     assert str(refused.value).startswith("count is the number of random samples; select from named ones with take")

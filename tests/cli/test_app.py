@@ -47,7 +47,7 @@ def test_version() -> None:
     ("arguments", "message"),
     [
         (("serach",), "no command is called 'serach'; did you mean search?"),
-        (("frobnicate",), "no command is called 'frobnicate'; there are inspect, run, verify"),
+        (("frobnicate",), "no command is called 'frobnicate'; available: inspect, run, verify"),
         (("inspect",), "Missing argument 'MODEL'; see tflq inspect --help"),
         (("inspect", "a", "b"), "Got unexpected extra argument (b); see tflq inspect --help"),
         (("--frobnicate",), "o such option"),

@@ -149,7 +149,7 @@ def test_performance_says_that_it_simulates(tmp_path: Path) -> None:
         (("--mode", "performance", "--at-least", "1"), "--at-least needs --mode accuracy"),
         (("--target", "all", "--target", "gap9-ne16"), "--target all is every target"),
         (("--target", "all", "--set", "weight_bits=4"), "--set and --layer need a single target"),
-        (("--baud", "9600"), "--baud and --timeout are for a board; add --port"),
+        (("--baud", "9600"), "--baud and --timeout need a board; add --port"),
         (("--port", "x", "--at-least", "1"), "--at-least bounds the score of a model; omit it with --port"),
         (("--port", "/dev/null/none"), "/dev/null/none: cannot be opened"),
         (("--port", "x", "--target", "gap9-ne16", "--target", "gap9-sq8"), "--port compares with one arithmetic"),
@@ -165,7 +165,7 @@ def test_contradictions(options: tuple[str, ...], words: str) -> None:
 def test_no_task_for_what_needs_one(tmp_path: Path) -> None:
     model, folder = data_path("models", "kws_ref_model.tflite"), data_path("datasets", "kws01")
     arguments = ("bench", "--model", model, "--data", folder, "--take", 2)
-    assert "--results has a folder for each task" in tflq(*arguments, "--results", tmp_path).refused()
+    assert "--results needs TASK" in tflq(*arguments, "--results", tmp_path).refused()
     assert "--port needs TASK" in tflq(*arguments, "--port", "x").refused()
 
 

@@ -65,7 +65,7 @@ def test_a_target_that_refuses_has_its_row_and_the_others_their_files(tmp_path: 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("-t", "all", "-s", "weight_bits=4"), "--target all takes each one's defaults"),
+        (("-t", "all", "-s", "weight_bits=4"), "--target all uses the defaults of each"),
         (("-t", "all", "--data", "kws9=x"), "no task is called 'kws9'; there are kws01"),
         (("-t", "all", "--data", "x"), "x: no such folder"),
     ],

@@ -58,6 +58,8 @@ DEVICE = "a device over its serial port, timed by its own clock"
 class BenchOptions:
     """Options of a benchmark.
 
+    With several jobs, processes import the calling program, which must not start the benchmark on import.
+
     Attributes:
         take: Range of samples to use (default: all).
         labels: Classes of samples that have no labels: a file .npy or .csv, or integers.
@@ -78,11 +80,10 @@ class BenchOptions:
             (only files that you trust); for boxes map, map50, map75; for masks miou; for texts wer
             (docs/guides/data.md).
         board: Board to measure instead; its results are compared with the interpreter's.
-        jobs: Number of processes for the accuracy; results do not depend on it. With more than one, each process
-            imports the calling program, which must not start the benchmark on import.
+        jobs: Number of processes for the accuracy; results do not depend on it.
         scheduler: Address of a dask scheduler with workers to use instead of processes (extra `cluster`).
-        recover: Range of samples for `recover` (docs/guides/recover.md); each target is also measured with recovered
-            weights, all figures on the other samples.
+        recover: Range of samples to recover weights with (docs/guides/recover.md); each target is also measured with
+            recovered weights, all figures on the other samples.
     """
 
     take: Span | None = None

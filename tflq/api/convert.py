@@ -69,12 +69,12 @@ class ConvertOptions:
 
     Attributes:
         calibration: Ranges of the tensors.
-        engine: "auto" to choose the engine of each layer by the cycles of the target's estimate, and to report the gain
-            (default: the engines of the settings).
+        engine: Choice of engines: auto, by the cycles of the target's estimate, with a report of the gain (default: the
+            engines of the settings).
         recover: True to recover the weights first, with named samples (docs/guides/recover.md); a setting may request
             it, too.
-        trace_passes: True to record the lines of the graph that each pass of the target changes.
-        passes: Names of the passes to record (default: all that change the graph).
+        trace_passes: True to list the lines of the graph that each pass of the target changes.
+        passes: Names of the passes to list (default: all that change the graph).
     """
 
     calibration: CalibrationOptions = field(default_factory=CalibrationOptions)
@@ -363,12 +363,12 @@ def convert(
 
     Each layer's result is compared with floating point. The emitted .tflite also runs in TFLite and is compared with
     the target's own arithmetic, if ai-edge-litert or tensorflow is installed. Both comparisons are omitted on unnamed
-    samples if they take more than `UNREQUESTED_MACS` multiply-accumulates.
+    samples if they take more than `UNREQUESTED_MACS` multiply-accumulates. Without a folder no files are written.
 
     Args:
         model: Model to convert.
         target: Target with its settings, or its name.
-        folder: Output folder, created if missing; None to write no files.
+        folder: Output folder; created if missing.
         samples: Samples to compare on (default: samples of the calibration, or 32 random ones).
         options: Calibration, recovery, engines.
         progress: Progress callback.

@@ -24,8 +24,9 @@ class DutOptions:
 
     Attributes:
         target: Target to quantize for (default: the unchanged model).
-        arithmetic: Arithmetic, as for `RunOptions`.
-        runtime: Runtime, as for `RunOptions`.
+        arithmetic: Arithmetic to compute: tflite, the params of TFLite's reference kernels; float, the model's float
+            view (default: the target's, or tflite without a target).
+        runtime: Runtime to compute the integers of, without a target.
         calibration: Ranges for the target.
         time_us: Time of an inference in microseconds, which the device reports and waits for (default: the measured
             time).

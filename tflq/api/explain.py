@@ -40,7 +40,7 @@ class ExplainOptions:
         target: Target to quantize for (default: the unchanged model).
         arithmetic: TFLite's integers, the default without a target.
         runtime: Runtime to compute the integers of, without a target.
-        against_runtime: Runtime that computes the same element for comparison, in place of `against`.
+        against_runtime: Runtime that computes the same element for comparison.
         against: Other computation of the same element for comparison: a model, @float, @TARGET; or a dump.
         dump: Layout and encoding of the dump, as far as its files do not specify them.
         calibration: Ranges for targets.
@@ -160,8 +160,8 @@ def explain(
 
     Args:
         model: Model that computes the element.
-        tensor: Name or number of the tensor in the model, or a name of its layer as `TargetOptions.layers` takes it; a
-            constant is explained, too.
+        tensor: Name or number of the tensor in the model, or a layer as --layer names it; constants are explained,
+            too.
         index: Element, in the model's own axes.
         samples: Samples to run (default: random ones).
         options: Sample, arithmetic, comparison.

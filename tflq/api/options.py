@@ -52,15 +52,15 @@ def replace_options(options: _Options, changes: Mapping[str, object]) -> _Option
 
 @dataclass(frozen=True)
 class SampleOptions:
-    """Options that select samples.
+    """Options that select samples; `inputs` may also be arrays, by name for several inputs.
 
     Attributes:
-        inputs: Samples for the inputs: files, NAME=FILE, or FILE for single-input models; or arrays (default: random
-            samples). FILE is .npy, .npz, raw .bin in the model's encoding (samples in sequence), a folder of .bin
-            files, or a data description .json of images or WAV files (docs/guides/data.md).
+        inputs: Samples for the inputs: files, NAME=FILE, or FILE for single-input models (default: random samples).
+            FILE is .npy, .npz, raw .bin in the model's encoding (samples in sequence), a folder of .bin files, or a
+            data description .json of images or WAV files (docs/guides/data.md).
         real: True for floating-point samples, which are converted with each input's scale and zero point; otherwise an
             array must have the model's own type.
-        count: Number of random samples.
+        count: Number of random samples, if no samples are named.
         seed: Seed of the random samples.
         data: Labeled data set: TASK=DIR for a task of `tflq bench`, or DIR, a folder with y_labels.csv and files in the
             format of the model's input, or a data description .json (docs/guides/mlperf_tiny.md).
@@ -107,9 +107,11 @@ class TargetOptions:
 class CalibrationOptions:
     """Options for the ranges of tensors before a target quantizes them (docs/guides/calibration.md).
 
+    `samples` may also be arrays, by name for several inputs.
+
     Attributes:
-        samples: Samples for the ranges of a model that has none, in the forms of `SampleOptions.inputs`, or TASK=DIR, a
-            data set of `tflq bench`.
+        samples: Samples for the ranges of a model that has none: files in the same forms as input samples, or TASK=DIR,
+            a data set of `tflq bench`.
         strategy: Statistic that maps samples to a range: extrema (default), mean, weighted-mean, 3std, kld,
             99.99percentile, aciq-laplace, aciq-gauss, mse and more (docs/guides/calibration.md).
         batch_size: Number of samples in a calibration batch (default: 10).

@@ -43,7 +43,8 @@ from tflq.report import Column, Table, Verdict, identifier, keys, number
 from tflq.sampling import GivenSamples, Samples
 from tflq.units import size as size_text
 
-_RANDOM_SAMPLES = 200
+DEFAULT_SAMPLES = 200
+"""Number of random samples."""
 
 Tell = Callable[[str], object]
 
@@ -327,7 +328,7 @@ def _read_samples(
             "weights are fitted to random samples: use the result for experiments only", TflqWarning, stacklevel=3
         )
     stops = [span.stop for span in (options.span, options.verify) if span is not None]
-    count = max(stops, default=_RANDOM_SAMPLES)
+    count = max(stops, default=DEFAULT_SAMPLES)
     opened = open_samples(model, samples, labels=options.labels, data=options.data, count=count, are_classes=True)
     return opened.samples, opened.labels if isinstance(opened.labels, np.ndarray) else None
 

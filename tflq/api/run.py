@@ -29,6 +29,8 @@ from tflq.sampling import Samples
 class RunOptions:
     """Options of a run.
 
+    With several jobs, processes import the calling program, which must not start the run on import.
+
     Attributes:
         target: Target to quantize for (default: the unchanged model).
         arithmetic: Arithmetic to compute: tflite, the params of TFLite's reference kernels; float, the model's float
@@ -42,8 +44,7 @@ class RunOptions:
             off with one thread for numpy's own products: OPENBLAS_NUM_THREADS=1.
         all_tensors: True to return the outputs of all operators instead of the model's outputs only.
         output: File .npz for the tensors, each under its name: dtype[samples, *shape].
-        jobs: Number of processes that share the samples; results do not depend on it. With more than one, each process
-            imports the calling program, which must not start the run on import.
+        jobs: Number of processes that share the samples; results do not depend on it.
         scheduler: Address of a dask scheduler with workers to use instead of processes (extra `cluster`).
     """
 

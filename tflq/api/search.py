@@ -49,12 +49,12 @@ class SearchOptions(TrialOptions):
     """Options of the strategy that finds the cheapest mixed precision, with the fields of `TrialOptions`.
 
     Attributes:
-        at_least: Accuracy in percent, or value of `metric`, to keep; it needs labels.
+        at_least: Accuracy in percent to keep, or value of another metric; it needs labels.
         at_most: Value of a metric to keep that is better if lower.
         min_sqnr: Signal-to-quantization-noise ratio of the outputs to keep, in dB, relative to the unchanged model.
         slack: Largest additional noise of a smaller setting, in dB above the first accepted setting; with inf only the
-            accuracy decides. Not used with `recover`: then all trials together relate accuracy to the ratio.
-        recover: True to recover every setting with the samples of the search (docs/guides/recover.md), and to search
+            accuracy decides. Not used if settings are recovered: then all trials together relate accuracy to the ratio.
+        recover: True to recover every setting with the samples of the search (docs/guides/recover.md), and search
             without recovery, too, for comparison.
         objective: Quantity to minimize: bytes of the layers, or cycles or energy of the network as estimated by
             `tflq estimate`.

@@ -48,8 +48,8 @@ class JudgeOptions:
         span: Range of samples to use (default: all).
         calibration: Ranges of the model's tensors.
         labels: Classes of the named samples: a file .npy or .csv, or integers, one for each sample.
-        metric: Metric to judge by instead of the accuracy, as for `BenchOptions.metrics`: top-K (such as top-3), sqnr,
-            or FILE.py:function; only files that you trust. It needs labels.
+        metric: Metric to judge by instead of the accuracy: top-K (such as top-3), sqnr, or FILE.py:function (only files
+            that you trust). It needs labels.
     """
 
     data: str | None = None
@@ -80,11 +80,13 @@ class JudgeOptions:
 class TrialOptions(JudgeOptions):
     """Options for trying settings of a model, with the fields of `JudgeOptions`.
 
+    With several jobs, processes import the calling program, which must not start the trials on import.
+
     Attributes:
         widths: Bits to try (default: all that the target supports).
-        in_float: True to compare the outputs with the model in floating point instead of the unchanged model.
-        jobs: Number of processes; results do not depend on it. With more than one, each process imports the calling
-            program, which must not start the trials on import.
+        in_float: True to compare the outputs with the model in floating point instead of the unchanged model; for
+            sensitivity, floating point is also the widest setting.
+        jobs: Number of processes; results do not depend on it.
         scheduler: Address of a dask scheduler with workers to use instead of processes (extra `cluster`).
         results: File that stores each result; results that are in the file are not computed again.
     """

@@ -43,14 +43,16 @@ DEFAULT_SAMPLES = 100
 class VerifyOptions:
     """Options of a comparison with TFLite.
 
+    With several jobs, processes import the calling program, which must not start the comparison on import.
+
     Attributes:
         package: Package with TFLite; auto selects litert, or else tensorflow.
         kernels: Kernels of TFLite: the reference kernels, the optimized ones, or the default ones (with XNNPACK).
         runtime: Runtime to compare with; every runtime except `ref` implies package and kernels.
         state: State handling of stateful models (default: independent).
         strict: True to count known differences (docs/differences/tflite_operators.md), too.
-        jobs: Number of processes, each with a separate TFLite. With more than one, each process imports the calling
-            program, which must not start the comparison on import. Samples of a stream run in one process.
+        jobs: Number of processes, each with a separate TFLite; results do not depend on it. Samples of a stream run in
+            one process.
         scheduler: Address of a dask scheduler with workers to use instead of processes (extra `cluster`).
     """
 

@@ -92,8 +92,8 @@ def cut(
 
     Args:
         model: Model with the main graph to cut.
-        inputs: Tensors that become inputs: names, names of a signature, indices, or layers as `TargetOptions.layers`
-            names them (default: the model's inputs).
+        inputs: Tensors that become inputs: names, names of a signature, indices, or layers as --layer names them
+            (default: the model's inputs).
         outputs: Tensors that become outputs, named in the same way (default: the model's outputs).
         output: Path of a .tflite to write.
         settled: True to resolve shapes and fold constants first, as targets do.

@@ -28,7 +28,7 @@ demo_output = click.option(
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Write the model (digits.tflite), its test images (images.npy) and the labeled images (digits/) into this "
-    "folder, and run nothing.",
+    help="Output folder for the model (digits.tflite), its test images (images.npy) and the labeled images (digits/); "
+    "the demo itself does not run.",
 )
 """Adds --output to `tflq demo`."""

@@ -26,7 +26,7 @@ def lines(texts: Iterable[str]) -> None:
 
 
 def flush() -> None:
-    """Let readers of a pipe see what was printed, before work that has no end."""
+    """Flush standard output before work that does not end."""
     sys.stdout.flush()
 
 
@@ -56,7 +56,7 @@ def show(result: Result, *requested: str) -> int:
 
 
 def remark(text: str) -> None:
-    """Print a line below the text of a result; nothing with --json and --csv."""
+    """Print a line after the text of a result, except with --json and --csv."""
     if not option_value("as_json") and option_value("as_csv") is None:
         line(text)
 
@@ -68,12 +68,12 @@ def warn(message: str) -> None:
 
 
 def note(message: str) -> None:
-    """Print a line on how far work is to standard error; nothing where that is no terminal."""
+    """Print a line on the progress of work to standard error, if that is a terminal."""
     if sys.stderr.isatty():
         sys.stderr.write(f"{shown(message)}\n")
 
 
 def _write(text: str) -> None:
-    """Print a text; a character that the terminal's encoding lacks, such as those that draw bars, becomes "?"."""
+    """Print a text; a character that the terminal's encoding lacks, such as a bar of a chart, becomes "?"."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     sys.stdout.write(f"{text.encode(encoding, 'replace').decode(encoding)}\n")
