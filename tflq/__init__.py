@@ -1,6 +1,6 @@
 """tflq: reads .tflite files, requantizes them for NPUs, and runs TFLite's integers bit for bit in numpy.
 
-What a command of `tflq` does, the function of its name in this package does (docs/guides/python.md).
+Each command of `tflq` has a function of the same name in this package (docs/guides/python.md).
 """
 
 from __future__ import annotations

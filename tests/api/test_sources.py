@@ -63,7 +63,7 @@ def test_what_is_no_model_is_one_line(tmp_path: Path) -> None:
         tflq.run(b"no model")
     with pytest.raises(InputError, match="found int 5; allowed is a path, bytes, or a file opened for reading bytes"):
         tflq.run(5)
-    with pytest.raises(InputError, match="nothing is left to read in the opened file"):
+    with pytest.raises(InputError, match="the opened file is at its end in the opened file"):
         tflq.inspect(io.BytesIO())
     with pytest.raises(InputError, match=r"read\(\) returned str; open it for reading bytes"):
         tflq.run(io.StringIO("text"))

@@ -205,7 +205,7 @@ def test_texts(tmp_path: Path) -> None:
         ({"truth": "data.json"}, (), "data.json: is not a COCO file of instances: KeyError: 'images'"),
         ({"classes": ["cat", "dog"]}, (), "category 'cow' is not one of the classes cat, dog; add it"),
         ({"labels": "masks"}, (), "its labels need a model with one output; the model has 4"),
-        ({"labels": "masks", "classes": ["a"]}, (), "labels are masks, whose classes are numbers"),
+        ({"labels": "masks", "classes": ["a"]}, (), "labels are masks with numbers as classes"),
         ({"labels": "texts"}, (), '"classes" must name the tokens'),
         ({"blank": 1}, (), "unknown key 'blank'"),
     ],

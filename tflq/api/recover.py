@@ -24,7 +24,7 @@ from tflq.api.result import Result
 from tflq.api.samples import open_samples
 from tflq.api.target import choose_target, merge_settings
 from tflq.api.trials import JudgeOptions, Span, with_labels
-from tflq.arrays import same
+from tflq.arrays import is_same
 from tflq.converters.settings import Settings
 from tflq.converters.settled import dequantized
 from tflq.converters.targets import Target
@@ -380,5 +380,5 @@ def _require_same(written: Graph, recovered: Graph) -> None:
         UnsupportedError: A constant differs.
     """
     pairs = zip(written.tensors, recovered.tensors, strict=False)
-    if len(written.tensors) != len(recovered.tensors) or not all(same(a.data, b.data) for a, b in pairs):
+    if len(written.tensors) != len(recovered.tensors) or not all(is_same(a.data, b.data) for a, b in pairs):
         raise UnsupportedError("the target's integers of the file differ from the recovered ones; no file is written")

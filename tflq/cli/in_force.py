@@ -7,10 +7,10 @@ import click
 
 def _apply_limits(ctx: click.Context, _option: click.Parameter, words: tuple[str, ...]) -> None:
     """Apply limits until the command ends."""
-    from tflq.limits import exported, from_words
+    from tflq.limits import export_limits, from_words
 
     if words:
-        ctx.with_resource(exported(from_words(words)))
+        ctx.with_resource(export_limits(from_words(words)))
 
 
 LIMIT_OPTION = click.option(

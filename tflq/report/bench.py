@@ -51,8 +51,8 @@ def _metric_column(metric: Metric, figures: Mapping[str, Mapping[str, float]]) -
 
 def misses(row: Row, quality: Quality | None) -> bool:
     """Whether a row is below the benchmark's goal."""
-    found = row.result
-    return quality is not None and isinstance(found, (Accuracy, Detection, WakeWords)) and not found.meets(quality)
+    score = row.result
+    return quality is not None and isinstance(score, (Accuracy, Detection, WakeWords)) and not score.meets(quality)
 
 
 def _goal(row: Row, quality: Quality | None) -> str | None:
@@ -61,16 +61,16 @@ def _goal(row: Row, quality: Quality | None) -> str | None:
 
 def score_of(row: Row) -> tuple[float, str]:
     """Return the figure of a row and its unit."""
-    found = row.result
-    if isinstance(found, Accuracy):
-        return found.percent, f"% accuracy ({found.right} of {found.total})"
-    if isinstance(found, WakeWords):
-        return found.percent, f"% of {wake_words_text(found)}"
-    if isinstance(found, Judged):
-        return found.value, f"{found.metric.unit} {found.metric.name}".strip()
-    if isinstance(found, Detection):
-        return (float("nan"), "AUC") if found.auc is None else (round(found.auc, 3), "AUC")
-    return (round(found.throughput, 1), "inferences/s") if found is not None else (float("nan"), "")
+    score = row.result
+    if isinstance(score, Accuracy):
+        return score.percent, f"% accuracy ({score.right} of {score.total})"
+    if isinstance(score, WakeWords):
+        return score.percent, f"% of {wake_words_text(score)}"
+    if isinstance(score, Judged):
+        return score.value, f"{score.metric.unit} {score.metric.name}".strip()
+    if isinstance(score, Detection):
+        return (float("nan"), "AUC") if score.auc is None else (round(score.auc, 3), "AUC")
+    return (round(score.throughput, 1), "inferences/s") if score is not None else (float("nan"), "")
 
 
 def lowest_text(rows: Sequence[Row], quality: Quality | None) -> str:
@@ -95,11 +95,11 @@ def score_text(row: Row) -> str:
     return "" if row.result is None else f"{digits} {unit}"
 
 
-def wake_words_text(found: WakeWords) -> str:
+def wake_words_text(score: WakeWords) -> str:
     """Return the counts and rates of a stream."""
     return (
-        f"{found.true_positives} of {found.words} wake words, {found.false_positives} false positives in "
-        f"{found.seconds:g} s: {found.false_accepts_per_hour:.1f} false accepts and {found.false_rejects_per_hour:.1f} "
+        f"{score.true_positives} of {score.words} wake words, {score.false_positives} false positives in "
+        f"{score.seconds:g} s: {score.false_accepts_per_hour:.1f} false accepts and {score.false_rejects_per_hour:.1f} "
         "false rejects an hour"
     )
 
@@ -200,5 +200,5 @@ def _interval(row: Row) -> str:
     return interval_text(row.result.right, row.result.total) if isinstance(row.result, Accuracy) else ""
 
 
-def _classes(found: Accuracy) -> list[dict[str, int]]:
-    return [{"class": n, "right": c.right, "samples": c.total} for n, c in enumerate(found.classes)]
+def _classes(accuracy: Accuracy) -> list[dict[str, int]]:
+    return [{"class": n, "right": c.right, "samples": c.total} for n, c in enumerate(accuracy.classes)]

@@ -36,10 +36,11 @@ def emitted_text(compared: EmittedDifference | str | None) -> str:
         return "the target writes no .tflite"
     if isinstance(compared, str):
         return f"the .tflite was not compared: {compared}"
-    found = compared.output
+    output = compared.output
     return (
-        f"the .tflite in TFLite against the target's arithmetic: {found.differing} of {found.elements} output elements "
-        f"differ, by {number_text(found.largest_lsb)} LSB at most ({compared.samples} samples, {compared.identity})"
+        f"the .tflite in TFLite against the target's arithmetic: {output.differing} of {output.elements} output "
+        "elements "
+        f"differ, by {number_text(output.largest_lsb)} LSB at most ({compared.samples} samples, {compared.identity})"
     )
 
 
@@ -53,28 +54,28 @@ def closeness(measured: Similarities | str) -> str:
     )
 
 
-def engine_table(found: EngineChoices) -> Table:
+def engine_table(choices: EngineChoices) -> Table:
     """Return the layers that were tried on another engine, with the saved cycles."""
     title = "Engines by the estimate of cycles"
     return Table(
         "",
         _ENGINES,
-        found.layers,
+        choices.layers,
         title,
-        [_gain(found)],
+        [_gain(choices)],
         marked=lambda row: row.is_moved,
         brief=lambda row: row.saved.is_offered,
     )
 
 
-def _gain(found: EngineChoices) -> str:
-    unknown = sum(not layer.saved.is_offered for layer in found.layers)
-    rest = f"; {count(unknown, 'layer')} of {len(found.layers)} stay: the other engine's cycles are not offered"
-    tail = f"the network: {found.after}{rest if unknown else ''}"
-    moved = ", ".join(f"{layer.name} to the {layer.engine} (--layer {layer.setting})" for layer in found.moved)
+def _gain(choices: EngineChoices) -> str:
+    unknown = sum(not layer.saved.is_offered for layer in choices.layers)
+    rest = f"; {count(unknown, 'layer')} of {len(choices.layers)} stay: the other engine's cycles are not offered"
+    tail = f"the network: {choices.after}{rest if unknown else ''}"
+    moved = ", ".join(f"{layer.name} to the {layer.engine} (--layer {layer.setting})" for layer in choices.moved)
     if not moved:
         return f"no layer takes fewer cycles elsewhere for certain; {tail}"
-    return f"moved: {moved}; before: {found.before}; {tail}"
+    return f"moved: {moved}; before: {choices.before}; {tail}"
 
 
 _ENGINES = (

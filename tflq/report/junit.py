@@ -16,9 +16,9 @@ class Case:
     """One check.
 
     Attributes:
-        name: what was checked, a tensor.
-        failure: what was wrong, in one line; None where nothing was.
-        skipped: why it was not checked; None where it was.
+        name: Name of the checked tensor.
+        failure: Problem in one line; None if the check succeeded.
+        skipped: Reason why it was not checked; None if it was.
     """
 
     name: str
@@ -30,8 +30,8 @@ def junit_xml(suite: str, cases: Sequence[Case]) -> bytes:
     """Return a test suite as XML in UTF-8.
 
     Args:
-        suite: its name: the model. Also the class name of its cases.
-        cases: in order.
+        suite: Name of the model, also the class name of the cases.
+        cases: Cases, in order.
 
     Source: the schema that Jenkins publishes (jenkins-junit.xsd): testsuites, testsuite, testcase, failure, skipped.
     """
@@ -52,9 +52,9 @@ def junit_xml(suite: str, cases: Sequence[Case]) -> bytes:
 
 
 def write_junit(path: Path, suite: str, cases: Sequence[Case]) -> None:
-    """Write a test suite to a file; arguments as of `junit_xml`.
+    """Write a test suite to a file; arguments as for `junit_xml`.
 
     Raises:
-        OutputError: it cannot be written.
+        OutputError: The file cannot be written.
     """
     write_bytes(path, junit_xml(suite, cases))

@@ -50,12 +50,12 @@ def render(page: Page) -> bytes:
     except ImportError:
         raise MissingExtraError("reports need jinja2: pip install 'tflq[report]'") from None
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_finalized
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_escape_value
     )
     source = files("tflq.report").joinpath(_TEMPLATE).read_text("utf-8")
     return environment.from_string(source).render(page=page, version=__version__).encode("utf-8")
 
 
-def _finalized(value: object) -> object:
-    """Return what the template prints: names of files and tensors escaped; drawings are Markup and stay."""
+def _escape_value(value: object) -> object:
+    """Return a value of the template, with names of files and tensors escaped; drawings are Markup and unchanged."""
     return shown(value) if type(value) is str else value

@@ -86,8 +86,8 @@ def number(
         get: Attribute path or function that returns the value.
         form: Format specification of the value, or a function that writes it for a row.
         unit: Unit of the values.
-        rank: See `Column.rank`.
-        bar: See `Column.bar`.
+        rank: Rank as in `Column.rank`.
+        bar: Bar as in `Column.bar`.
     """
     if callable(form):
         return Column(key, head, "number", unit, get, form, rank, bar)
