@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tflq.api.options import CalibrationOptions, Progress, replace_options, silent
 from tflq.api.read_model import ModelSource, read_model
@@ -16,12 +17,21 @@ from tflq.files import read_bytes
 from tflq.graph import Graph, Model
 from tflq.sampling.files import file_of_sample
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tflq.api.keywords import CalibrationKeywords
+
 KEPT_SAMPLES = 100
 """Samples that targets may write out beside the model."""
 
 
 def calibrate(
-    model: ModelSource, options: CalibrationOptions | None = None, *, progress: Progress = silent, **changes: object
+    model: ModelSource,
+    options: CalibrationOptions | None = None,
+    *,
+    progress: Progress = silent,
+    **changes: Unpack[CalibrationKeywords],
 ) -> Model:
     """Return the model as targets read it, with ranges on the tensors of its main graph.
 

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tflq.api.options import (
     CalibrationOptions,
@@ -41,6 +42,11 @@ from tflq.report.comparison import comparison_notes, comparison_tables, comparis
 from tflq.report.diagnosis import diagnosis_table
 from tflq.report.memory import memory_table
 from tflq.report.model_explorer import node_data
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tflq.api.keywords import CompareKeywords
 
 
 def with_cause(compared: Comparison, cause: Diagnosis) -> Comparison:
@@ -224,7 +230,7 @@ def compare(
     options: CompareOptions = CompareOptions(),
     *,
     progress: Progress = silent,
-    **changes: object,
+    **changes: Unpack[CompareKeywords],
 ) -> CompareResult:
     """Compare a side with a reference, tensor by tensor, and rank the layers by the noise that they add.
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tflq.api.convert import compared_report
+from tflq.api.conversion import compared_report
 from tflq.api.inspect import inspect
 from tflq.api.options import TargetOptions
 from tflq.api.read_model import read_model

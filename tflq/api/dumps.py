@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tflq.api.options import CalibrationOptions, Progress, SampleSource, TargetOptions, replace_options, silent
 from tflq.api.read_model import ModelSource
@@ -15,6 +16,11 @@ from tflq.diagnosis.dumps.understanding import Understood
 from tflq.diagnosis.dumps.wanted import DumpOptions
 from tflq.errors import UsageError
 from tflq.report import Column, Table, Verdict, identifier
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tflq.api.keywords import DumpsKeywords
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,7 @@ def dumps(
     options: DumpsOptions = DumpsOptions(),
     *,
     progress: Progress = silent,
-    **changes: object,
+    **changes: Unpack[DumpsKeywords],
 ) -> DumpsResult:
     """Interpret a tensor dump: the array, layout and encoding of each tensor, with the evidence.
 

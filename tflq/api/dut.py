@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tflq.api.options import CalibrationOptions, TargetOptions, replace_options
 from tflq.api.read_model import ModelSource, read_model
@@ -16,6 +17,11 @@ from tflq.benchmarks.serial_port import PseudoTerminal, create_link
 from tflq.benchmarks.tasks import find_task
 from tflq.errors import UsageError
 from tflq.interpreter.runtimes import REFERENCE, RuntimeName
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tflq.api.keywords import DutKeywords
 
 
 @dataclass(frozen=True)
@@ -67,7 +73,7 @@ class VirtualDevice:
 
 @contextmanager
 def dut(
-    model: ModelSource, task: str, options: DutOptions = DutOptions(), **changes: object
+    model: ModelSource, task: str, options: DutOptions = DutOptions(), **changes: Unpack[DutKeywords]
 ) -> Iterator[VirtualDevice]:
     """Yield a virtual device that runs a model under the serial protocol of MLPerf Tiny; its port is open in the block.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tflq.api.calibrate import calibrate
 from tflq.api.options import CalibrationOptions, Progress, TargetOptions, replace_options, silent
@@ -15,6 +16,11 @@ from tflq.converters.estimate import Estimate, without_model
 from tflq.parallel.executions import quantized
 from tflq.report import Column, Table, Verdict
 from tflq.report.estimate import estimate_verdict, figure, layers_table, network_table
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tflq.api.keywords import EstimateKeywords
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,7 @@ def estimate(
     options: EstimateOptions = EstimateOptions(),
     *,
     progress: Progress = silent,
-    **changes: object,
+    **changes: Unpack[EstimateKeywords],
 ) -> EstimateResult:
     """Estimate cycles, time, energy and memory of a network on a target.
 

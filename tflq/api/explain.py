@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -29,6 +29,11 @@ from tflq.quoting import Json, plain
 from tflq.report import Table, Verdict, Word, keys, word_of
 from tflq.report.explanation import side_by_side_table, steps_tables
 from tflq.sampling import Samples
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tflq.api.keywords import ExplainKeywords
 
 
 @dataclass(frozen=True)
@@ -154,7 +159,7 @@ def explain(
     options: ExplainOptions = ExplainOptions(),
     *,
     progress: Progress = silent,
-    **changes: object,
+    **changes: Unpack[ExplainKeywords],
 ) -> ExplainResult:
     """Show every step of one element: inputs, weights, products, bias, multiplier, roundings, clamp.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
@@ -26,6 +26,11 @@ from tflq.quoting import Json, json_text
 from tflq.report import Column, Table, Verdict, identifier, number
 from tflq.sampling import Samples
 from tflq.units import size
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tflq.api.keywords import ExportKeywords
 
 
 @dataclass(frozen=True)
@@ -205,7 +210,7 @@ def export(
     folder: str | Path,
     samples: SampleSource = None,
     options: ExportOptions = ExportOptions(),
-    **changes: object,
+    **changes: Unpack[ExportKeywords],
 ) -> ExportResult | ProgramResult:
     """Write test vectors of each layer for firmware and RTL test benches, or the network as a C program.
 

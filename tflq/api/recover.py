@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,11 @@ from tflq.quoting import Json
 from tflq.report import Column, Table, Verdict, identifier, keys, number
 from tflq.sampling import GivenSamples, Samples
 from tflq.units import size as size_text
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tflq.api.keywords import RecoverKeywords
 
 DEFAULT_SAMPLES = 200
 """Number of random samples."""
@@ -172,7 +178,7 @@ def recover(
     *,
     progress: Progress = silent,
     tell: Tell = quiet,
-    **changes: object,
+    **changes: Unpack[RecoverKeywords],
 ) -> RecoverResult:
     """Find weights and biases of few bits that the target's integers reconstruct best, without training or labels.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tflq.api.options import CalibrationOptions, Progress, SampleSource, TargetOptions, replace_options, silent
 from tflq.api.read_model import ModelSource, read_model
@@ -23,6 +23,11 @@ from tflq.quoting import Json
 from tflq.report import Column, Table, Verdict, identifier, number
 from tflq.report.table import words
 from tflq.sampling import Samples
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tflq.api.keywords import RunKeywords
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,7 @@ def run(
     options: RunOptions = RunOptions(),
     *,
     progress: Progress = silent,
-    **changes: object,
+    **changes: Unpack[RunKeywords],
 ) -> RunResult:
     """Run a model over samples and return its outputs.
 

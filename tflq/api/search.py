@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 from tflq.api.backward import BackwardOptions, BackwardResult, backward
 from tflq.api.options import Progress, SampleSource, TargetOptions, is_random, replace_options, silent
@@ -42,6 +42,11 @@ from tflq.report.precision import (
     setting_table,
     settings_text,
 )
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tflq.api.keywords import BackwardKeywords, SearchKeywords
 
 
 @dataclass(frozen=True)
@@ -226,7 +231,7 @@ def search(
     options: SearchOptions = ...,
     *,
     progress: Progress = ...,
-    **changes: object,
+    **changes: Unpack[SearchKeywords],
 ) -> SearchResult: ...
 
 
@@ -238,7 +243,7 @@ def search(
     *,
     options: BackwardOptions,
     progress: Progress = ...,
-    **changes: object,
+    **changes: Unpack[BackwardKeywords],
 ) -> BackwardResult: ...
 
 

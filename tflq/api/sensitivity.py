@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tflq.api.options import Progress, SampleSource, TargetOptions, replace_options, silent
 from tflq.api.read_model import ModelSource, name_of
@@ -17,6 +18,11 @@ from tflq.api.trials import TrialOptions, open_evaluator, read_subject, with_lab
 from tflq.precision import sensitivity as precision
 from tflq.report import Column, Table, Verdict
 from tflq.report.precision import result_report, sensitivity_notes, sensitivity_table, sensitivity_verdict
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tflq.api.keywords import SensitivityKeywords
 
 
 @dataclass(frozen=True)
@@ -82,7 +88,7 @@ def sensitivity(
     options: SensitivityOptions = SensitivityOptions(),
     *,
     progress: Progress = silent,
-    **changes: object,
+    **changes: Unpack[SensitivityKeywords],
 ) -> SensitivityResult:
     """Measure accuracy and signal-to-noise ratio with each layer in isolation at each of its widths.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tflq.api.options import Progress, SampleOptions, SampleSource, replace_options, silent
 from tflq.api.read_model import ModelSource, name_of, read_with_content
@@ -35,6 +36,11 @@ from tflq.quoting import Json
 from tflq.report import Column, Table, Verdict, identifier, keys, number, word_of
 from tflq.report.junit import Case, write_junit
 from tflq.units import number as number_text
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tflq.api.keywords import VerifyKeywords
 
 DEFAULT_SAMPLES = 100
 
@@ -154,7 +160,7 @@ def verify(
     options: VerifyOptions = VerifyOptions(),
     *,
     progress: Progress = silent,
-    **changes: object,
+    **changes: Unpack[VerifyKeywords],
 ) -> VerifyResult:
     """Run a model in tflq and in TFLite and compare every tensor bit for bit (NaN equals NaN).
 

@@ -8,7 +8,8 @@ from typing import Literal
 
 import click
 
-from tflq.api.convert import DEFAULT_SAMPLES, ConvertAllResult, ConvertOptions, ConvertResult, convert, convert_all
+from tflq.api.conversion import ConvertAllResult, ConvertResult
+from tflq.api.convert import DEFAULT_SAMPLES, ConvertOptions, convert, convert_all
 from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions
 from tflq.api.target import ALL, merge_settings
 from tflq.cli import output
