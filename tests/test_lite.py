@@ -101,9 +101,7 @@ def test_a_model_comes_as_path_bytes_or_file(tmp_path: Path) -> None:
             tflq.lite.Interpreter(file)
     with path.open(encoding="latin-1") as file, pytest.raises(InputError, match="read\\(\\) returned str; open it for"):
         tflq.lite.Interpreter(file)
-    with pytest.raises(
-        InputError, match="source is int 5; allowed is a path, bytes, or a file opened"
-    ):
+    with pytest.raises(InputError, match="source is int 5; allowed is a path, bytes, or a file opened"):
         tflq.lite.Interpreter(5)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from contextvars import ContextVar
 
-from tflq.quoting import shown
+from tflq.quoting import escape_unprintable
 
 command_line: ContextVar[str | None] = ContextVar("command_line", default=None)
 """Command line that calls use cases; None in Python."""
@@ -45,7 +45,7 @@ class TflqError(Exception):
 
     def __str__(self) -> str:
         """Return the message with unprintable characters escaped."""
-        return shown(name_parameters(super().__str__()))
+        return escape_unprintable(name_parameters(super().__str__()))
 
 
 class FormatError(TflqError):
@@ -107,7 +107,7 @@ class TflqWarning(UserWarning):
 
     def __str__(self) -> str:
         """Return the remark with unprintable characters escaped."""
-        return shown(super().__str__())
+        return escape_unprintable(super().__str__())
 
 
 class OutputError(TflqError):

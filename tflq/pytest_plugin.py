@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tflq.quoting import shown
+from tflq.quoting import escape_unprintable
 
 if TYPE_CHECKING:
     from tflq.api.baseline import BaselineResult
@@ -35,7 +35,7 @@ class BaselineFile(pytest.File):
         from tflq.diagnosis.baseline import read_baseline
 
         for tensor in read_baseline(self.path).tensors:
-            yield BaselineItem.from_parent(self, name=shown(tensor.name), tensor=tensor.name)
+            yield BaselineItem.from_parent(self, name=escape_unprintable(tensor.name), tensor=tensor.name)
         yield BaselineItem.from_parent(self, name=NEW)
 
 
@@ -58,12 +58,12 @@ class BaselineItem(pytest.Item):
         assert isinstance(self.parent, BaselineFile)
         report = self.parent.report
         if self.name == NEW:
-            changed = ", ".join(f"'{shown(c.tensor)}'" for c in report.new)
+            changed = ", ".join(f"'{escape_unprintable(c.tensor)}'" for c in report.new)
             change = f"{changed} is new" if changed else None
         else:
             change = report.change_of(self._tensor)
         if change is not None:
-            raise BaselineChangedError("; ".join([f"'{self.name}': {change}", *map(shown, report.files)]))
+            raise BaselineChangedError("; ".join([f"'{self.name}': {change}", *map(escape_unprintable, report.files)]))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:  # noqa: ARG002
         """Return one line: the change, or the reason why the run could not be repeated."""
@@ -71,7 +71,7 @@ class BaselineItem(pytest.Item):
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Name the test by the baseline and the tensor."""
-        return self.path, None, f"{shown(self.path.name)}: {self.name}"
+        return self.path, None, f"{escape_unprintable(self.path.name)}: {self.name}"
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> BaselineFile | None:

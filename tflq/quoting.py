@@ -29,7 +29,7 @@ _COMPASS_SIGNS = frozenset("=,[]")
 _NO_COMPASS_NAME = re.compile(r"""[^0-9a-zA-Z.:/_;'"]""")
 
 
-def shown(text: str) -> str:
+def escape_unprintable(text: str) -> str:
     r"""Return a text for terminals, reports and messages: unprintable characters as \n, \x1b or \u202e."""
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
@@ -44,14 +44,14 @@ def json_text(value: object, indent: int | None = 1, *, allow_nan: bool = True) 
     return "\n".join(line if line.isprintable() else _json_escaped(line) for line in lines)
 
 
-def plain(value: Json) -> Json:
+def plain_json(value: Json) -> Json:
     """Return a value in JSON's own types; NaN and infinities become "nan", "inf" and "-inf"."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, Mapping):
-        return {key: plain(item) for key, item in value.items()}
+        return {key: plain_json(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [plain(item) for item in value]
+        return [plain_json(item) for item in value]
     return value
 
 
@@ -63,9 +63,9 @@ def _json_escaped(line: str) -> str:
 def xml_text(text: str) -> str:
     r"""Return a text between tags: `<`, `>`, `&` and unprintable characters as references.
 
-    Characters without a reference in XML 1.0, such as U+0001, are written as by `shown`.
+    Characters without a reference in XML 1.0, such as U+0001, are written as by `escape_unprintable`.
     """
-    escaped = escape(_NOT_XML.sub(lambda match: shown(match[0]), text))
+    escaped = escape(_NOT_XML.sub(lambda match: escape_unprintable(match[0]), text))
     return "".join(c if c.isprintable() else f"&#x{ord(c):x};" for c in escaped)
 
 
@@ -76,7 +76,7 @@ def xml_attribute(text: str) -> str:
 
 def shell_word(text: str) -> str:
     """Return a text as one word of a POSIX shell."""
-    return shlex.quote(shown(text))
+    return shlex.quote(escape_unprintable(text))
 
 
 def prototxt_string(text: str) -> str:
@@ -104,7 +104,7 @@ def compass_name(text: str) -> str:
 
 def markdown_code(text: str) -> str:
     """Return a text as code within a line of Markdown, with enough grave accents around it."""
-    plain = shown(text)
+    plain = escape_unprintable(text)
     fence = "`" * (1 + max(map(len, re.findall("`+", plain)), default=0))
     space = " " if plain[:1] == "`" or plain[-1:] == "`" else ""
     return f"{fence}{space}{plain}{space}{fence}"

@@ -78,7 +78,7 @@ def test_labels_that_do_not_fit(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="samples are a tuple"):
         tflq.run(DIGITS, (X, X, X))
     (tmp_path / "y.csv").write_text("class\n" + "1\n" * 30)
-    with pytest.raises(InputError, match=r"y\.csv: row 1: 'class' is no class, 0 or more\. Remove the header row"):
+    with pytest.raises(InputError, match=r"y\.csv: row 1: 'class' is not a class, 0 or more\. Remove the header row"):
         tflq.open_samples(DIGITS, X, labels=str(tmp_path / "y.csv"))
     line = command("sensitivity", DIGITS, *FLAGS, "--labels", "y.npy", cwd=folder).refused()
     assert "--labels needs samples; name them with --input" in line

@@ -70,7 +70,7 @@ def test_missing_files_are_listed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "size", "words"),
     [
-        ("a.bin,12,0\n", 489, "a.bin: has 489 bytes, a sample has 490 (int8 49x10x1)"),
+        ("a.bin,12,0\n", 489, "a.bin: has 489 bytes; a sample has 490 (int8 49x10x1)"),
         ("a.bin,12,0\n", 0, "a.bin: the file is empty"),
         ("a.bin,10,0\n", 490, "has 10 classes, the model's output has 12 elements"),
         ("a.bin,12,12\n", 490, "class 12 of 12"),

@@ -86,10 +86,10 @@ def test_words_page_and_kept_results(folder: Path, tmp_path: Path) -> None:
     assert "McNemar" not in first
     assert "own.py:errors of at most 1" in page.read_text()
     again = run(folder, *arguments).out
-    settings = "known from before"
+    settings = "stored earlier"
     assert [a for a in again.splitlines() if settings not in a] == [a for a in first.splitlines() if settings not in a]
-    assert "0 of them known from before" in first
-    assert "0 of them known from before" not in again
+    assert "0 of them stored earlier" in first
+    assert "0 of them stored earlier" not in again
 
 
 def test_a_share_of_right_answers_keeps_its_intervals(folder: Path, accurate: dict[str, Any]) -> None:

@@ -181,7 +181,7 @@ class BackwardResult(Result):
         """Write the setting for --template of `tflq convert`; no file is written if no setting is close enough.
 
         Raises:
-            OutputError: the file cannot be written.
+            OutputError: The file cannot be written.
         """
         if self.search.chosen is not None:
             self.subject.write_template(path, self.search.rules)

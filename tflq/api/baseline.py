@@ -262,7 +262,7 @@ class BaselineResult(Result):
         """Write a JUnit test for each tensor.
 
         Raises:
-            OutputError: the file cannot be written.
+            OutputError: The file cannot be written.
         """
         cases = [Case(t.name, self.change_of(t.name)) for t in self.baseline.tensors]
         write_junit(Path(path), str(self.path), [*cases, *(Case(c.tensor, c.what) for c in self.new)])

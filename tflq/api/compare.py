@@ -217,7 +217,7 @@ class CompareResult(Result):
         """Write the noise of each tensor as node data of Model Explorer.
 
         Raises:
-            OutputError: the file cannot be written.
+            OutputError: The file cannot be written.
         """
         write_bytes(Path(path), node_data(self.comparison))
 

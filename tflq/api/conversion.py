@@ -240,8 +240,8 @@ class ConvertResult(Result):
         """Write the settings as the vendor's tool reads them, for the files of this conversion.
 
         Raises:
-            UsageError: the target's tool has no such file.
-            FormatError: settings that the tool does not have.
+            UsageError: The target's tool has no such file.
+            FormatError: Settings that the tool does not have.
         """
         if self.target.tool_settings is None:
             raise UsageError(f"target {self.target.name}: its tool has no file of settings that could be written")
@@ -251,7 +251,7 @@ class ConvertResult(Result):
         """Write the settings, ranges and figures of each layer, as an editable file for `calibration.template`.
 
         Raises:
-            OutputError: the file cannot be written.
+            OutputError: The file cannot be written.
         """
         write_template(path, self.target, self.settings, self.ranged, self.measured)
 

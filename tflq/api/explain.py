@@ -25,7 +25,7 @@ from tflq.errors import InputError, OptionError, TflqError, UnsupportedError, Us
 from tflq.graph import Model, find_tensor
 from tflq.graph.cut import needed_nodes, with_nodes
 from tflq.interpreter.runtimes import REFERENCE, RuntimeName
-from tflq.quoting import Json, plain
+from tflq.quoting import Json, plain_json
 from tflq.report import Table, Verdict, Word, keys, word_of
 from tflq.report.explanation import side_by_side_table, steps_tables
 from tflq.sampling import Samples
@@ -342,7 +342,7 @@ def _explanation(explanation: Explanation) -> dict[str, Json]:
         for part in explanation.parts
     ]
     head = select_attributes(explanation, "tensor", "index", "sample", "stored", "real")
-    return {key: plain(value) for key, value in {**head, "parts": parts}.items()}
+    return {key: plain_json(value) for key, value in {**head, "parts": parts}.items()}
 
 
 def _step(step: Step) -> Mapping[str, Json]:

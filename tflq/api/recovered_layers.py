@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass
 
 from tflq.graph import Model
-from tflq.quoting import shown
+from tflq.quoting import escape_unprintable
 
 METADATA = "tflq.recovered"
 """Name of the metadata entry that records a recovery."""
@@ -41,9 +41,9 @@ class RecoveredLayer:
     def text(self) -> str:
         """One line with the gain of each step, or with the reason why the layer was not changed."""
         bits = "" if self.bits is None else f", {self.bits} bits"
-        head = f"{shown(self.name)}{bits}"
+        head = f"{escape_unprintable(self.name)}{bits}"
         if self.kept == "nothing" or self.plain_db is None or self.found_db is None:
-            return f"not recovered: {head}: {shown(self.reason) or 'no reason is recorded'}"
+            return f"not recovered: {head}: {escape_unprintable(self.reason) or 'no reason is recorded'}"
         steps = [f"{self.plain_db:.1f} dB rounded to nearest"]
         bias = self.found_db if self.kept == "bias" else self.bias_db
         if bias is not None:

@@ -54,6 +54,6 @@ def runtimes(*names: str) -> RuntimesResult:
         *names: Runtimes to return (default: all).
 
     Raises:
-        OptionError: an unknown runtime.
+        OptionError: An unknown runtime.
     """
     return RuntimesResult(tuple(find_runtime(name) for name in names or RUNTIME_NAMES))

@@ -59,7 +59,7 @@ def open_samples(
 
     Raises:
         UsageError: `data` next to other samples or labels, or labels of random samples.
-        InputError, OptionError: as `samples`; labels that do not fit.
+        InputError, OptionError: As `samples`; labels that do not fit.
     """
     original = read_model(model)
     source, labels = split_labels(source, labels)
@@ -102,7 +102,7 @@ def read_classes(labels: LabelSource, count: int, graph: Graph) -> NDArray[np.in
         graph: Graph with one output, which has an element for each class.
 
     Raises:
-        InputError: other values, another number of them, or several outputs.
+        InputError: Other values, another number of them, or several outputs.
     """
     where = labels if isinstance(labels, str) else "labels"
     array = read_class_file(labels) if isinstance(labels, str) else np.asarray(labels)

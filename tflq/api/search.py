@@ -205,7 +205,7 @@ class SearchResult(Result):
         """Write the setting for `TargetOptions.file` and --settings; no file is written without a setting.
 
         Raises:
-            OutputError: the file cannot be written.
+            OutputError: The file cannot be written.
         """
         search = self.search
         if search.chosen is None:

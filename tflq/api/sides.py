@@ -58,7 +58,7 @@ class Side:
         """Read the model, or take the first side's.
 
         Raises:
-            UsageError: the first side is a dump.
+            UsageError: The first side is a dump.
         """
         if self.source:
             return read_model(self.source)

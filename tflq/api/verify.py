@@ -142,7 +142,7 @@ class VerifyResult(Result):
         """Write a JUnit test for each tensor.
 
         Raises:
-            OutputError: the file cannot be written.
+            OutputError: The file cannot be written.
         """
         cases = [Case(t.name, self._failure(t), t.unavailable) for t in self.verification.tensors]
         write_junit(Path(path), self.name, cases)
@@ -225,7 +225,7 @@ def _package_and_kernels(options: VerifyOptions) -> tuple[Package, Kernels]:
     """Return the package and kernels to compare with.
 
     Raises:
-        UsageError: a runtime without a package, or together with kernels or a package.
+        UsageError: A runtime without a package, or together with kernels or a package.
     """
     if options.runtime == REFERENCE:
         return options.package, options.kernels

@@ -51,7 +51,7 @@ def one_against_rest(outputs: Array, labels: NDArray[np.int64]) -> float | None:
 
     Args:
         outputs: real[S, classes].
-        labels: the true classes, int64[S].
+        labels: True classes, int64[S].
 
     Returns:
         Mean over the classes that have samples; None for fewer than two classes with samples.

@@ -19,7 +19,7 @@ from tflq.benchmarks.protocol import (
 )
 from tflq.benchmarks.serial_port import Stream
 from tflq.errors import DeviceError
-from tflq.quoting import shown
+from tflq.quoting import escape_unprintable
 
 _ASK_AGAIN_S = 2.0  # a board that restarts when its port is opened misses commands in the meantime
 _QUIET_S = 0.2
@@ -212,5 +212,5 @@ class Host:
 
 
 def _abbreviate(text: str) -> str:
-    printable = shown(text)
+    printable = escape_unprintable(text)
     return printable if len(printable) <= _SHOWN_CHARACTERS else f"{printable[:_SHOWN_CHARACTERS]}..."

@@ -22,7 +22,7 @@ from tflq.cli.in_force import DEBUG_OPTION
 from tflq.cli.status import INTERRUPTED, PIPE_CLOSED
 from tflq.errors import TflqError, TflqWarning, UsageError, command_line
 from tflq.plugins import find_entry_points
-from tflq.quoting import shown
+from tflq.quoting import escape_unprintable
 
 _BAD_INPUT = 2
 
@@ -157,7 +157,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if "--debug" in words:
             for line in traceback.format_exc().splitlines():
-                print(shown(line), file=sys.stderr)
+                print(escape_unprintable(line), file=sys.stderr)
         return _fail(_one_line(error), _BAD_INPUT)
     finally:
         command_line.reset(token)
@@ -170,7 +170,7 @@ def _show_warning(others: Callable[..., None]) -> Callable[..., None]:
         if not issubclass(category, TflqWarning):
             return others(message, category, *place)
         sys.stdout.flush()
-        print(f"tflq: {shown(str(message))}", file=sys.stderr)
+        print(f"tflq: {escape_unprintable(str(message))}", file=sys.stderr)
         return None
 
     return show
@@ -194,5 +194,5 @@ def _one_line(error: Exception) -> str:
 
 
 def _fail(message: str, status: int) -> int:
-    print(f"tflq: {shown(message)}", file=sys.stderr)
+    print(f"tflq: {escape_unprintable(message)}", file=sys.stderr)
     return status

@@ -15,7 +15,7 @@ def write_files(folder: Path) -> None:
     """Write the files of the demo into an empty folder, and print their names.
 
     Raises:
-        UsageError: the folder contains files.
+        UsageError: The folder contains files.
     """
     if folder.is_dir() and any(folder.iterdir()):
         raise click.UsageError(f"--output {folder}: is not empty; name an empty folder")

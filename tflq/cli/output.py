@@ -11,7 +11,7 @@ from tflq.api.result import Result
 from tflq.cli.in_force import option_value
 from tflq.cli.progress import progress as progress
 from tflq.cli.terminal import page_lines, text_lines
-from tflq.quoting import json_text, shown
+from tflq.quoting import escape_unprintable, json_text
 
 
 def line(text: str = "") -> None:
@@ -64,13 +64,13 @@ def remark(text: str) -> None:
 def warn(message: str) -> None:
     """Print a remark on standard error."""
     sys.stdout.flush()
-    sys.stderr.write(f"tflq: {shown(message)}\n")
+    sys.stderr.write(f"tflq: {escape_unprintable(message)}\n")
 
 
 def note(message: str) -> None:
     """Print a line on the progress of work to standard error, if that is a terminal."""
     if sys.stderr.isatty():
-        sys.stderr.write(f"{shown(message)}\n")
+        sys.stderr.write(f"{escape_unprintable(message)}\n")
 
 
 def _write(text: str) -> None:

@@ -11,7 +11,7 @@ from typing import Protocol
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from tflq.quoting import shown
+from tflq.quoting import escape_unprintable
 
 _SECONDS_UNTIL_BAR = 2.0
 
@@ -30,7 +30,7 @@ class _TerminalBar:
     def __init__(self, what: str, total: int) -> None:
         columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
         self._progress = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
-        self._task = self._progress.add_task(shown(what), total=total)
+        self._task = self._progress.add_task(escape_unprintable(what), total=total)
         self._progress.start()
 
     def update(self, done: int) -> None:

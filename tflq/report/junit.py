@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from tflq.files import write_bytes
-from tflq.quoting import shown
+from tflq.quoting import escape_unprintable
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,15 @@ def junit_xml(suite: str, cases: Sequence[Case]) -> bytes:
     skipped = sum(case.skipped is not None for case in cases)
     counts = {"tests": str(len(cases)), "failures": str(failures), "errors": "0", "skipped": str(skipped)}
     root = ElementTree.Element("testsuites", counts)
-    parent = ElementTree.SubElement(root, "testsuite", {"name": shown(suite), **counts})
+    parent = ElementTree.SubElement(root, "testsuite", {"name": escape_unprintable(suite), **counts})
     for case in cases:
-        element = ElementTree.SubElement(parent, "testcase", {"classname": shown(suite), "name": shown(case.name)})
+        element = ElementTree.SubElement(
+            parent, "testcase", {"classname": escape_unprintable(suite), "name": escape_unprintable(case.name)}
+        )
         if case.failure is not None:
-            ElementTree.SubElement(element, "failure", {"message": shown(case.failure)})
+            ElementTree.SubElement(element, "failure", {"message": escape_unprintable(case.failure)})
         elif case.skipped is not None:
-            ElementTree.SubElement(element, "skipped", {"message": shown(case.skipped)})
+            ElementTree.SubElement(element, "skipped", {"message": escape_unprintable(case.skipped)})
     ElementTree.indent(root)
     content: bytes = ElementTree.tostring(root, "utf-8", xml_declaration=True)
     return content + b"\n"

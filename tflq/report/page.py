@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from tflq import __version__
 from tflq.errors import MissingExtraError
-from tflq.quoting import shown
+from tflq.quoting import escape_unprintable
 from tflq.report.table import Table, Verdict
 from tflq.report.what_was_run import WhatWasRun
 
@@ -58,4 +58,4 @@ def render(page: Page) -> bytes:
 
 def _escape_value(value: object) -> object:
     """Return a value of the template, with names of files and tensors escaped; drawings are Markup and unchanged."""
-    return shown(value) if type(value) is str else value
+    return escape_unprintable(value) if type(value) is str else value

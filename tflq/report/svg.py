@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tflq.quoting import shown, xml_attribute, xml_text
+from tflq.quoting import escape_unprintable, xml_attribute, xml_text
 
 WIDTH, HEIGHT = 720, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 8, 22, 34
@@ -207,12 +207,12 @@ class _Scale:
 def _frame(axis: str, below: str, parts: Sequence[str]) -> str:
     label = f'<text x="4" y="12">{_text(axis)}</text>' if axis else ""
     under = f'<text x="{(WIDTH + _LEFT) / 2:.0f}" y="{HEIGHT - 6}" text-anchor="middle">{_text(below)}</text>'
-    name = xml_attribute(shown(f"{axis} {below}".strip()))
+    name = xml_attribute(escape_unprintable(f"{axis} {below}".strip()))
     return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label={name}>{"".join(parts)}{label}{under}</svg>'
 
 
 def _text(text: str) -> str:
-    return xml_text(shown(text))
+    return xml_text(escape_unprintable(text))
 
 
 def _short(value: float) -> str:
