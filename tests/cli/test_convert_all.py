@@ -49,7 +49,7 @@ def test_no_score_for_random_samples_of_one_class(tmp_path: Path) -> None:
     assert "100.0 %" not in done.out
     assert line.split()[1] == "none"
     assert line.endswith(words)
-    assert read_page(tmp_path / "page.html").verdict.endswith(f"take the model; {words}")
+    assert read_page(tmp_path / "page.html").verdict.endswith(f"support the model; {words}")
     rows = tflq(*arguments, "--force", "--json", cwd=tmp_path).json["targets"]
     assert {(row["refused"], row["score_percent"]) for row in rows if not row["refused"]} == {(False, None)}
 

@@ -219,7 +219,7 @@ def test_sensitivity_in_words_and_json(digits: Path) -> None:
     arguments = ("sensitivity", MODEL, "-t", "gap9-ne16", *SMALL, "--data", digits, "--take", "20", "--widths", "8,2")
     text, report = tflq(*arguments), tflq(*arguments, "--json").json
     assert (text.status, text.err) == (0, "")
-    assert "each layer alone narrowed, the others at the widest" in text.out
+    assert "each layer in turn narrowed, all other layers at the widest" in text.out
     assert [layer["name"] for layer in report["layers"]] == ["CONV_2D_0_2", "CONV_2D_0_5", "FULLY_CONNECTED_0_8"]
     for layer in report["layers"]:
         assert f"{layer['results']['2']['accuracy_percent']:.1f}" in text.out

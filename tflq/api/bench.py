@@ -172,7 +172,7 @@ def _run_board(
 
 def _metrics(options: BenchOptions, samples: DataSet) -> tuple[Metric, ...]:
     if options.metrics and (options.mode == "performance" or not isinstance(samples, (LabeledSamples, LabeledTruth))):
-        raise UsageError("--metric is for the accuracy of a classifier, and for boxes, masks and texts")
+        raise UsageError("--metric needs --mode accuracy and a classifier, boxes, masks or texts")
     kind = samples.labels.metric.kind if isinstance(samples, LabeledTruth) else "classes"
     return tuple(find_metric(name).for_labels(kind) for name in options.metrics)
 

@@ -160,7 +160,7 @@ class BenchResult(Result):
         asked = " and ".join(f"{name} {value:g}" for name, value in bounds if value is not None)
         word: Word = word_of(self.is_kept) if asked else ""
         if first is None:
-            return Verdict(word, None, "no target takes the model", asked)
+            return Verdict(word, None, "no target supports the model", asked)
         value, unit = score_of(first)
         advice = lowest_text(self.measured, quality)
         return Verdict(word, value, f"{unit} {first.name}", asked, self.data.samples.count, advice)

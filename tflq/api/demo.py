@@ -146,7 +146,7 @@ def _emitted_text(row: DemoRow) -> str:
 
 
 _NOTES = (
-    "largest change: of any probability, against the model as it is.",
+    "largest change: of any probability, relative to the unchanged model.",
     "LSB: one step of the output's scale, between the target's own integers and TFLite.",
 )
 _ROWS = (

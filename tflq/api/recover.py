@@ -128,7 +128,7 @@ class RecoverResult(Result):
     def verdict(self) -> Verdict:
         """Signal-to-noise ratio after the recovery, on the last samples that were measured."""
         last = self.outcomes[-1] if self.outcomes else None
-        reason = f"nothing is kept: {self.recovery.reason}" if self.recovery.reason else ""
+        reason = f"no layer is changed: {self.recovery.reason}" if self.recovery.reason else ""
         if last is None:
             return Verdict("", len(self.recovery.layers), "layers with weights", advice=reason)
         before = f"{last.sqnr_db[0]:.1f} dB before"

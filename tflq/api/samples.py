@@ -70,7 +70,7 @@ def open_samples(
         return SampleSet(chosen, None if labels is None else read_classes(labels, chosen.count, original.main))
     refuse_count(source, is_named=True)
     if not is_random(source):
-        raise UsageError("--data and --input both name samples; give one of them")
+        raise UsageError("--data and --input both name samples; omit one of them")
     if labels is not None:
         raise UsageError("--data contains labels; --labels needs --input")
     judged = (load_named if are_classes else load_judged)(data, original.main)
@@ -108,11 +108,11 @@ def read_classes(labels: LabelSource, count: int, graph: Graph) -> NDArray[np.in
     array = read_class_file(labels) if isinstance(labels, str) else np.asarray(labels)
     if array.ndim != 1 or array.dtype.kind not in "iu" or len(array) != count:
         raise InputError(
-            f"{where}: {array.dtype}{list(array.shape)}; needed are integers [{count}], one class for each sample"
+            f"{where}: {array.dtype}{list(array.shape)}; classes must be integers [{count}], one class for each sample"
         )
     classes = graph.tensors[graph.outputs[0]].size if len(graph.outputs) == 1 else 0
     if not classes:
-        raise InputError(f"{where}: classes are for a model with one output; this one has {len(graph.outputs)}")
+        raise InputError(f"{where}: classes need a model with one output; this one has {len(graph.outputs)}")
     if array.min() < 0 or array.max() >= classes:
         raise InputError(f"{where}: classes {array.min()}..{array.max()}; the model's output has {classes} elements")
     return array.astype(np.int64)
@@ -136,7 +136,7 @@ def samples(model: ModelSource, source: SampleSource = None, *, count: int = 1) 
     original = read_model(model)
     source, _ = split_labels(source, None)
     if isinstance(source, tuple) and any(isinstance(part, np.ndarray) for part in source):
-        raise InputError("samples are a tuple with arrays; give an array, (x, y) with labels y, or arrays by name")
+        raise InputError("samples are a tuple with arrays; pass an array, (x, y) with labels y, or arrays by name")
     if isinstance(source, SampleOptions):
         options = source
     elif source is None or isinstance(source, (str, np.ndarray, Sequence, Mapping)):
@@ -151,7 +151,7 @@ def samples(model: ModelSource, source: SampleSource = None, *, count: int = 1) 
         every = given_samples(original, options.inputs, options.real, "input")
     else:
         if not (isinstance(options.inputs, (str, Sequence)) and not options.inputs):
-            raise UsageError("--data and --input both name samples; give one of them")
+            raise UsageError("--data and --input both name samples; omit one of them")
         stop = None if options.take is None else options.take.stop
         every = load_data(*split_named(options.data), original.main, stop).samples
     return every if options.take is None else options.take.select(every)
@@ -207,7 +207,7 @@ def given_samples(model: Model, inputs: Inputs, real: bool, what: str) -> GivenS
     elif isinstance(inputs, Sequence) and all(isinstance(path, str) for path in inputs):
         given = given_inputs(graph, inputs, names, real)
     else:
-        raise InputError(f"samples are {type(inputs).__name__}; give files, an array, or arrays by the inputs' names")
+        raise InputError(f"samples are {type(inputs).__name__}; pass files, an array, or arrays by the inputs' names")
     if given.clipped:
         warnings.warn(
             f"{given.clipped} {what} values are outside the range of their input and were clipped",

@@ -63,7 +63,7 @@ class Side:
         if self.source:
             return read_model(self.source)
         if first is None:
-            raise UsageError(f"'{self.text}' takes the model of the first side, which is a dump; name a model")
+            raise UsageError(f"'{self.text}' uses the model of the first side, which is a dump; name a model")
         return first
 
     def archive(self, options: DumpOptions) -> Archive:

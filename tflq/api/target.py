@@ -51,7 +51,7 @@ def _with_file(options: TargetOptions, path: str, names: Sequence[str]) -> Targe
     others = [name for name in (options.name, *names) if name is not None and name != stored.target]
     if others:
         raise OptionError(
-            f"{path}: holds settings of target {stored.target}, not of {others[0]}; use --target {stored.target}"
+            f"{path}: contains settings of target {stored.target}, not of {others[0]}; use --target {stored.target}"
         )
     settings, layers = (*stored.assignments, *options.settings), (*stored.layers, *options.layers)
     return replace(options, settings=settings, layers=layers, file=None)
@@ -110,7 +110,7 @@ def choose_targets(
     if ALL not in names:
         return [choose_target(name, options, recovers=recovers) for name in names]
     if len(names) > 1:
-        raise UsageError("--target all is every target; omit the others")
+        raise UsageError("--target all includes every target; omit all other names")
     if options.settings or options.layers:
         raise UsageError("--set and --layer need a single target; --target all uses the defaults of each")
     return [choose_target(name, options) for name in target_names()]

@@ -115,7 +115,7 @@ class VerifyResult(Result):
         verification, total = self.verification, self.verification.total
         unit = f"of {total.elements} elements differ"
         tensors = f"{len(verification.compared)} tensors of {self.name}"
-        advice = tensors if verification.compared else "nothing was compared: TFLite returned no tensor"
+        advice = tensors if verification.compared else "no comparison: TFLite returned no tensor"
         reference = f"TFLite ({verification.identity})"
         return Verdict(word_of(self.is_right), total.differing, unit, reference, verification.samples, advice, " from")
 
@@ -233,7 +233,7 @@ def _package_and_kernels(options: VerifyOptions) -> tuple[Package, Kernels]:
         raise UsageError("--runtime names the package and its kernels; omit --oracle and --kernels")
     if options.runtime not in RUNTIME_ORACLES:
         has = ", ".join((REFERENCE, *RUNTIME_ORACLES))
-        raise UsageError(f"no Python package runs {options.runtime}; verify takes {has}")
+        raise UsageError(f"no Python package runs {options.runtime}; verify supports {has}")
     return RUNTIME_ORACLES[options.runtime]
 
 

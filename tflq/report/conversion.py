@@ -74,7 +74,7 @@ def _gain(choices: EngineChoices) -> str:
     tail = f"the network: {choices.after}{rest if unknown else ''}"
     moved = ", ".join(f"{layer.name} to the {layer.engine} (--layer {layer.setting})" for layer in choices.moved)
     if not moved:
-        return f"no layer takes fewer cycles elsewhere for certain; {tail}"
+        return f"no layer certainly takes fewer cycles on another engine; {tail}"
     return f"moved: {moved}; before: {choices.before}; {tail}"
 
 
@@ -89,11 +89,11 @@ _ENGINES = (
 
 
 def all_targets_verdict(rows: Sequence[TargetRow], score: str, samples: int) -> Verdict:
-    """Return the number of targets that take the model, and the one with the lowest score."""
+    """Return the number of targets that support the model, and the one with the lowest score."""
     taken = [row for row in rows if not row.refused]
     scored = [row for row in taken if row.score_percent is not None]
     word = word_of(len(taken) == len(rows))
-    unit = f"of {count(len(rows), 'target')} take the model"
+    unit = f"of {count(len(rows), 'target')} support the model"
     worst = min(scored, key=lambda row: row.score_percent or 0.0, default=None)
     if worst is None:
         return Verdict(word, len(taken), unit, advice=taken[0].constraints[-1] if taken else "")
@@ -101,7 +101,7 @@ def all_targets_verdict(rows: Sequence[TargetRow], score: str, samples: int) -> 
     advice = f"the lowest {score} is {worst.target}, {worst.score_percent:.1f} %{layer}"
     if len(scored) > 1 and len({row.score_percent for row in scored}) == 1:
         advice = f"{score} of each: {worst.score_percent:.1f} %"
-    return Verdict(word, len(taken), unit, "the model as it is", samples, advice)
+    return Verdict(word, len(taken), unit, "the unchanged model", samples, advice)
 
 
 def all_targets_table(rows: Sequence[TargetRow], *, is_accuracy: bool, samples: int) -> Table:
@@ -109,7 +109,7 @@ def all_targets_table(rows: Sequence[TargetRow], *, is_accuracy: bool, samples: 
     scores = [row.score_percent for row in rows if row.score_percent is not None]
     lowest = min(scores, default=math.nan) if len(set(scores)) > 1 else math.nan
     note = (
-        f"agrees: share of {samples} samples with the same highest output as the model as it is; --data TASK=DIR "
+        f"agrees: share of {samples} samples with the same highest output as the unchanged model; --data TASK=DIR "
         "measures accuracy on labeled data instead"
     )
     score = number("score_percent", "accuracy" if is_accuracy else "agrees", form=_score, bar=True)

@@ -37,7 +37,7 @@ def diagnosis_table(found: Diagnosis, explain: str) -> Table:
     if found.without_effect:
         notes.append(f"No effect on the samples, hence not excluded: {', '.join(found.without_effect)}.")
     notes += [
-        f"Wrong by itself, too: {other.node or other.tensor}: {other.description}; {other.words}."
+        f"Also wrong in isolation: {other.node or other.tensor}: {other.description}; {other.words}."
         for other in found.others
     ]
     if found.failed:

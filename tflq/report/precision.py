@@ -38,7 +38,9 @@ def sensitivity_verdict(found: Sensitivity) -> Verdict:
 def sensitivity_notes(found: Sensitivity) -> Iterator[str]:
     """Yield the method of the measurement, refusals, and the number of settings."""
     widest = "in floating point" if found.in_float else "at the widest"
-    yield f"each layer alone left {widest}" if found.is_spared else f"each layer alone narrowed, the others {widest}"
+    yield (
+        f"each layer in turn {widest}" if found.is_spared else f"each layer in turn narrowed, all other layers {widest}"
+    )
     for row in found.rows:
         for bits, tried in row.results.items():
             if tried.refused:
@@ -63,7 +65,7 @@ def sensitivity_table(found: Sensitivity) -> Table:
     worst = min(rated, key=lambda row: row.results[lowest].sqnr_db, default=None)
     base = " and ".join(f"{bits} bits: {_cell(result, found.metric)}" for bits, result in found.bases.items())
     note = f"without the {'spared' if found.is_spared else 'narrowed'} layer, {base}"
-    title = "Quality with each layer alone"
+    title = "Quality with each layer in isolation"
     return Table("layers", columns, found.rows, title, [note], marked=lambda row: row is worst)
 
 
@@ -199,7 +201,7 @@ def noise_texts(found: PrecisionSearch, beside: Sequence[Beside]) -> Iterator[st
     if chosen is not None and is_required_accuracy_within(found.requirement, chosen.result):
         yield (
             f"within the noise: {found.requirement.score:g} % is in the 95 % interval of the chosen "
-            "setting; other samples may give less"
+            "setting; other samples may have a lower accuracy"
         )
     for other in beside:
         accuracy = f"{other.point.result.right} right, {cost_text(found, other.point)}"
@@ -275,8 +277,10 @@ def _front(found: PrecisionSearch) -> Chart:
     ]
     axis = ", ".join(filter(None, (quality_name(metric), metric.unit))) if is_scored else "SQNR, dB"
     name, unit = found.objective.name, found.objective.unit
-    counted = f"bytes of {found.plan.counted}" if name == "bytes" else f"{unit}, as `tflq estimate` says"
-    caption = "Every setting that was tried; the line joins those that no other one beats. The chosen one is marked."
+    counted = f"bytes of {found.plan.counted}" if name == "bytes" else f"{unit}, as estimated by `tflq estimate`"
+    caption = (
+        "All tried settings; the line connects the settings that no other setting beats. The chosen setting is marked."
+    )
     return Chart(scatter(dots, axis, counted), caption)
 
 
