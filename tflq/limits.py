@@ -57,7 +57,7 @@ class Limits:
         for field in fields(self):
             value = getattr(self, field.name)
             if not isinstance(value, int) or value < 1:
-                raise OptionError(f"{field.name} is {value!r}; it must be a positive number")
+                raise OptionError(f"{field.name} is {value!r}; a positive number is allowed")
 
     def require(self, name: str, value: int, what: str) -> None:
         """Check a figure against the limit with that name.
@@ -72,7 +72,7 @@ class Limits:
         """
         limit: int = getattr(self, name)
         if value > limit:
-            raise LimitError(f"{what}: {value} exceed the limit {limit}; {describe_fix(name)}")
+            raise LimitError(f"{what}: found {value}, {limit} are allowed; {describe_fix(name)}")
 
 
 _NAMES = tuple(field.name for field in fields(Limits))
@@ -140,7 +140,7 @@ def require_room(size_bytes: int, what: str) -> None:
     """
     allowed = current()
     allowed.require("max_bytes", size_bytes, f"bytes of one sample of {what}")
-    allowed.require("max_memory", _held.get() + size_bytes, f"bytes of all live tensors of one sample with {what}")
+    allowed.require("max_memory", _held.get() + size_bytes, f"bytes of all tensors of one sample alive beside {what}")
 
 
 def from_environment() -> Limits:
@@ -187,7 +187,7 @@ def from_words(words: Sequence[str]) -> Limits:
         field = _PREFIX + name.strip().replace("-", "_").lower()
         if field not in _NAMES:
             known = ", ".join(_short(field) for field in _NAMES)
-            raise OptionError(f"no limit is called '{name}'; write NAME=NUMBER, as in memory=8G, with one of {known}")
+            raise OptionError(f"no limit is called '{name}'; there are {known}: NAME=NUMBER, as in memory=8G")
         changes[field] = amount(value, f"limit {name}")
     return replace(current(), **changes)
 
@@ -201,7 +201,7 @@ def amount(text: str, what: str) -> int:
     digits_text = text.strip().upper()
     digits = digits_text[:-1] if digits_text[-1:] in _UNITS else digits_text
     if not digits.isascii() or not digits.isdecimal() or int(digits) < 1:
-        raise OptionError(f"{what} is '{text}'; it must be a positive number, as 4096, 64K, 512M or 8G")
+        raise OptionError(f"{what} is '{text}'; a positive number is allowed, as 4096, 64K, 512M or 8G")
     return int(digits) << _UNITS.get(digits_text[-1:], 0)
 
 

@@ -109,7 +109,7 @@ def test_refused(graph: Graph, tmp_path: Path, line: str, size: int, message: st
 def test_not_a_number_is_refused(graph: Graph, tmp_path: Path) -> None:
     (tmp_path / "y_labels.csv").write_text("a.bin,2,0,2560,512\n")
     np.full(640, np.nan, "<f4").tofile(tmp_path / "a.bin")
-    with pytest.raises(InputError, match=r"ad01: input .* holds 640 NaN"):
+    with pytest.raises(InputError, match=r"ad01: input .* has 640 NaN"):
         load_windows(AD01, tmp_path, graph).samples.take(0, 1)
 
 

@@ -133,7 +133,7 @@ def test_bench_and_board_find_the_same(tmp_path: Path) -> None:
     assert ask("ls") == ["noise.wav", "m-ready"]
     assert ask("play noise.wav")[0].startswith("e-[The device does not listen")
     assert ask("dut start") == ["m-[passed on]", "m-ready", "m-[listening]", "m-ready"]
-    assert "no WAV file" in ask("play none.wav")[0]
+    assert "not a readable WAV file" in ask("play none.wav")[0]
     assert ask("play noise.wav")[-2:] == ["m-played-[noise.wav]", "m-ready"]
     head, *times, ready = ask("print_detections")
     assert (head, ready) == ("Detection Timestamps (ms)", "m-ready")

@@ -73,4 +73,4 @@ def test_recovery_needs_samples(tmp_path: Path) -> None:
         cwd=tmp_path,
     )
     assert done.status == 2
-    assert "give --data or --input" in done.err
+    assert "name them with --data or --input" in done.err

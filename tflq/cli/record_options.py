@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import sys
@@ -116,8 +117,9 @@ def _value_attributes(annotation: str, source: Source, minimum: float | None) ->
     if kind == "Path":
         return {"type": click.Path(path_type=Path)}
     known = vars(sys.modules[source.__module__])
-    literal = eval(kind, dict(known)) if kind.startswith("Literal[") else known.get(kind)
-    return {"type": click.Choice(get_args(literal))} if get_origin(literal) is Literal else {}
+    if kind.startswith("Literal["):
+        return {"type": click.Choice(ast.literal_eval(f"({kind.removeprefix('Literal[').removesuffix(']')},)"))}
+    return {"type": click.Choice(get_args(known[kind]))} if get_origin(known.get(kind)) is Literal else {}
 
 
 def _entries(source: object) -> Mapping[str, str]:
