@@ -237,7 +237,7 @@ def settings_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_settings_file_is_for_its_target(settings_file: Path, tmp_path: Path) -> None:
     line = tflq("convert", MODEL, "-t", "aipu", "--settings", settings_file, "-o", tmp_path / "out").refused()
-    assert "holds settings of target gap9-ne16, not of aipu; use --target gap9-ne16" in line
+    assert "contains settings of target gap9-ne16, not of aipu; use --target gap9-ne16" in line
     assert "--set and --layer need a target" in tflq("run", MODEL, "--settings", settings_file).refused()
 
 
