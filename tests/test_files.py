@@ -133,7 +133,10 @@ def test_after_an_error_nothing_has_changed(tmp_path: Path) -> None:
 
 def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("a file")
-    with pytest.raises(OutputError, match="out: is a file, a folder is needed"), output_folder(tmp_path / "out"):
+    with (
+        pytest.raises(OutputError, match="out: is a file; the output must be a folder"),
+        output_folder(tmp_path / "out"),
+    ):
         pass
     with (
         pytest.raises(OutputError, match=r"cannot be written: (Not a directory|File exists)"),
@@ -158,6 +161,6 @@ def test_what_stands_in_the_way_is_refused_before_anything_moves(tmp_path: Path,
             (folder / "a").write_text("new")
             (folder / "b").write_text("new") if is_folder else (folder / "b").mkdir()
 
-    with pytest.raises(OutputError, match=r"b: is a (folder|file) where a (file|folder) is to be written"):
+    with pytest.raises(OutputError, match=r"b: is a (folder|file); the output is a (file|folder)"):
         write()
     assert names(tmp_path / "out") == ["b"]

@@ -97,11 +97,11 @@ def test_a_model_comes_as_path_bytes_or_file(tmp_path: Path) -> None:
         assert tflq.lite.Interpreter(model_content=given).get_input_details()[0]["name"] == "x"
     with path.open("rb") as file:
         assert tflq.lite.Interpreter(file).model.source == str(path)
-        with pytest.raises(InputError, match=r"relu\.tflite: nothing is left to read"):
+        with pytest.raises(InputError, match=r"relu\.tflite: the opened file is at its end"):
             tflq.lite.Interpreter(file)
     with path.open(encoding="latin-1") as file, pytest.raises(InputError, match="read\\(\\) returned str; open it for"):
         tflq.lite.Interpreter(file)
-    with pytest.raises(InputError, match="found int 5; allowed is a path, bytes, or a file opened for reading bytes"):
+    with pytest.raises(InputError, match="source is int 5; allowed is a path, bytes, or a file opened"):
         tflq.lite.Interpreter(5)
 
 

@@ -14,12 +14,12 @@ from tflq.quoting import (
     c_identifiers,
     compass_name,
     compass_word,
+    escape_unprintable,
     file_name,
     json_text,
     markdown_code,
     prototxt_string,
     shell_word,
-    shown,
     xml_attribute,
     xml_text,
 )
@@ -29,16 +29,16 @@ TEXTS = (*PARTS, "".join(PARTS), "\udcff\ud800", "\U000e0041", "\ufeff\ufffe", "
 
 @pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
 def test_nothing_unprintable_is_left(text: str) -> None:
-    for quoted in (shown(text), json_text(text), xml_text(text), xml_attribute(text), shell_word(text)):
+    for quoted in (escape_unprintable(text), json_text(text), xml_text(text), xml_attribute(text), shell_word(text)):
         assert quoted.isprintable()
     for quoted in (prototxt_string(text), compass_word(text), markdown_code(text), file_name(text)):
         assert quoted.isprintable()
-    assert shown(shown(text)) == shown(text)
+    assert escape_unprintable(escape_unprintable(text)) == escape_unprintable(text)
 
 
 def test_what_is_printable_is_shown_as_it_is() -> None:
-    assert shown("C:\\new é中 'x'") == "C:\\new é中 'x'"
-    assert shown("a\n\x1b[31m\x9b\u202e\u2028") == "a\\n\\x1b[31m\\x9b\\u202e\\u2028"
+    assert escape_unprintable("C:\\new é中 'x'") == "C:\\new é中 'x'"
+    assert escape_unprintable("a\n\x1b[31m\x9b\u202e\u2028") == "a\\n\\x1b[31m\\x9b\\u202e\\u2028"
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
@@ -51,13 +51,13 @@ def test_xml(text: str) -> None:
     """What XML 1.0 cannot hold comes back as it is shown."""
     element = ElementTree.fromstring(f"<a b={xml_attribute(text)}>{xml_text(text)}</a>")
     assert element.get("b") == (element.text or "")
-    assert shown(element.text or "") == shown(text)
+    assert escape_unprintable(element.text or "") == escape_unprintable(text)
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
 def test_shell(text: str) -> None:
     done = subprocess.run(["sh", "-c", f"printf %s {shell_word(text)}"], capture_output=True, check=True)
-    assert done.stdout.decode() == shown(text)
+    assert done.stdout.decode() == escape_unprintable(text)
 
 
 def test_prototxt() -> None:

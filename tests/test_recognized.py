@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.command import tflq
 from tests.support.faults import DIGITS
-from tflq.files import recognized
+from tflq.files import recognize_content
 
 
 def saved(array: object, save: object = np.save) -> bytes:
@@ -47,7 +47,7 @@ CONTENTS = {
 
 @pytest.mark.parametrize("kind", CONTENTS)
 def test_a_content_is_recognized(kind: str) -> None:
-    assert recognized(CONTENTS[kind]) == kind
+    assert recognize_content(CONTENTS[kind]) == kind
 
 
 def test_onnx_is_recognized() -> None:
@@ -57,17 +57,23 @@ def test_onnx_is_recognized() -> None:
     graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", values[:1], values[1:])
     for producer in ("", "pytorch"):
         model = helper.make_model(graph, producer_name=producer)
-        assert recognized(model.SerializeToString()) == "an ONNX model"
+        assert recognize_content(model.SerializeToString()) == "an ONNX model"
 
 
 def test_bytes_without_a_sign_are_nothing() -> None:
     draw = np.random.default_rng(0)
-    assert {recognized(b"\x80" + draw.bytes(300)) for _ in range(200)} == {""}
+    assert {recognize_content(b"\x80" + draw.bytes(300)) for _ in range(200)} == {""}
 
 
 ARGUMENTS = {
-    "text named .npy": (("run", DIGITS, "-i", "t.npy", "-o", "o.npz"), "t.npy: is text, no .npy file; numpy.save"),
-    "text named .npz": (("run", DIGITS, "-i", "t.npz", "-o", "o.npz"), "t.npz: is text, no .npz file; numpy.savez"),
+    "text named .npy": (
+        ("run", DIGITS, "-i", "t.npy", "-o", "o.npz"),
+        "t.npy: is text, not a .npy file; write one with numpy.save",
+    ),
+    "text named .npz": (
+        ("run", DIGITS, "-i", "t.npz", "-o", "o.npz"),
+        "t.npz: is text, not a .npz file; write one with numpy.savez",
+    ),
     "an archive as a model": (("inspect", "a.tflite"), "a.tflite: is a PyTorch file; ai_edge_torch.convert("),
     "a text as a model": (("verify", "t.npy"), "t.npy: "),
     "a folder as a model": (("inspect", "."), "cannot be read: Is a directory; name a file in it"),
@@ -79,7 +85,7 @@ ARGUMENTS = {
     "a missing output": (("run", DIGITS, "-n", "1", "-o", "no/o.npz"), "No such file or directory; the folder no "),
     "no labels": (
         ("bench", "-m", DIGITS, "-d", "saved"),
-        "saved: holds no y_labels.csv, which names each file",
+        "saved: does not contain y_labels.csv",
     ),
 }
 

@@ -1,6 +1,6 @@
 """tflq: reads .tflite files, requantizes them for NPUs, and runs TFLite's integers bit for bit in numpy.
 
-What a command of `tflq` does, the function of its name in this package does (docs/guides/python.md).
+Each command of `tflq` has a function of the same name in this package (docs/guides/python.md).
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ if TYPE_CHECKING:
     from tflq.api.baseline import verify_baseline as verify_baseline
     from tflq.diagnosis.dumps.wanted import DumpOptions as DumpOptions
     from tflq.api.backward import BackwardOptions as BackwardOptions, BackwardResult as BackwardResult
-    from tflq.api.bench import BenchOptions as BenchOptions, BenchResult as BenchResult, bench as bench
+    from tflq.api.bench import BenchOptions as BenchOptions, bench as bench
+    from tflq.api.bench_result import BenchResult as BenchResult
     from tflq.api.calibrate import calibrate as calibrate
     from tflq.api.compare import CompareOptions as CompareOptions, CompareResult as CompareResult, compare as compare
     from tflq.api.compare_runtimes import (
         CompareRuntimesResult as CompareRuntimesResult,
         compare_runtimes as compare_runtimes,
     )
+    from tflq.api.conversion import ConvertAllResult as ConvertAllResult, ConvertResult as ConvertResult
+    from tflq.api.convert import ConvertOptions as ConvertOptions, convert as convert, convert_all as convert_all
     from tflq.api.prove import ProveResult as ProveResult, prove as prove
-    from tflq.api.convert import ConvertAllResult as ConvertAllResult, ConvertOptions as ConvertOptions
-    from tflq.api.convert import ConvertResult as ConvertResult, convert as convert, convert_all as convert_all
     from tflq.api.written_model import CutResult as CutResult, cut as cut
     from tflq.api.demo import Demo as Demo, demo as demo
     from tflq.api.written_model import DequantizeResult as DequantizeResult, dequantize as dequantize
@@ -67,12 +68,14 @@ __version__ = "0.1.0"
 _HOMES = {
     "tflq.api.baseline": ("BaselineResult", "FreezeResult", "freeze", "verify_baseline"),
     "tflq.api.backward": ("BackwardOptions", "BackwardResult"),
-    "tflq.api.bench": ("BenchOptions", "BenchResult", "bench"),
+    "tflq.api.bench": ("BenchOptions", "bench"),
+    "tflq.api.bench_result": ("BenchResult",),
     "tflq.api.calibrate": ("calibrate",),
     "tflq.api.compare": ("CompareOptions", "CompareResult", "compare"),
     "tflq.api.compare_runtimes": ("CompareRuntimesResult", "compare_runtimes"),
     "tflq.api.prove": ("ProveResult", "prove"),
-    "tflq.api.convert": ("ConvertAllResult", "ConvertOptions", "ConvertResult", "convert", "convert_all"),
+    "tflq.api.conversion": ("ConvertAllResult", "ConvertResult"),
+    "tflq.api.convert": ("ConvertOptions", "convert", "convert_all"),
     "tflq.api.demo": ("Demo", "demo"),
     "tflq.api.written_model": ("CutResult", "DequantizeResult", "cut", "dequantize"),
     "tflq.api.diff": ("DiffResult", "diff"),

@@ -1,4 +1,4 @@
-"""`python -m tflq`: the command `tflq` where its script is not installed."""
+"""`python -m tflq`: the command `tflq` without its script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays: the words for what one holds, the same in every package; equality of what has any in it, to the bit."""
+"""Names of array types for all packages, and exact equality of values that contain arrays."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Reals = NDArray[np.floating]
 Integers = NDArray[np.int64]
 
 
-def same(a: object, b: object) -> bool:
-    """Compare two values deeply: numbers and arrays by type, shape and bits (0 is not -0)."""
+def is_same(a: object, b: object) -> bool:
+    """Compare two values recursively: numbers and arrays by type, shape and bits (0 differs from -0)."""
     if a is b:
         return True
     if type(a) is not type(b):
@@ -25,11 +25,11 @@ def same(a: object, b: object) -> bool:
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return _same_array(a, b)
     if is_dataclass(a) and is_dataclass(b):
-        return all(same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a) if f.compare)
+        return all(is_same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a) if f.compare)
     if isinstance(a, Mapping) and isinstance(b, Mapping):
-        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+        return a.keys() == b.keys() and all(is_same(a[key], b[key]) for key in a)
     if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
-        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+        return len(a) == len(b) and all(is_same(x, y) for x, y in zip(a, b, strict=True))
     if isinstance(a, float) and isinstance(b, float):
         return struct.pack("<d", a) == struct.pack("<d", b)
     return bool(a == b)

@@ -1,6 +1,6 @@
-"""What runs layers unless an engine is told: numpy, or compiled C beside it (docs/guides/c99.md).
+"""Default backend of layers: numpy, or compiled C (docs/guides/c99.md).
 
-Results are the same to the bit. The environment says it, so that processes started by this one do as it does.
+Results are bit-identical. The setting is an environment variable, so that child processes use the same backend.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ def require_backend(name: str) -> Backend:
     """Return a backend.
 
     Raises:
-        OptionError: there is none of that name.
+        OptionError: The name is unknown.
     """
-    for found in BACKENDS:
-        if found == name:
-            return found
+    for known in BACKENDS:
+        if known == name:
+            return known
     raise OptionError(f"backend '{name}'; allowed are {', '.join(BACKENDS)}")
 
 
 def backend_in_force() -> Backend:
-    """Return what the environment names, or numpy.
+    """Return the backend in the environment (default: numpy).
 
     Raises:
-        OptionError: it names none.
+        OptionError: The environment names an unknown backend.
     """
     return require_backend(os.environ.get(VARIABLE) or "numpy")
 
 
 @contextmanager
 def backend(name: str) -> Iterator[None]:
-    """Let engines made in a block, by this process and those that it starts, run layers with this backend.
+    """Select the backend of engines that are created in a block, in this process and its child processes.
 
     Raises:
-        OptionError: there is none of that name.
+        OptionError: The name is unknown.
     """
     with environment({VARIABLE: require_backend(name)}):
         yield

@@ -1,7 +1,7 @@
-"""The one hierarchy of errors.
+"""Errors of tflq.
 
-A message is one line: where (file, operator number and name, tensor), what was found, what is allowed, what to do.
-The command line prints it on stderr and exits with status 2; a check that fails exits with status 1 and is no error.
+A message is one line: place (file, operator number and name, tensor), problem, allowed values, fix. The command line
+prints it on stderr and exits with status 2; a failed check exits with status 1 and is not an error.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from contextvars import ContextVar
 
-from tflq.quoting import shown
+from tflq.quoting import escape_unprintable
 
 command_line: ContextVar[str | None] = ContextVar("command_line", default=None)
 """Command line that calls use cases; None in Python."""
@@ -27,25 +27,25 @@ _PARAMETERS = {
     "quantized-values": "values='quantized'",
     "real-values": "values='real'",
 }
-"""Option of the command line -> parameter in Python, where their names differ."""
+"""Option of the command line -> parameter in Python, if their names differ."""
 
 
 def name_parameters(text: str) -> str:
-    """Return a message with the options as the caller knows them: in Python as parameters."""
+    """Return a message with options of the command line; in Python, with the corresponding parameters."""
     if command_line.get() is not None:
         return text
     return _OPTION.sub(lambda option: _PARAMETERS.get(option[1], option[1].replace("-", "_")), text)
 
 
 class TflqError(Exception):
-    """Any error that the user can act on: bad input, bad options, something that is not there.
+    """Any error that the user can correct: invalid input, invalid options, missing files.
 
-    A message names options as the command line does; in Python it names the parameters.
+    A message names options of the command line; in Python it names the parameters.
     """
 
     def __str__(self) -> str:
-        """Return the message; what a file says in it is shown escaped."""
-        return shown(name_parameters(super().__str__()))
+        """Return the message with unprintable characters escaped."""
+        return escape_unprintable(name_parameters(super().__str__()))
 
 
 class FormatError(TflqError):
@@ -53,16 +53,16 @@ class FormatError(TflqError):
 
 
 class GraphError(TflqError):
-    """A graph contradicts itself: an index out of range, a cycle, a shape that does not fit."""
+    """A graph is inconsistent: an index out of range, a cycle, a wrong shape."""
 
 
 class RuntimeOperandError(GraphError):
-    """An operand whose value decides integers or shapes is computed at run time.
+    """An operand that decides integers or shapes is computed at run time.
 
-    The engine catches it and lowers the node when the value is there.
+    The engine catches this error and lowers the node when the value is available.
 
     Attributes:
-        position: which input of the node.
+        position: Number of the node's input.
     """
 
     def __init__(self, message: str, position: int) -> None:
@@ -71,11 +71,11 @@ class RuntimeOperandError(GraphError):
 
 
 class UnsupportedError(TflqError):
-    """An operator, type or attribute that has no kernel, or that a target cannot take."""
+    """An operator, type or attribute has no kernel, or is not supported by a target."""
 
 
 class LimitError(UnsupportedError):
-    """What a model asks for is beyond a limit in force (tflq/limits.py); nothing of it was made."""
+    """A model exceeds a limit in force (tflq/limits.py); no part of it was created."""
 
 
 class InputError(TflqError):
@@ -86,7 +86,7 @@ class SampleError(InputError):
     """One sample of an array does not fit.
 
     Attributes:
-        sample: its number.
+        sample: Number of the sample.
     """
 
     def __init__(self, message: str, sample: int) -> None:
@@ -95,19 +95,19 @@ class SampleError(InputError):
 
 
 class OptionError(TflqError):
-    """An option, target or key that does not exist, or a value outside its limits."""
+    """An option, target or key does not exist, or a value is outside its limits."""
 
 
 class UsageError(OptionError):
-    """Options that contradict each other, or one that lacks what it needs; they are named as the command line does."""
+    """Options that contradict each other or lack another one; messages use the names of the command line."""
 
 
 class TflqWarning(UserWarning):
-    """A remark on what was done all the same; the command line prints it on stderr."""
+    """A remark that does not stop the work; the command line prints it on stderr."""
 
     def __str__(self) -> str:
-        """Return the remark; what a file says in it is shown escaped."""
-        return shown(super().__str__())
+        """Return the remark with unprintable characters escaped."""
+        return escape_unprintable(super().__str__())
 
 
 class OutputError(TflqError):
@@ -119,8 +119,8 @@ class MissingExtraError(TflqError):
 
 
 class OracleError(TflqError):
-    """The other implementation (TFLite) refused the model, aborted, or did not answer in time."""
+    """The other implementation (TFLite) refused the model, aborted, or did not respond in time."""
 
 
 class DeviceError(TflqError):
-    """A device under test cannot be reached, did not answer in time, or answered something else than its protocol."""
+    """A device under test cannot be reached, did not respond in time, or violated its protocol."""

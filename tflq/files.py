@@ -1,4 +1,4 @@
-"""Files in and out: one clear line when they cannot be read, and never a half-written artifact."""
+"""Input and output files: one-line errors for unreadable files, and no partly written artifacts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tflq.errors import InputError, OutputError
 _MAP_ABOVE_BYTES = 64 << 20
 
 Content: TypeAlias = "bytes | bytearray | memoryview | BinaryIO"
-"""What a file holds, or a file opened for reading bytes."""
+"""Content of a file, or a file opened for reading bytes."""
 
 Source: TypeAlias = "str | os.PathLike[str] | Content"
 """A file: its path, its content, or the file opened."""
@@ -27,19 +27,19 @@ def require_source(source: Source) -> Source:
     """Return a source.
 
     Raises:
-        InputError: it is none.
+        InputError: The type of the source is wrong.
     """
     if not isinstance(source, (str, os.PathLike, bytes, bytearray, memoryview)) and not hasattr(source, "read"):
         allowed = "a path, bytes, or a file opened for reading bytes"
-        raise InputError(f"found {type(source).__name__} {source!r}; allowed is {allowed}")
+        raise InputError(f"source is {type(source).__name__} {source!r}; allowed is {allowed}")
     return source
 
 
 def content_of(source: Source) -> bytes | memoryview:
-    """Return what a file holds, by its path, as it is, or read from where an opened file stands.
+    """Return the content of a file, of its path, of bytes, or of an opened file from its current position.
 
     Raises:
-        InputError: it is none of these, cannot be read, or is empty.
+        InputError: The source has another type, cannot be read, or is empty.
     """
     source = require_source(source)
     if isinstance(source, (str, os.PathLike)):
@@ -50,7 +50,7 @@ def content_of(source: Source) -> bytes | memoryview:
 
 
 def name_of_source(source: Source) -> str:
-    """Return how messages call a file: its path where one is known, else "model"."""
+    """Return the name of a file in messages: its path if it is known, else "model"."""
     if isinstance(source, (str, os.PathLike)):
         return os.fspath(source)
     name = getattr(source, "name", None)
@@ -66,7 +66,7 @@ def _read_opened(file: BinaryIO) -> bytes:
     if not isinstance(data, bytes):
         raise InputError(f"{name}: read() returned {type(data).__name__}; open it for reading bytes: open(path, 'rb')")
     if not data:
-        raise InputError(f"{name}: nothing is left to read in the opened file (0 bytes)")
+        raise InputError(f"{name}: the opened file is at its end (0 bytes)")
     return data
 
 
@@ -74,7 +74,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes | memoryview:
     """Return a file's content; a large one is mapped into memory instead of copied.
 
     Raises:
-        InputError: the file is missing, is a folder, cannot be read, or is empty.
+        InputError: The file is missing, is a folder, cannot be read, or is empty.
     """
     try:
         with open(path, "rb") as file:
@@ -90,7 +90,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes | memoryview:
 
 
 def _advice(path: Path) -> str:
-    """Say what to do about a file that cannot be read."""
+    """Return advice for an unreadable file."""
     if path.is_dir():
         is_saved = (path / "saved_model.pb").exists()
         hint = (
@@ -105,10 +105,10 @@ def _advice(path: Path) -> str:
 
 
 def require_file(path: str | os.PathLike[str]) -> None:
-    """Check that a file is there.
+    """Check that a file exists.
 
     Raises:
-        InputError: it is missing, or a folder.
+        InputError: The file is missing, or is a folder.
     """
     if not os.path.isfile(path):
         what = "is a folder" if os.path.isdir(path) else "no such file"
@@ -134,12 +134,12 @@ def sha256_of(source: str | os.PathLike[str] | bytes) -> str:
 
 
 def size_of(path: Path) -> int:
-    """Return the bytes of a file, or of all files below a folder."""
+    """Return the size of a file, or of all files below a folder, in bytes."""
     return sum(item.stat().st_size for item in ([path] if path.is_file() else path.rglob("*")) if item.is_file())
 
 
 def named_paths(value: object) -> Iterator[Path]:
-    """Yield what of an argument is a file or folder that exists: PATH, NAME=PATH, PATH@TARGET, or several of them."""
+    """Yield the existing files and folders in an argument: PATH, NAME=PATH, PATH@TARGET, or several of them."""
     if isinstance(value, (tuple, list)):
         for part in value:
             yield from named_paths(part)
@@ -152,15 +152,15 @@ def named_paths(value: object) -> Iterator[Path]:
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
-    except (OSError, ValueError):  # a text that can be no path: too long, or with a zero byte
+    except (OSError, ValueError):  # not a valid path: too long, or with a zero byte
         return False
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
-    """Write a file under a temporary name and rename it: it is whole, or it is not there.
+    """Write a file under a temporary name and rename it, so that it is complete or absent.
 
     Raises:
-        OutputError: the folder is missing or cannot be written.
+        OutputError: The folder is missing or cannot be written.
     """
     target = Path(path)
     try:
@@ -175,7 +175,7 @@ def write_bytes(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
                 os.unlink(name)
             raise
     except OSError as error:
-        missing = "" if target.parent.is_dir() else f"; the folder {target.parent} does not exist, make it first"
+        missing = "" if target.parent.is_dir() else f"; the folder {target.parent} does not exist; create it first"
         raise OutputError(f"{target}: cannot be written: {error.strerror or error}{missing}") from None
 
 
@@ -183,16 +183,16 @@ def write_bytes(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
 def output_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield an empty folder to write into; its files move to `path` when the block ends without an error.
 
-    A folder that exists keeps its other files. After an error nothing at `path` has changed.
+    An existing folder keeps its other files. After an error `path` is unchanged.
 
     Raises:
-        OutputError: the folder cannot be made or written.
+        OutputError: The folder cannot be created or written.
     """
     target = Path(path)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.exists() and not target.is_dir():
-            raise OutputError(f"{target}: is a file, a folder is needed to write into")
+            raise OutputError(f"{target}: is a file; the output must be a folder")
         scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     except OSError as error:
         raise OutputError(f"{target}: cannot be written: {error.strerror or error}") from None
@@ -212,8 +212,8 @@ def _move(scratch: Path, target: Path) -> None:
     for item in sorted(scratch.iterdir()):
         existing = target / item.name
         if existing.exists() and existing.is_dir() != item.is_dir():
-            found, wanted = ("folder", "file") if existing.is_dir() else ("file", "folder")
-            raise OutputError(f"{existing}: is a {found} where a {wanted} is to be written; remove or rename it")
+            old, new = ("folder", "file") if existing.is_dir() else ("file", "folder")
+            raise OutputError(f"{existing}: is a {old}; the output is a {new}. Remove or rename it")
     for item in sorted(scratch.iterdir()):
         destination = target / item.name
         if destination.is_dir() and item.is_dir():
@@ -247,14 +247,14 @@ _ARCHIVES = (
     (b".npy", "an .npz file of numpy"),
     (b".tflite", "a bundle of .tflite files, as MediaPipe writes .task; unpack it and name one of them"),
 )
-"""Names of members that tell what a zip archive is."""
+"""Names of members that identify the kind of a zip archive."""
 _ONNX_FIELDS = {1: 0, 2: 2, 3: 2, 4: 2, 5: 0, 6: 2, 7: 2, 8: 2, 14: 2, 20: 2, 25: 2}
 """Fields of ONNX's ModelProto with their wire types (onnx.proto)."""
 _HEAD_BYTES = 512
 
 
-def recognized(content: bytes | memoryview) -> str:
-    """Return what a file's content is, such as "an ONNX model"; empty where nothing tells."""
+def recognize_content(content: bytes | memoryview) -> str:
+    """Return the kind of a file's content, such as "an ONNX model"; empty if it is unknown."""
     head = bytes(content[:_HEAD_BYTES])
     for start, kind in _HEADS:
         if head.startswith(start):
@@ -269,7 +269,7 @@ def recognized(content: bytes | memoryview) -> str:
 
 
 def _text_kind(head: bytes) -> str:
-    """Return which kind of text it is; empty for no text in UTF-8."""
+    """Return the kind of a text; empty if it is not UTF-8 text."""
     try:
         text = head.decode("utf-8") if len(head) < _HEAD_BYTES else head[:-4].decode("utf-8", "ignore")
     except UnicodeDecodeError:
@@ -283,7 +283,7 @@ def _text_kind(head: bytes) -> str:
 
 
 def _is_onnx(head: bytes) -> bool:
-    """Return whether bytes are the first fields of a ModelProto: ir_version, then others that it has."""
+    """Return whether bytes are the first fields of a ModelProto: ir_version, then other fields of it."""
     place = 0
     seen: list[int] = []
     while place < len(head):
@@ -298,7 +298,7 @@ def _is_onnx(head: bytes) -> bool:
 
 
 def _varint(data: bytes, place: int) -> tuple[int, int]:
-    """Return a number of protobuf's and where it ends; the end of the data ends it, too."""
+    """Return a protobuf number and its end; the end of the data also ends it."""
     value = shift = 0
     while place < len(data):
         byte = data[place]

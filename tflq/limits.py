@@ -1,6 +1,6 @@
-"""What a model may ask for at most: memory, counts, nesting and repetition. The one place of all limits.
+"""Limits on the resources of a model: memory, counts, nesting and repetition. All limits are defined here.
 
-Who reads or runs a model says nothing, and gets the limits in force: those of `applied`, else those of the environment,
+Code that reads or runs a model uses the limits in force: the limits of `apply_limits`, or else of the environment, or
 else the defaults of `Limits` (docs/guides/limits.md).
 """
 
@@ -20,22 +20,23 @@ _UNITS = {"K": 10, "M": 20, "G": 30, "T": 40}
 
 @dataclass(frozen=True)
 class Limits:
-    """Upper limits, each with a default far above what real models need.
+    """Upper limits; the defaults are far above the needs of real models.
 
-    Field `max_memory` is `--limit memory=N` on the command line and TFLQ_MAX_MEMORY in the environment; the others
-    likewise.
+    Field `max_memory` is `--limit memory=N` on the command line and TFLQ_MAX_MEMORY in the environment; all fields have
+    such names.
 
     Attributes:
-        max_bytes: of one tensor of one sample.
-        max_memory: bytes of all tensors of one sample that are alive at a time; of the constants that are computed
-            before the first run; and of what reading a file adds to the file itself (sparse and packed constants).
-        max_tensors: of all subgraphs of a file.
-        max_operators: of all subgraphs of a file.
-        max_subgraphs: of a file.
-        max_depth: of tables of a flatbuffer, vectors of a flexbuffer, and subgraphs that run each other (IF, WHILE).
-        max_expansion: how many times the size of a file its decoded texts, lists of numbers and, at 16 bytes each, its
-            tables may take. A file whose parts are stored once stays below 1.
-        max_subgraph_runs: how often one invocation may run subgraphs: twice for each turn of a WHILE.
+        max_bytes: Bytes of one tensor of one sample.
+        max_memory: Bytes of all live tensors of one sample; of the constants that are computed before the first run;
+            and of the additional memory for reading a file (sparse and packed constants).
+        max_tensors: Number of tensors in all subgraphs of a file.
+        max_operators: Number of operators in all subgraphs of a file.
+        max_subgraphs: Number of subgraphs in a file.
+        max_depth: Depth of nested flatbuffer tables, flexbuffer vectors, and subgraphs that call each other (IF,
+            WHILE).
+        max_expansion: Size of decoded texts, lists of numbers and tables (16 bytes each), relative to the size of the
+            file. Files that store each part once have a value below 1.
+        max_subgraph_runs: Number of subgraph runs in one invocation: two for each iteration of a WHILE.
     """
 
     max_bytes: int = 1 << 30
@@ -51,27 +52,27 @@ class Limits:
         """Check the numbers.
 
         Raises:
-            OptionError: one is no positive number.
+            OptionError: A limit is not a positive number.
         """
         for field in fields(self):
             value = getattr(self, field.name)
             if not isinstance(value, int) or value < 1:
                 raise OptionError(f"{field.name} is {value!r}; a positive number is allowed")
 
-    def require(self, name: str, found: int, what: str) -> None:
-        """Check a figure against the limit of that name.
+    def require(self, name: str, value: int, what: str) -> None:
+        """Check a figure against the limit with that name.
 
         Args:
-            name: a field.
-            found: the figure.
-            what: where and what it is, as the beginning of a message.
+            name: Name of the field.
+            value: Figure to check.
+            what: Place and name of the figure, as the beginning of a message.
 
         Raises:
-            LimitError: it is higher; the message names the limit and how to raise it.
+            LimitError: The figure is higher; the message names the limit and how to raise it.
         """
         limit: int = getattr(self, name)
-        if found > limit:
-            raise LimitError(f"{what}: found {found}, {limit} are allowed; {raising(name)}")
+        if value > limit:
+            raise LimitError(f"{what}: found {value}, {limit} are allowed; {describe_fix(name)}")
 
 
 _NAMES = tuple(field.name for field in fields(Limits))
@@ -80,17 +81,17 @@ _held: ContextVar[int] = ContextVar("held", default=0)
 
 
 class Tally:
-    """Adds up what the parts of one file take in memory beside the file itself: unpacked, dense and copied values."""
+    """Sum of the memory that the parts of one file need in addition to the file: unpacked, dense and copied values."""
 
     def __init__(self) -> None:
         self._limits = current()
         self._bytes = 0
 
     def add(self, size: int, where: str) -> None:
-        """Count the bytes of one part before it is made.
+        """Count the bytes of one part before it is created.
 
         Raises:
-            LimitError: it alone is more than `max_bytes`, or all of them are more than `max_memory`.
+            LimitError: The part exceeds `max_bytes`, or the sum exceeds `max_memory`.
         """
         self._bytes += size
         self._limits.require("max_bytes", size, f"{where}: bytes of its value")
@@ -101,14 +102,14 @@ def current() -> Limits:
     """Return the limits in force.
 
     Raises:
-        OptionError: the environment states one that is no positive number.
+        OptionError: A limit in the environment is not a positive number.
     """
     return _in_force.get() or from_environment()
 
 
 @contextmanager
-def applied(limits: Limits | None) -> Iterator[Limits]:
-    """Put limits in force for a block; None leaves them as they are."""
+def apply_limits(limits: Limits | None) -> Iterator[Limits]:
+    """Apply limits in a block; None keeps the limits in force."""
     chosen = current() if limits is None else limits
     token = _in_force.set(chosen)
     try:
@@ -118,8 +119,8 @@ def applied(limits: Limits | None) -> Iterator[Limits]:
 
 
 @contextmanager
-def holding(size_bytes: int) -> Iterator[None]:
-    """Count bytes of one sample that are alive during a block, on top of those that are already counted."""
+def count_live_bytes(size_bytes: int) -> Iterator[None]:
+    """Count bytes of one sample as live in a block, in addition to the bytes that are already counted."""
     token = _held.set(_held.get() + size_bytes)
     try:
         yield
@@ -128,14 +129,14 @@ def holding(size_bytes: int) -> Iterator[None]:
 
 
 def require_room(size_bytes: int, what: str) -> None:
-    """Check what is about to be made beside all that is alive.
+    """Check the size of a new tensor together with all live tensors.
 
     Args:
-        size_bytes: of one sample of it.
-        what: where and what it is, as the beginning of a message.
+        size_bytes: Size of one sample of it in bytes.
+        what: Place and name, as the beginning of a message.
 
     Raises:
-        LimitError: it alone is more than `max_bytes`, or with what is alive more than `max_memory`.
+        LimitError: It exceeds `max_bytes`, or together with the live bytes `max_memory`.
     """
     allowed = current()
     allowed.require("max_bytes", size_bytes, f"bytes of one sample of {what}")
@@ -143,25 +144,25 @@ def require_room(size_bytes: int, what: str) -> None:
 
 
 def from_environment() -> Limits:
-    """Return the defaults with what the environment's TFLQ_MAX_... say instead.
+    """Return the defaults, replaced by the limits TFLQ_MAX_... in the environment.
 
     Raises:
-        OptionError: one is no positive number.
+        OptionError: A limit is not a positive number.
     """
     stated = {name: os.environ.get(_variable(name), "") for name in _NAMES}
     return Limits(**{name: amount(text, _variable(name)) for name, text in stated.items() if text})
 
 
 @contextmanager
-def exported(limits: Limits) -> Iterator[None]:
-    """State limits in the environment for a block, for processes that are started in it as well."""
+def export_limits(limits: Limits) -> Iterator[None]:
+    """Set limits in the environment in a block, so that child processes use them, too."""
     with environment({_variable(name): str(getattr(limits, name)) for name in _NAMES}):
         yield
 
 
 @contextmanager
 def environment(stated: Mapping[str, str]) -> Iterator[None]:
-    """Set variables of the environment for a block."""
+    """Set environment variables in a block."""
     before = {variable: os.environ.get(variable) for variable in stated}
     os.environ.update(stated)
     try:
@@ -175,10 +176,10 @@ def environment(stated: Mapping[str, str]) -> Iterator[None]:
 
 
 def from_words(words: Sequence[str]) -> Limits:
-    """Return the limits in force with those that `memory=8G` and the like say instead.
+    """Return the limits in force, replaced by the limits in words such as `memory=8G`.
 
     Raises:
-        OptionError: no such limit, or no positive number.
+        OptionError: The name is unknown, or the value is not a positive number.
     """
     changes = {}
     for word in words:
@@ -192,20 +193,20 @@ def from_words(words: Sequence[str]) -> Limits:
 
 
 def amount(text: str, what: str) -> int:
-    """Return a number written in digits, with K, M, G or T behind it for powers of 1024.
+    """Parse a number in digits, with an optional K, M, G or T for powers of 1024.
 
     Raises:
-        OptionError: it is no positive number; `what` names it.
+        OptionError: It is not a positive number; the message begins with `what`.
     """
-    written = text.strip().upper()
-    digits = written[:-1] if written[-1:] in _UNITS else written
+    digits_text = text.strip().upper()
+    digits = digits_text[:-1] if digits_text[-1:] in _UNITS else digits_text
     if not digits.isascii() or not digits.isdecimal() or int(digits) < 1:
         raise OptionError(f"{what} is '{text}'; a positive number is allowed, as 4096, 64K, 512M or 8G")
-    return int(digits) << _UNITS.get(written[-1:], 0)
+    return int(digits) << _UNITS.get(digits_text[-1:], 0)
 
 
-def raising(name: str) -> str:
-    """Say how a limit is raised, for messages."""
+def describe_fix(name: str) -> str:
+    """Return how a limit is raised, for messages."""
     return f"raise the limit with --limit {_short(name)}=N, {_variable(name)}=N or Limits({name}=N)"
 
 

@@ -1,6 +1,6 @@
-"""Frozen runs as pytest tests: every *.tflq.json that `tflq verify --freeze` wrote is a file of tests, one a tensor.
+"""Frozen runs as pytest tests: each *.tflq.json of `tflq verify --freeze` is a file of tests, one per tensor.
 
-Installed with tflq and found by pytest by itself; `-p no:tflq` turns it off.
+The plug-in is installed with tflq and loaded by pytest; `-p no:tflq` turns it off.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tflq.quoting import shown
+from tflq.quoting import escape_unprintable
 
 if TYPE_CHECKING:
     from tflq.api.baseline import BaselineResult
@@ -25,7 +25,7 @@ class BaselineFile(pytest.File):
 
     @cached_property
     def report(self) -> BaselineResult:
-        """What has changed since."""
+        """Changes since the run was frozen."""
         from tflq.api.baseline import verify_baseline
 
         return verify_baseline(self.path)
@@ -35,7 +35,7 @@ class BaselineFile(pytest.File):
         from tflq.diagnosis.baseline import read_baseline
 
         for tensor in read_baseline(self.path).tensors:
-            yield BaselineItem.from_parent(self, name=shown(tensor.name), tensor=tensor.name)
+            yield BaselineItem.from_parent(self, name=escape_unprintable(tensor.name), tensor=tensor.name)
         yield BaselineItem.from_parent(self, name=NEW)
 
 
@@ -43,7 +43,7 @@ NEW = "no new tensors"
 
 
 class BaselineChangedError(Exception):
-    """A tensor is not what it was."""
+    """A tensor has changed."""
 
 
 class BaselineItem(pytest.Item):
@@ -58,24 +58,24 @@ class BaselineItem(pytest.Item):
         assert isinstance(self.parent, BaselineFile)
         report = self.parent.report
         if self.name == NEW:
-            changed = ", ".join(f"'{shown(c.tensor)}'" for c in report.new)
-            found = f"{changed} is new" if changed else None
+            changed = ", ".join(f"'{escape_unprintable(c.tensor)}'" for c in report.new)
+            change = f"{changed} is new" if changed else None
         else:
-            found = report.change_of(self._tensor)
-        if found is not None:
-            raise BaselineChangedError("; ".join([f"'{self.name}': {found}", *map(shown, report.files)]))
+            change = report.change_of(self._tensor)
+        if change is not None:
+            raise BaselineChangedError("; ".join([f"'{self.name}': {change}", *map(escape_unprintable, report.files)]))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:  # noqa: ARG002
-        """Show one line: what changed, or why the run could not be repeated."""
+        """Return one line: the change, or the reason why the run could not be repeated."""
         return str(excinfo.value)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Name the test by the baseline and the tensor."""
-        return self.path, None, f"{shown(self.path.name)}: {self.name}"
+        return self.path, None, f"{escape_unprintable(self.path.name)}: {self.name}"
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> BaselineFile | None:
-    """Take the files that hold frozen runs."""
+    """Collect the files of frozen runs."""
     if file_path.name.endswith(SUFFIX):
         return BaselineFile.from_parent(parent, path=file_path)
     return None

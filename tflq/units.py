@@ -1,4 +1,4 @@
-"""Numbers and names as people read them; imports nothing, because every command does."""
+"""Numbers and names for readers; without imports, because every command uses it."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import math
 from collections.abc import Sequence
 
 LONGEST_NAME = 48
-"""Characters of a name in tables and sentences; a longer one is shortened."""
+"""Largest length of a name in tables and sentences; longer names are shortened."""
 
 
 def size(count: int) -> str:
-    """Write a number of bytes, with the KiB or MiB that it is."""
+    """Format a number of bytes as B, KiB or MiB."""
     if count < 1 << 10:
         return f"{count} B"
     return f"{count / (1 << 10):.1f} KiB" if count < 1 << 20 else f"{count / (1 << 20):.1f} MiB"
 
 
 def short(name: str, width: int = LONGEST_NAME) -> str:
-    """Shorten a name in the middle for a table or a sentence; JSON has it whole.
+    """Shorten a name in the middle for a table or a sentence; JSON contains the full name.
 
-    Two thirds of what stays are the tail: names of one network differ there (`model/block_3/conv/BiasAdd`).
+    Two thirds of the remaining characters are the end, where names of one network differ
+    (`model/block_3/conv/BiasAdd`).
     """
     if len(name) <= width:
         return name
@@ -29,12 +30,12 @@ def short(name: str, width: int = LONGEST_NAME) -> str:
 
 
 def number(value: float) -> str:
-    """Write a number in up to six digits, a whole one as such."""
+    """Format a number in up to six digits, without decimals for an integral value."""
     return f"{int(value)}" if math.isfinite(value) and value == int(value) and abs(value) < 1e15 else f"{value:.6g}"
 
 
-def listed(numbers: Sequence[int]) -> str:
-    """Write whole numbers in order, runs as 3..7; after eight parts how many more there are."""
+def range_list(numbers: Sequence[int]) -> str:
+    """Format integers in ascending order, ranges as 3..7; after eight parts the number of the remaining integers."""
     parts: list[tuple[int, int]] = []
     for n in sorted(numbers):
         if parts and n == parts[-1][1] + 1:
@@ -48,7 +49,7 @@ def listed(numbers: Sequence[int]) -> str:
 
 
 def finite(text: str) -> float | None:
-    """Read a finite number; None where the text is none."""
+    """Parse a finite number; None for any other text."""
     try:
         value = float(text)
     except ValueError:
@@ -57,10 +58,10 @@ def finite(text: str) -> float | None:
 
 
 def share(value: float) -> str:
-    """Write a share in percent; an empty text for 0 and NaN."""
+    """Format a share in percent; empty for 0 and NaN."""
     return "" if not value or math.isnan(value) else f"{value:.2%}"
 
 
 def count(number: int, one: str, many: str | None = None) -> str:
-    """Write "1 layer", "2 layers"."""
+    """Return "1 layer", "2 layers"."""
     return f"{number} {one if number == 1 else many or f'{one}s'}"

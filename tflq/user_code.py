@@ -1,4 +1,4 @@
-"""Runs Python files that the user names: the only code of others that tflq executes (docs/guides/limits.md)."""
+"""Execution of Python files that the user names, the only external code that tflq runs (docs/guides/limits.md)."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from types import ModuleType
 
 
 def run_user_file(module: str, path: str, text: str) -> ModuleType:
-    """Run the text of a file as a module of its own, and return that.
+    """Run the text of a file as a separate module, and return the module.
 
     Args:
-        module: its name in `sys.modules`, where dataclasses and pickle look it up; it stays there unless it fails.
-        path: of the file, for tracebacks.
-        text: what runs.
+        module: Name in `sys.modules`, for dataclasses and pickle; it is removed if the text fails.
+        path: Path of the file, for tracebacks.
+        text: Content of the file.
 
     Raises:
-        Exception: whatever the text raises, or a SyntaxError.
+        Exception: Any exception of the text, or a SyntaxError.
     """
-    found = ModuleType(module)
-    found.__file__ = path
-    sys.modules[module] = found
+    loaded = ModuleType(module)
+    loaded.__file__ = path
+    sys.modules[module] = loaded
     try:
-        exec(compile(text, path, "exec"), found.__dict__)
+        exec(compile(text, path, "exec"), loaded.__dict__)
     except BaseException:
         del sys.modules[module]
         raise
-    return found
+    return loaded

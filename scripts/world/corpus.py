@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tflq.arrays import same
+from tflq.arrays import is_same
 from tflq.converters.tflite import model_from_bytes, model_to_bytes
 from tflq.diagnosis.verify import verify, written_tensors
 from tflq.errors import OracleError, TflqError
@@ -88,7 +88,7 @@ def _judged(content: bytes, name: str, oracle: Oracle, samples: int, seed: int) 
     except TflqError as error:
         return Outcome.NOT_DRAWN, str(error), 0, 0
     written = model_to_bytes(model)
-    if not same(model, model_from_bytes(written, "written")):
+    if not is_same(model, model_from_bytes(written, "written")):
         return Outcome.NOT_KEPT, "read, written and read again it is another model", 0, 0
     inputs, tensors = drawn.take(0, samples), written_tensors(model.main)
     try:
@@ -144,6 +144,6 @@ def _changed(first: OracleRun, second: OracleRun) -> str:
     """Name the first tensor whose bits differ between two runs of TFLite; empty where none does."""
     for t, array in first.tensors.items():
         other = second.tensors.get(t)
-        if other is None or not same(array, other):
+        if other is None or not is_same(array, other):
             return f"tensor {t}"
     return ""

@@ -43,7 +43,7 @@ def test_every_target_and_what_contradicts_it(digits: Path) -> None:
         tflq.bench(DIGITS, digits, targets=("all", "nnie"))
     with pytest.raises(UsageError, match="board needs TASK"):
         tflq.bench(DIGITS, digits, board=tflq.Board("/dev/null"))
-    with pytest.raises(UsageError, match="seconds is for mode performance"):
+    with pytest.raises(UsageError, match="seconds needs mode performance"):
         tflq.bench(DIGITS, digits, seconds=1.0)
 
 

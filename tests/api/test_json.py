@@ -138,7 +138,7 @@ def test_frozen_and_checked(tmp_path: Path) -> None:
     found = tflq.verify_baseline(path)
     assert found.to_dict()["files"] == ["x.npy: the file has changed since"]
     assert "1 of 3 samples differ, the first is number 1" in found.changes[0].what
-    with pytest.raises(tflq.TflqError, match="write them to a file and name it"):
+    with pytest.raises(tflq.TflqError, match="Write the arrays to a file and pass its path"):
         tflq.freeze(DIGITS, path, tflq.SampleOptions(images))
 
 

@@ -78,10 +78,10 @@ def test_labels_that_do_not_fit(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="samples are a tuple"):
         tflq.run(DIGITS, (X, X, X))
     (tmp_path / "y.csv").write_text("class\n" + "1\n" * 30)
-    with pytest.raises(InputError, match=r"y\.csv: row 1: 'class' is no class, 0 or more\. Remove the header row"):
+    with pytest.raises(InputError, match=r"y\.csv: row 1: 'class' is not a class, 0 or more\. Remove the header row"):
         tflq.open_samples(DIGITS, X, labels=str(tmp_path / "y.csv"))
     line = command("sensitivity", DIGITS, *FLAGS, "--labels", "y.npy", cwd=folder).refused()
-    assert "--labels are classes of samples; name these with --input" in line
+    assert "--labels needs samples; name them with --input" in line
     line = command("bench", "-m", DIGITS, "-d", "digits", "--labels", "y.npy", "--take", 40, cwd=folder).refused()
     assert "samples 0:40 were requested; there are 0:30" in line
 
@@ -89,9 +89,9 @@ def test_labels_that_do_not_fit(folder: Path, tmp_path: Path) -> None:
 def test_errors_in_python_name_parameters() -> None:
     with pytest.raises(UsageError) as refused:
         tflq.search(DIGITS, NE16, at_least=80.0)
-    assert str(refused.value) == "at_least needs labels: name them with data or labels, or use min_sqnr"
+    assert str(refused.value) == "at_least needs labels; name them with data or labels, or use min_sqnr"
     line = command("search", DIGITS, *FLAGS, "--at-least", 80).refused()
-    assert "--at-least needs labels: name them with --data or --labels, or use --min-sqnr" in line
+    assert "--at-least needs labels; name them with --data or --labels, or use --min-sqnr" in line
     with pytest.raises(UsageError) as refused:
         tflq.run(DIGITS, tflq.SampleOptions(X, count=3))
     assert str(refused.value).startswith("count is the number of random samples; select from named ones with take")

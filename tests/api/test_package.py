@@ -87,7 +87,7 @@ def test_samples_refused() -> None:
 
 def test_clipped_samples_are_a_warning() -> None:
     far = np.full((2, 8, 8, 1), 1e6)
-    with pytest.warns(TflqWarning, match="128 input values lie outside the range of their input and were clipped"):
+    with pytest.warns(TflqWarning, match="128 input values are outside the range of their input and were clipped"):
         tflq.samples(DIGITS, tflq.SampleOptions(far, real=True))
 
 
@@ -98,7 +98,7 @@ def test_calibrate_gives_ranges(tmp_path: Path) -> None:
     found = ranged.main.tensors[ranged.main.inputs[0]].range
     assert found is not None
     assert found.maximum.max() <= 1
-    with pytest.raises(UsageError, match="are for samples; add calibration FILE"):
+    with pytest.raises(UsageError, match="need samples; add calibration FILE"):
         tflq.calibrate(ranged, bins=64)
     with pytest.raises(UsageError, match="has no field 'color'"):
         tflq.calibrate(ranged, color=1)

@@ -63,10 +63,10 @@ def test_a_backward_search_is_what_tune_prints_and_writes(tmp_path: Path) -> Non
 
 def test_options_of_the_other_strategy() -> None:
     done = command("search", DIGITS, "-t", "aipu", "--backward", "--min-sqnr", 3, "--slack", 1)
-    assert (done.status, done.err) == (2, "tflq: --min-sqnr is not for --backward; see tflq search --help\n")
+    assert (done.status, done.err) == (2, "tflq: --min-sqnr cannot be used with --backward; see tflq search --help\n")
     done = command("search", DIGITS, "-t", "aipu", "--min-sqnr", 3, "--drop", 1)
-    assert (done.status, done.err) == (2, "tflq: --drop is for --backward; see tflq search --help\n")
-    with pytest.raises(UsageError, match="say what to keep"):
+    assert (done.status, done.err) == (2, "tflq: --drop needs --backward; see tflq search --help\n")
+    with pytest.raises(UsageError, match="the requirement is missing"):
         tflq.search(DIGITS, NE16)
     with pytest.raises(OptionError, match="not promotable"):
         tflq.search(DIGITS, "nnie", options=tflq.BackwardOptions())

@@ -61,11 +61,13 @@ def test_an_opened_file_keeps_its_name_and_content_its_size() -> None:
 def test_what_is_no_model_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"^model: "):
         tflq.run(b"no model")
-    with pytest.raises(InputError, match="found int 5; allowed is a path, bytes, or a file opened for reading bytes"):
+    with pytest.raises(
+        InputError, match="source is int 5; allowed is a path, bytes, or a file opened for reading bytes"
+    ):
         tflq.run(5)
-    with pytest.raises(InputError, match="nothing is left to read in the opened file"):
+    with pytest.raises(InputError, match="the opened file is at its end"):
         tflq.inspect(io.BytesIO())
     with pytest.raises(InputError, match=r"read\(\) returned str; open it for reading bytes"):
         tflq.run(io.StringIO("text"))
-    with pytest.raises(InputError, match="a frozen run says where its model is: give the model's path"):
+    with pytest.raises(InputError, match="a frozen run stores the path of its model"):
         tflq.freeze(PATH.read_bytes(), tmp_path / "run.json")

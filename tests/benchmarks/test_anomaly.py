@@ -70,7 +70,7 @@ def test_the_published_file_has_196_windows(tmp_path: Path) -> None:
     model = read_model(data_path("models", "ad01_int8.tflite"))
     loaded = load_windows(AD01, tmp_path, model.main)
     assert loaded.samples.count == 196
-    assert (loaded.samples.real(3, 9) == windows(source)[3:9]).all()
+    assert (loaded.samples.float_windows(3, 9) == windows(source)[3:9]).all()
     assert summarize_errors("as is", window_errors(as_is(model), loaded), loaded).auc is None
 
 
@@ -89,12 +89,12 @@ def graph() -> Graph:
 @pytest.mark.parametrize(
     ("line", "size", "message"),
     [
-        ("a.bin,2,0", 2560, "windows of 2560 bytes .*; they state none"),
-        ("a.bin,2,0,1280,512", 2560, "they state windows of 1280 bytes every 512"),
-        ("a.bin,2,0,2560,510", 2560, "they state windows of 2560 bytes every 510"),
+        ("a.bin,2,0", 2560, "windows of 2560 bytes .*; its lines state none"),
+        ("a.bin,2,0,1280,512", 2560, "its lines state windows of 1280 bytes every 512"),
+        ("a.bin,2,0,2560,510", 2560, "its lines state windows of 2560 bytes every 510"),
         ("a.bin,2,0,2560,0", 2560, "line 1: windows of 2560 bytes every 0; both must be > 0"),
         ("a.bin,3,0,2560,512", 2560, "has 3 classes, ad01 has 2: 0 normal, 1 anomaly"),
-        ("a.bin,2,0,2560,512", 2556, "a.bin: has 2556 bytes; float32 numbers and at least one window of 2560"),
+        ("a.bin,2,0,2560,512", 2556, "a.bin: has 2556 bytes; needed are float32 values, at least one window of 2560"),
         ("a.bin,2,0,2560,512", 2562, "a.bin: has 2562 bytes"),
         ("b.bin,2,0,2560,512", 2560, "1 of 1 files are missing: b.bin"),
     ],
@@ -109,7 +109,7 @@ def test_refused(graph: Graph, tmp_path: Path, line: str, size: int, message: st
 def test_not_a_number_is_refused(graph: Graph, tmp_path: Path) -> None:
     (tmp_path / "y_labels.csv").write_text("a.bin,2,0,2560,512\n")
     np.full(640, np.nan, "<f4").tofile(tmp_path / "a.bin")
-    with pytest.raises(InputError, match=r"ad01: input .* holds 640 NaN"):
+    with pytest.raises(InputError, match=r"ad01: input .* has 640 NaN"):
         load_windows(AD01, tmp_path, graph).samples.take(0, 1)
 
 

@@ -17,7 +17,7 @@ from tflq.benchmarks.board import as_numbers, compare, remember, run_samples, sa
 from tflq.benchmarks.device import Device, Inference
 from tflq.benchmarks.host import Host, Identity
 from tflq.benchmarks.scoring import DataSet, first_samples, load_data, run_data, score
-from tflq.benchmarks.serial_port import linked, open_port
+from tflq.benchmarks.serial_port import create_link, open_port
 from tflq.benchmarks.tasks import find_task
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
@@ -129,20 +129,20 @@ LOADED = {b"name": NAME, b"profile": PROFILE, b"db": b"m-load-done\r\nm-ready\r\
 @pytest.mark.parametrize(
     ("answers", "message"),
     [
-        ({}, "no answer to 'name%' within 0.4 s; check the port, the speed"),
-        ({b"name": b"\xff\xfe?x\r\n"}, r"'name%' is answered with '\\xff\\xfe\?x', expected m-name-dut-\[...\] within"),
-        ({b"name": b"no line end"}, "'name%' is answered with 'no line end', expected"),
-        ({b"name": b"z" * 200}, rf"'name%' is answered with '{'z' * 80}\.\.\.', expected"),
-        ({b"name": b"m-ready\r\n"}, "no answer to 'name%'"),
-        ({b"name": NAME}, "no answer to 'profile%' within 0.4 s"),
+        ({}, "no reply to 'name%' within 0.4 s; check the port, the speed"),
+        ({b"name": b"\xff\xfe?x\r\n"}, r"the reply to 'name%' is '\\xff\\xfe\?x', expected m-name-dut-\[...\] within"),
+        ({b"name": b"no line end"}, "the reply to 'name%' is 'no line end', expected"),
+        ({b"name": b"z" * 200}, rf"the reply to 'name%' is '{'z' * 80}\.\.\.', expected"),
+        ({b"name": b"m-ready\r\n"}, "no reply to 'name%'"),
+        ({b"name": NAME}, "no reply to 'profile%' within 0.4 s"),
         (
             {b"name": NAME, b"profile": b"m-ready\r\n"},
-            r"'profile%' is answered with nothing but m-ready, expected m-mod",
+            r"the reply to 'profile%' is only m-ready, expected m-mod",
         ),
-        ({**LOADED, b"db": b"e-[full]\r\nm-ready\r\n"}, r"the device answers 'db load 4%' with 'e-\[full\]'"),
-        ({**LOADED, b"db": b"m-ready\r\n"}, "'db%' is answered with nothing but m-ready, expected m-load-done"),
-        (LOADED, "no answer to 'infer 1 0%' within 0.4 s"),
-        ({**LOADED, b"infer": b"m-results-[x]\r\nm-ready\r\n"}, r"'infer%' is answered with 'm-results-\[x\]', exp"),
+        ({**LOADED, b"db": b"e-[full]\r\nm-ready\r\n"}, r"the device replies 'e-\[full\]' to 'db load 4%'"),
+        ({**LOADED, b"db": b"m-ready\r\n"}, "the reply to 'db%' is only m-ready, expected m-load-done"),
+        (LOADED, "no reply to 'infer 1 0%' within 0.4 s"),
+        ({**LOADED, b"infer": b"m-results-[x]\r\nm-ready\r\n"}, r"the reply to 'infer%' is 'm-results-\[x\]', exp"),
         ({**LOADED, b"infer": b"m-results-[0.5]\r\nm-ready\r\n"}, "expected two lines m-lap-us-N and one m-results"),
     ],
 )
@@ -153,7 +153,7 @@ def test_other_boards(answers: dict[bytes, bytes], message: str) -> None:
 
 def test_a_board_that_never_ends() -> None:
     endless = count()
-    with pytest.raises(DeviceError, match="'name%' is answered with 'noise"):
+    with pytest.raises(DeviceError, match="the reply to 'name%' is 'noise"):
         converse(lambda data: b"noise %d\r\n" % next(endless) * 5)
 
 
@@ -167,12 +167,12 @@ def test_a_clock_that_stands_still(data: DataSet) -> None:
     infer = b"m-lap-us-7\r\nm-lap-us-7\r\nm-results-[0.5]\r\nm-ready\r\n"
     with board_port(scripted({**LOADED, b"infer": infer})) as port:
         host = Host(open_port(port, 115200), port, 0.4)
-        with pytest.raises(DeviceError, match="the device's clock stands still: m-lap-us-7 before and after"):
+        with pytest.raises(DeviceError, match="the device's clock does not advance: m-lap-us-7 before and after"):
             time_board(host, "x", samples_of(first_samples(data, 5)), 0.1)
 
 
 def test_another_number_of_results() -> None:
-    with pytest.raises(DeviceError, match="the device gives 1 results for sample 1, the model has 2"):
+    with pytest.raises(DeviceError, match="the device returns 1 results for sample 1; the model has 2"):
         as_numbers([("0.5", "0.5"), ("1.0",)], 2)
     assert as_numbers([("0.5", "0.25")], 2).tolist() == np.array([[0.5, 0.25]]).tolist()
 
@@ -191,10 +191,10 @@ def test_without_pyserial(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_link_goes_with_the_device(tmp_path: Path) -> None:
     link = tmp_path / "dut"
     link.symlink_to("gone")
-    with linked("/dev/null", link):
+    with create_link("/dev/null", link):
         assert link.readlink() == Path("/dev/null")
     assert not link.is_symlink()
     link.write_text("mine")
-    with pytest.raises(OutputError, match="is there already and no link"), linked("/dev/null", link):
+    with pytest.raises(OutputError, match="already exists and is not a link"), create_link("/dev/null", link):
         pass
     assert link.read_text() == "mine"

@@ -94,9 +94,9 @@ class Malicious:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (pickle.dumps({b"filenames": Malicious()}), "is none of CIFAR-10's Python version"),
-        (b"no pickle", "is none of CIFAR-10's Python version"),
-        (pickle.dumps([1]), "list where dict is expected"),
+        (pickle.dumps({b"filenames": Malicious()}), "is not CIFAR-10's Python version"),
+        (b"no pickle", "is not CIFAR-10's Python version"),
+        (pickle.dumps([1]), "list instead of dict"),
         (pickle.dumps({b"filenames": [b"a.png"], b"labels": [1, 2], b"data": b"0" * 3072}), "1 names, 2 labels"),
     ],
 )
@@ -220,20 +220,20 @@ def test_streams_are_mixed_as_build_long_wav_does(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"length_sec": 1e9}, "at most a day is made"),
+        ({"length_sec": 1e9}, "which is at most a day"),
         (
             {"configs_background": [["{musan_path}/music/a.wav", 0.5, 4.0, 0.1]]},
-            "music/a.wav has 3 s, 3.5 s are needed",
+            "music/a.wav has 3 s, it needs 3.5 s",
         ),
         (
             {"configs_wakeword": [["{speech_commands_path}/marvin/b_nohash_0.wav", 3.9, 1]]},
-            "ends behind the recording's 4 s",
+            "ends after the recording's 4 s",
         ),
         (
             {"configs_wakeword": [["{speech_commands_path}/marvin/c.wav", 1, 1]]},
             "1 recordings are missing, the first is",
         ),
-        ({"configs_wakeword": 3}, "says not what is heard when"),
+        ({"configs_wakeword": 3}, "is not a schedule of sounds"),
     ],
 )
 def test_streams_that_cannot_be_made(tmp_path: Path, changes: dict[str, object], words: str) -> None:
@@ -251,7 +251,7 @@ def test_labels_of_the_folder_and_files_that_are_there(batch: tuple[Path, NDArra
     assert len(made["car_s_000007.bin"]) == 3072
     assert build(SETS["ic01"], [batch[0]], place) == made
     put(place / "car_s_000007.bin", b"mine")
-    with pytest.raises(OutputError, match="is there already with other content; move it away; nothing was written"):
+    with pytest.raises(OutputError, match="already exists with other content; move it away; no file was written"):
         build(SETS["ic01"], [batch[0]], place)
 
 
@@ -263,5 +263,7 @@ def test_published_clips_are_copied_whole_or_not_at_all(tmp_path: Path) -> None:
     assert len(list((tmp_path / "kws01").glob("*.bin"))) == 1000
     assert fetch_clips(SETS["kws01"], tmp_path / "kws01", None, counts.append) == "already there"
     put(tmp_path / "kws01" / read_labels(source)[5].file, bytes(490))
-    with pytest.raises(FormatError, match="is there already, but: its samples are not those of kws01"):
+    with pytest.raises(
+        FormatError, match="already exists, but: its samples differ from the published samples of kws01"
+    ):
         fetch_clips(SETS["kws01"], tmp_path / "kws01", None, counts.append)

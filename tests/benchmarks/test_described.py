@@ -58,9 +58,12 @@ def test_sensitivity_and_calibration_take_it_too(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"labels": "none", "classes": []}, 'says no labels; add "labels": "folders"'),
-        ({"classes": ["digit 1"]}, "folder 'digit 0' is none of the classes digit 1; add it, or move its files away"),
-        ({"labels": "none"}, 'classes are named, labels are not; add "labels": "folders"'),
+        ({"labels": "none", "classes": []}, 'has no labels; add "labels": "folders"'),
+        (
+            {"classes": ["digit 1"]},
+            "folder 'digit 0' is not one of the classes digit 1; add it, or move its files away",
+        ),
+        ({"labels": "none"}, 'has classes without labels; add "labels": "folders"'),
         ({"classes": [*DESCRIPTION["classes"], "more"]}, "has 11 classes, the model's output has 10 elements"),
     ],
 )

@@ -104,7 +104,7 @@ def test_commands_may_come_in_pieces(ask: Callable[[str], list[str]]) -> None:
         ("db load 0", "e-[Command 'db load' must be >0 bytes]"),
         ("db load -1", "e-[Command 'db load' must be >0 bytes]"),
         ("db load 27649", "e-[Supplied buffer size 27649 exceeds maximum of 27648]"),
-        ("db 00", "e-[The buffer is full: db load N comes first]"),
+        ("db 00", "e-[The buffer is full: send db load N first]"),
         ("infer", "e-[Input db has 0 bytes, expected 490]"),
         ("infer 0", "e-[Inference iterations must be >0]"),
         ("infer x", "e-[Inference iterations must be >0]"),

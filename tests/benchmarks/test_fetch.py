@@ -72,12 +72,16 @@ def test_download_then_already_there(server: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "error", "message"),
     [
-        ("wrong", FormatError, f"wrong content, SHA-256 [0-9a-f]{{64}}, expected {MODEL.checksum}; nothing was kept"),
+        (
+            "wrong",
+            FormatError,
+            f"wrong content, SHA-256 [0-9a-f]{{64}}, expected {MODEL.checksum}; no file was written",
+        ),
         ("long", FormatError, "wrong content"),
-        ("short", FormatError, f"the transfer was cut, 1000 of {len(CONTENT)} bytes came"),
-        ("cut", FormatError, f"the transfer was cut, {len(CONTENT) // 2} of {len(CONTENT)} bytes came"),
-        ("unsized", FormatError, "the transfer was cut"),
-        ("missing", InputError, "the server answers 404"),
+        ("short", FormatError, f"the transfer was interrupted after 1000 of {len(CONTENT)} bytes"),
+        ("cut", FormatError, f"the transfer was interrupted after {len(CONTENT) // 2} of {len(CONTENT)} bytes"),
+        ("unsized", FormatError, "the transfer was interrupted"),
+        ("missing", InputError, "the server returns 404"),
     ],
 )
 def test_nothing_is_kept_of_a_bad_transfer(
@@ -107,13 +111,13 @@ def test_a_server_that_hangs_up(tmp_path: Path) -> None:
 
 
 def test_other_schemes_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="http or https is needed"):
+    with pytest.raises(InputError, match="needs http or https"):
         fetch(MODEL, tmp_path, f"file://{tmp_path}")
 
 
 def test_a_wrong_file_that_is_there_stays(server: str, tmp_path: Path) -> None:
     (tmp_path / MODEL.name).write_bytes(b"mine")
-    with pytest.raises(FormatError, match=r"tiny\.tflite: is there already, but .*move it away"):
+    with pytest.raises(FormatError, match=r"tiny\.tflite: already exists, but .*move it away"):
         fetch(MODEL, tmp_path, f"{server}/good")
     assert (tmp_path / MODEL.name).read_bytes() == b"mine"
 
@@ -136,7 +140,7 @@ def test_a_wrong_copy_is_passed_over(server: str, tmp_path: Path, monkeypatch: p
 
 def test_a_folder_that_cannot_be_made(server: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(OutputError, match="cannot be made"):
+    with pytest.raises(OutputError, match="cannot be created"):
         fetch(MODEL, tmp_path / "file" / "models", f"{server}/good")
 
 

@@ -32,13 +32,13 @@ def test_the_keyword_clips() -> None:
     [
         ("", r"y_labels\.csv: the file is empty"),
         ("\n\n", "names no file"),
-        ("a.bin,12\n", r"line 1: found 'a\.bin,12', allowed is file,classes,class"),
-        ("a.bin,12,1\nfile,classes,class\n", "line 2: found 'file,classes,class'"),
-        ("a.bin,12,-1\n", "line 1: found"),
+        ("a.bin,12\n", r"line 1: is 'a\.bin,12'; allowed is file,classes,class"),
+        ("a.bin,12,1\nfile,classes,class\n", "line 2: is 'file,classes,class'"),
+        ("a.bin,12,-1\n", "line 1: is"),
         ("a.bin,12,12\n", r"line 1: class 12 of 12; classes are 0\.\.11"),
-        (",12,1\n", "line 1: found"),
+        (",12,1\n", "line 1: is"),
         ("a.bin,12,1\nb.bin,10,1\n", "its lines state 10, 12 classes"),
-        (b"\xff\xfe\x00", "is no text in UTF-8"),
+        (b"\xff\xfe\x00", "is not UTF-8 text"),
     ],
 )
 def test_refused(tmp_path: Path, text: str | bytes, message: str) -> None:
@@ -49,5 +49,5 @@ def test_refused(tmp_path: Path, text: str | bytes, message: str) -> None:
 def test_no_folder_and_no_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such folder"):
         read_labels(tmp_path / "none")
-    with pytest.raises(InputError, match=r"holds no y_labels\.csv"):
+    with pytest.raises(InputError, match=r"does not contain y_labels\.csv"):
         read_labels(tmp_path)

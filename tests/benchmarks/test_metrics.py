@@ -140,7 +140,7 @@ def test_top_k_is_that_of_scikit_learn(seed: int) -> None:
 )
 def test_word_error_rate(found: list[str], wanted: list[str], percent: float) -> None:
     assert word_error_rate(found, wanted) == pytest.approx(percent, rel=1e-15)
-    with pytest.raises(InputError, match="no word was said"):
+    with pytest.raises(InputError, match="the true sentences contain no word"):
         word_error_rate([""], [""])
 
 
@@ -193,9 +193,9 @@ def test_bench_shows_metrics_and_confusion(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("metric", "words"),
     [
-        ("top-0", "no metric is called 'top-0'; there are top-K (as top-3), sqnr, map, map50, map75, miou, wer and "),
-        ("own.py:none", "own.py: has no function 'none'; there are half, nothing, wrong"),
-        ("own.py:nothing", "metric own.py:nothing returned NoneType; one number is needed"),
+        ("top-0", "no metric is called 'top-0'; available: top-K (as top-3), sqnr, map, map50, map75, miou, wer and "),
+        ("own.py:none", "own.py: has no function 'none'; available: half, nothing, wrong"),
+        ("own.py:nothing", "metric own.py:nothing returned NoneType; it must return one number"),
         ("own.py:wrong", "metric own.py:wrong failed: IndexError: index 99 is out of bounds"),
         ("gone.py:f", "gone.py: cannot be run: FileNotFoundError"),
     ],

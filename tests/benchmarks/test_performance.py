@@ -34,13 +34,13 @@ def test_each_input_runs_until_its_time_is_over() -> None:
     assert [window.file for window in found.windows] == [path.name for path in data.files[:5]]
     assert {(window.inferences, window.seconds) for window in found.windows} == {(3, 1.0)}
     assert (found.throughput, counts) == (3.0, [1] * 5)
-    assert found.shortfall == "an input ran for 1 s only, at least 10 s are asked for"
+    assert found.shortfall == "an input ran for 1 s; the rules require 10 s or more"
 
 
 def test_the_median_of_five() -> None:
     windows = tuple(Window(f"{n}", n * n, 10.0) for n in (5, 1, 4, 2, 3))
     assert (Performance("x", windows).throughput, Performance("x", windows).shortfall) == (0.9, "")
-    assert Performance("x", windows[:3]).shortfall == "3 inputs, 5 are asked for"
+    assert Performance("x", windows[:3]).shortfall == "3 inputs; the rules require 5"
 
 
 def test_the_first_window_of_each_file_is_measured(tmp_path: Path) -> None:
@@ -56,5 +56,5 @@ def test_the_first_window_of_each_file_is_measured(tmp_path: Path) -> None:
 def test_too_few_files(tmp_path: Path) -> None:
     model = read_model(data_path("models", "kws_ref_model.tflite"))
     data = load_data(find_task("kws01"), data_path("datasets", "kws01"), model.main, 4)
-    with pytest.raises(InputError, match="performance is measured with 5 inputs, the data set has 4 files"):
+    with pytest.raises(InputError, match="performance is measured on 5 inputs; the data set has 4 files"):
         time_inputs(as_is(model), data, 0.1)

@@ -60,7 +60,9 @@ def test_anomalies_state_their_area_alone(tmp_path: Path) -> None:
     assert len(json.loads((where / "results.json").read_text())) == 48
 
 
-@pytest.mark.parametrize(("seconds", "remark"), [(10.5, ""), (0.5, "Not conforming: an input ran for 0.5 s only")])
+@pytest.mark.parametrize(
+    ("seconds", "remark"), [(10.5, ""), (0.5, "Not conforming: an input ran for 0.5 s; the rules require 10 s or more")]
+)
 def test_performance_beside_accuracy(tmp_path: Path, seconds: float, remark: str) -> None:
     found = Performance("x", tuple(Window(f"{n}.bin", 100 * n, seconds) for n in range(1, 6)))
     where = write_performance(tmp_path, SYSTEM, find_task("kws01"), found)

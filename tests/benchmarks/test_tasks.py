@@ -100,7 +100,7 @@ def test_a_folder_of_another_model(tmp_path: Path) -> None:
     (tmp_path / "y_labels.csv").write_text("a.bin,12,1\n")
     (tmp_path / "a.bin").write_bytes(bytes(490))
     graph = read_model(data_path("models", "kws_ref_model_float32.tflite")).main
-    with pytest.raises(InputError, match=r"a.bin: has 490 bytes, a sample has 1960 \(float32 1x49x10x1\)"):
+    with pytest.raises(InputError, match=r"a.bin: has 490 bytes; a sample has 1960 \(float32 1x49x10x1\)"):
         load_folder(tmp_path, graph)
 
 

@@ -190,7 +190,7 @@ def test_texts(tmp_path: Path) -> None:
         assert row["score"] == row["metrics"]["wer"] == word_error_rate(heard, said)
         assert row["metrics"]["own.py:words"] == 7
     assert greedy(np.array([2, 2, 0, 2, 1, 1]), 0).tolist() == [2, 2, 1]
-    assert "less is better" in bench(tmp_path, "--at-least", 3).refused()
+    assert "wer is better if lower" in bench(tmp_path, "--at-least", 3).refused()
     (tmp_path / "said" / "a" / "3.txt").unlink()
     assert "3.png: has no said/a/3.txt with its label" in bench(tmp_path).refused()
 
@@ -198,14 +198,14 @@ def test_texts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "arguments", "words"),
     [
-        ({}, ("--metric", "top-3"), "--metric top-3 is for classes; the labels of this data set are boxes"),
+        ({}, ("--metric", "top-3"), "--metric top-3 needs classes; the labels of this data set are boxes"),
         ({}, ("--at-least", 30), "--at-least 30: map is 0..1"),
-        ({}, ("--mode", "performance"), "performance takes samples with classes"),
+        ({}, ("--mode", "performance"), "performance is measured on samples with classes"),
         ({"truth": "gone.json"}, (), "gone.json: cannot be read: No such file"),
-        ({"truth": "data.json"}, (), "data.json: is no COCO file of instances: KeyError: 'images'"),
-        ({"classes": ["cat", "dog"]}, (), "category 'cow' is none of the classes cat, dog; add it"),
-        ({"labels": "masks"}, (), "its labels are of one output; the model has 4"),
-        ({"labels": "masks", "classes": ["a"]}, (), "labels are masks, whose classes are numbers"),
+        ({"truth": "data.json"}, (), "data.json: is not a COCO file of instances: KeyError: 'images'"),
+        ({"classes": ["cat", "dog"]}, (), "category 'cow' is not one of the classes cat, dog; add it"),
+        ({"labels": "masks"}, (), "its labels need a model with one output; the model has 4"),
+        ({"labels": "masks", "classes": ["a"]}, (), "labels are masks with numbers as classes"),
         ({"labels": "texts"}, (), '"classes" must name the tokens'),
         ({"blank": 1}, (), "unknown key 'blank'"),
     ],
@@ -223,9 +223,10 @@ def test_what_else_takes_no_boxes(boxes: tuple[Path, dict[str, Any], list[Any]])
     folder, content, _ = boxes
     command = ("recover", "m.tflite", "-t", "gap9-ne16", "-d", "data.json", "-o", "out")
     assert (
-        "its labels are boxes, which `tflq bench`, search and sensitivity take" in tflq(*command, cwd=folder).refused()
+        "its labels are boxes, which only `tflq bench`, search and sensitivity support"
+        in tflq(*command, cwd=folder).refused()
     )
-    assert "its labels are boxes; kws01 has others" in bench(folder, "kws01").refused()
+    assert "its labels are boxes; kws01 needs classes" in bench(folder, "kws01").refused()
     content["images"][2]["file_name"] = "other.png"
     (folder / "instances.json").write_text(json.dumps(content))
-    assert "instances.json: its images do not name 'a/2.png'" in bench(folder).refused()
+    assert "instances.json: its images do not contain 'a/2.png'" in bench(folder).refused()

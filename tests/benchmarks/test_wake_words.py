@@ -106,8 +106,8 @@ def test_detections_are_counted_as_the_runner_does(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "is no JSON"),
-        ('[{"wav_file": "a.wav"}]', "is no truth of streams: KeyError 'detection_windows'"),
+        ("{", "is not JSON"),
+        ('[{"wav_file": "a.wav"}]', "is not a truth of streams: KeyError 'detection_windows'"),
         ('[{"wav_file": "a.wav", "detection_windows": [], "length_sec": 1}]', "the recording a.wav is missing"),
     ],
 )
@@ -116,7 +116,7 @@ def test_refusals(tmp_path: Path, content: str, message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
         load_streams(TASK, tmp_path, read_model(data_path("models", MODEL)).main)
     (tmp_path / "y_test.json").write_text(content)
-    with pytest.raises(InputError, match=r"holds x_test\.json, y_test\.json; name one"):
+    with pytest.raises(InputError, match=r"contains x_test\.json, y_test\.json; name one"):
         load_streams(TASK, tmp_path, read_model(data_path("models", MODEL)).main)
 
 
@@ -133,7 +133,7 @@ def test_bench_and_board_find_the_same(tmp_path: Path) -> None:
     assert ask("ls") == ["noise.wav", "m-ready"]
     assert ask("play noise.wav")[0].startswith("e-[The device does not listen")
     assert ask("dut start") == ["m-[passed on]", "m-ready", "m-[listening]", "m-ready"]
-    assert "no WAV file" in ask("play none.wav")[0]
+    assert "not a readable WAV file" in ask("play none.wav")[0]
     assert ask("play noise.wav")[-2:] == ["m-played-[noise.wav]", "m-ready"]
     head, *times, ready = ask("print_detections")
     assert (head, ready) == ("Detection Timestamps (ms)", "m-ready")

@@ -47,14 +47,14 @@ def test_version() -> None:
     ("arguments", "message"),
     [
         (("serach",), "no command is called 'serach'; did you mean search?"),
-        (("frobnicate",), "no command is called 'frobnicate'; there are inspect, run, verify"),
+        (("frobnicate",), "no command is called 'frobnicate'; available: inspect, run, verify"),
         (("inspect",), "Missing argument 'MODEL'; see tflq inspect --help"),
         (("inspect", "a", "b"), "Got unexpected extra argument (b); see tflq inspect --help"),
         (("--frobnicate",), "o such option"),
         (("verify", DIGITS, "--samples", "0"), "0 is not in the range x>=1"),
         (("verify", DIGITS, "--oracle", "onnx"), "'onnx' is not one of 'auto', 'litert', 'tensorflow'"),
-        (("run", DIGITS, "--arithmetic", "float", "--target", "gap9-ne16"), "--target brings its own arithmetic"),
-        (("run", DIGITS, "--set", "a=b"), "--set and --layer are settings of a target; add --target"),
+        (("run", DIGITS, "--arithmetic", "float", "--target", "gap9-ne16"), "--target has its own arithmetic"),
+        (("run", DIGITS, "--set", "a=b"), "--set and --layer need a target; add --target"),
         (("run", DIGITS, "-o", "x.txt"), "--output x.txt: the name must end in .npz"),
     ],
 )

@@ -145,8 +145,8 @@ def test_inspect_lists_what_has_no_kernel(tmp_path: Path) -> None:
 
 INPUTS = {
     "missing": (None, "x.npy: no such file"),
-    "shape": (np.zeros((5, 9, 9, 1), np.int8), "takes shape [1, 8, 8, 1]"),
-    "dtype": (np.zeros((5, 8, 8, 1), np.float32), "takes int8, the array is float32; --real converts"),
+    "shape": (np.zeros((5, 9, 9, 1), np.int8), "needs shape [1, 8, 8, 1]"),
+    "dtype": (np.zeros((5, 8, 8, 1), np.float32), "needs int8; the array is float32; --real converts"),
     "no sample": (np.zeros((0, 8, 8, 1), np.int8), "x.npy: "),
 }
 

@@ -139,5 +139,5 @@ def test_options_that_contradict_each_other(folder: Path) -> None:
     assert "--baseline repeats a frozen run" in tflq("verify", "--baseline", NAME, "-n", "3", cwd=folder).refused()
     assert "name a MODEL" in tflq("verify").refused()
     assert "--freeze and --baseline" in tflq("verify", "digits.tflite", "-t", "gap9-ne16", cwd=folder).refused()
-    assert "leave --junit away" in tflq("verify", DIGITS, "--freeze", "b.json", "--junit", "x.xml").refused()
+    assert "omit --junit" in tflq("verify", DIGITS, "--freeze", "b.json", "--junit", "x.xml").refused()
     assert "cannot be read" in tflq("verify", "--baseline", "missing.json", cwd=folder).refused()

@@ -70,7 +70,7 @@ def test_missing_files_are_listed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "size", "words"),
     [
-        ("a.bin,12,0\n", 489, "a.bin: has 489 bytes, a sample has 490 (int8 49x10x1)"),
+        ("a.bin,12,0\n", 489, "a.bin: has 489 bytes; a sample has 490 (int8 49x10x1)"),
         ("a.bin,12,0\n", 0, "a.bin: the file is empty"),
         ("a.bin,10,0\n", 490, "has 10 classes, the model's output has 12 elements"),
         ("a.bin,12,12\n", 490, "class 12 of 12"),
@@ -83,7 +83,7 @@ def test_refused(tmp_path: Path, lines: str, size: int, words: str) -> None:
 
 def test_no_folder(tmp_path: Path) -> None:
     assert "no such folder" in bench(tmp_path / "none").refused()
-    assert "holds no y_labels.csv" in bench(tmp_path).refused()
+    assert "does not contain y_labels.csv" in bench(tmp_path).refused()
 
 
 def test_every_target_in_one_table() -> None:
@@ -137,7 +137,7 @@ def test_performance_says_that_it_simulates(tmp_path: Path) -> None:
     assert all(window["seconds"] >= 0.01 for window in row["inputs"])
     done = bench(folder, *options, "--results", tmp_path)
     assert "simulation on this computer" in done.out
-    assert re.search(r"not conforming: an input ran for [\d.]+ s only, at least 10 s are asked for", done.out)
+    assert re.search(r"not conforming: an input ran for [\d.]+ s; the rules require 10 s or more", done.out)
     assert done.err == f"tflq: written: {tmp_path}/results/tflq-as-is/kws/performance\n"
     assert (tmp_path / "results" / "tflq-as-is" / "kws" / "performance" / "results.json").is_file()
 
@@ -145,15 +145,15 @@ def test_performance_says_that_it_simulates(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--seconds", "1"), "--seconds is for --mode performance"),
-        (("--mode", "performance", "--at-least", "1"), "--at-least is for --mode accuracy"),
+        (("--seconds", "1"), "--seconds needs --mode performance"),
+        (("--mode", "performance", "--at-least", "1"), "--at-least needs --mode accuracy"),
         (("--target", "all", "--target", "gap9-ne16"), "--target all is every target"),
-        (("--target", "all", "--set", "weight_bits=4"), "--set and --layer are settings of one target"),
-        (("--baud", "9600"), "--baud and --timeout are for a board; add --port"),
-        (("--port", "x", "--at-least", "1"), "--at-least is for models; with --port the status is 1 if the board"),
+        (("--target", "all", "--set", "weight_bits=4"), "--set and --layer need a single target"),
+        (("--baud", "9600"), "--baud and --timeout need a board; add --port"),
+        (("--port", "x", "--at-least", "1"), "--at-least bounds the score of a model; omit it with --port"),
         (("--port", "/dev/null/none"), "/dev/null/none: cannot be opened"),
         (("--port", "x", "--target", "gap9-ne16", "--target", "gap9-sq8"), "--port compares with one arithmetic"),
-        (("--mode", "performance", "--take", "0:4"), "performance is measured with 5 inputs"),
+        (("--mode", "performance", "--take", "0:4"), "performance is measured on 5 inputs"),
     ],
 )
 def test_contradictions(options: tuple[str, ...], words: str) -> None:
@@ -165,15 +165,15 @@ def test_contradictions(options: tuple[str, ...], words: str) -> None:
 def test_no_task_for_what_needs_one(tmp_path: Path) -> None:
     model, folder = data_path("models", "kws_ref_model.tflite"), data_path("datasets", "kws01")
     arguments = ("bench", "--model", model, "--data", folder, "--take", 2)
-    assert "--results has a folder for each task" in tflq(*arguments, "--results", tmp_path).refused()
+    assert "--results needs TASK" in tflq(*arguments, "--results", tmp_path).refused()
     assert "--port needs TASK" in tflq(*arguments, "--port", "x").refused()
 
 
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (b"", "no answer to 'name%' within 0.3 s"),
-        (b"Guru Meditation\r\n", "'name%' is answered with 'Guru Meditation', expected m-name-dut-[...]"),
+        (b"", "no reply to 'name%' within 0.3 s"),
+        (b"Guru Meditation\r\n", "the reply to 'name%' is 'Guru Meditation', expected m-name-dut-[...]"),
         (b"m-name-dut-[b]\r\nm-model-[ic01]\r\nm-ready\r\n", "the board 'b' runs ic01, TASK is kws01"),
     ],
 )

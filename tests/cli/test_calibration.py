@@ -103,13 +103,13 @@ def test_run_takes_them_too(folder: Path) -> None:
         (("--calibrate", "inf.npy"), "inf.npy: calibration: tensor 'x' is inf in sample 7"),
         (("--calibrate", "inf.npy", "--shuffle", "3"), "inf.npy: calibration: tensor 'x' is inf in sample 7"),
         (("--calibrate", "samples", "--batch-size", "2"), "2.bin: calibration: tensor 'x' is -inf in sample 2"),
-        (("--calibrate", "gaps"), "in sample 1; numbers are allowed; that is "),
-        (("--calibrate", "short"), "1.bin: has 20 bytes, which is no multiple of the 24 bytes of one sample"),
-        (("--calibrate", "wrong.npy"), "wrong.npy: input 'x' takes shape [1, 6]"),
-        (("--calibrate", "whole.npy"), "whole.npy: input 'x' takes float32, the array is int32"),
+        (("--calibrate", "gaps"), "in sample 1; only numbers are allowed; the file is "),
+        (("--calibrate", "short"), "1.bin: has 20 bytes, which is not a multiple of the 24 bytes of one sample"),
+        (("--calibrate", "wrong.npy"), "wrong.npy: input 'x' needs shape [1, 6]"),
+        (("--calibrate", "whole.npy"), "whole.npy: input 'x' needs float32; the array is int32"),
         (("--ranges", "unknown.csv"), "unknown.csv, line 2: the model has no tensor 'z'"),
         (("--ranges", "short.csv"), "short.csv, line 1: found 2 fields"),
-        (("--ranges", "data.npy"), "is no text in UTF-8"),
+        (("--ranges", "data.npy"), "is not UTF-8 text"),
     ],
 )
 def test_what_is_refused_writes_nothing(folder: Path, options: tuple[str, ...], words: str) -> None:

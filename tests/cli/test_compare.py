@@ -112,7 +112,7 @@ def test_refusals(files: Path) -> None:
     assert "say which: TENSOR=alone/some.bin" in _refused(files, "alone/some.bin")
     (files / "bad.json").write_text('{"tensors": {"SOFTMAX_0_9": {"offset": 99999, "dtype": "int8", "shape": [1]}}}')
     assert "'SOFTMAX_0_9' ends at byte 100000" in _refused(files, "some.bin", "--map", "bad.json")
-    assert "say which samples it is a dump of" in tflq("compare", DIGITS, "nodes.npz", cwd=files).refused()
+    assert "the samples of the dump are unknown" in tflq("compare", DIGITS, "nodes.npz", cwd=files).refused()
     assert "'@gap10' is unknown" in tflq("compare", DIGITS, "@gap10").refused()
     assert "write @aipu, or MODEL.tflite@aipu" in tflq("compare", DIGITS, "aipu").refused()
     assert "names no model" in tflq("compare", "@float", DIGITS).refused()

@@ -78,4 +78,4 @@ def test_each_shell_gets_its_script(shell: str) -> None:
 
 
 def test_other_shells_are_refused() -> None:
-    assert "no completion for csh; there is bash, zsh, fish" in tflq("--show-completion", "csh").refused()
+    assert "no completion for csh; available: bash, zsh, fish" in tflq("--show-completion", "csh").refused()

@@ -49,7 +49,7 @@ def test_no_score_for_random_samples_of_one_class(tmp_path: Path) -> None:
     assert "100.0 %" not in done.out
     assert line.split()[1] == "none"
     assert line.endswith(words)
-    assert read_page(tmp_path / "page.html").verdict.endswith(f"take the model; {words}")
+    assert read_page(tmp_path / "page.html").verdict.endswith(f"support the model; {words}")
     rows = tflq(*arguments, "--force", "--json", cwd=tmp_path).json["targets"]
     assert {(row["refused"], row["score_percent"]) for row in rows if not row["refused"]} == {(False, None)}
 
@@ -65,7 +65,7 @@ def test_a_target_that_refuses_has_its_row_and_the_others_their_files(tmp_path: 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("-t", "all", "-s", "weight_bits=4"), "--target all takes each one's defaults"),
+        (("-t", "all", "-s", "weight_bits=4"), "--target all uses the defaults of each"),
         (("-t", "all", "--data", "kws9=x"), "no task is called 'kws9'; there are kws01"),
         (("-t", "all", "--data", "x"), "x: no such folder"),
     ],

@@ -74,4 +74,4 @@ def test_a_share_in_place_of_percent_is_questioned(folder: Path, command: str) -
 
 def test_two_kinds_of_samples_are_refused(tmp_path: Path) -> None:
     line = tflq("run", DIGITS, "-i", "x.npy", "--data", "y", "-o", "o.npz", cwd=tmp_path).refused()
-    assert "--data and --input both name samples; give one of them" in line
+    assert "--data and --input both name samples; omit one of them" in line

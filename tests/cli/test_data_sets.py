@@ -43,7 +43,7 @@ def test_without_a_network_one_line_says_where_it_is_to_be_had(tmp_path: Path) -
 def test_an_original_is_needed(tmp_path: Path) -> None:
     said = tflq("data", "build", "ad01", "--dir", tmp_path).refused()
     where = "ToyADMOS of DCASE 2020, https://zenodo.org/record/3678171"
-    assert said == f"tflq: ad01 is made of dev_data_ToyCar.zip ({where}); name it with --from"
+    assert said == f"tflq: ad01 is built from dev_data_ToyCar.zip ({where}); name it with --from"
 
 
 def test_build_says_what_it_wrote(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_build_says_what_it_wrote(tmp_path: Path) -> None:
     built = ("data", "build", "vww01", "--from", tmp_path / "none", "--dir", tmp_path)
     assert "none: no such file" in tflq(*built).refused()
     assert (
-        "there are kws01, vww01, ic01, ad01, sww01; ic02 has the data of ic01"
+        "available: kws01, vww01, ic01, ad01, sww01; ic02 has the data of ic01"
         in tflq("data", "build", "ic02", "--from", tmp_path).refused()
     )
 

@@ -73,8 +73,8 @@ def test_performance_with_a_time_that_is_given() -> None:
     [
         (("--task", "ic01"), "ic01 needs a model with an input of int8 or float32 [1, 32, 32, 3]"),
         (("--task", "kws"), "no task is called 'kws'"),
-        (("--task", "kws01", "--set", "weight_bits=4"), "--set and --layer are settings of a target"),
-        (("--task", "kws01", "--target", "aipu", "--arithmetic", "float"), "--target brings its own arithmetic"),
+        (("--task", "kws01", "--set", "weight_bits=4"), "--set and --layer need a target; add --target"),
+        (("--task", "kws01", "--target", "aipu", "--arithmetic", "float"), "--target has its own arithmetic"),
         (("--task", "kws01", "--time-us", "0"), "0 is not in the range x>=1"),
     ],
 )
@@ -85,5 +85,8 @@ def test_refused(options: tuple[str, ...], words: str) -> None:
 def test_a_link_that_is_a_file_is_kept(tmp_path: Path) -> None:
     (tmp_path / "dut").write_text("mine")
     model = data_path("models", "kws_ref_model.tflite")
-    assert "is there already and no link" in tflq("dut", model, "--task", "kws01", "--link", tmp_path / "dut").refused()
+    assert (
+        "already exists and is not a link"
+        in tflq("dut", model, "--task", "kws01", "--link", tmp_path / "dut").refused()
+    )
     assert (tmp_path / "dut").read_text() == "mine"

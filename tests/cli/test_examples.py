@@ -54,7 +54,7 @@ def test_help_is_in_sections(name: str) -> None:
     found = dict(zip(parts[1::2], parts[2::2], strict=True))
     for wanted, option in (
         ("Target and settings", "--set KEY=VALUE"),
-        ("Ranges, where the model has none of its own", "--calibrate"),
+        ("Ranges, for models without ranges", "--calibrate"),
         ("Samples", "--data [TASK=]DIR"),
         ("General", "--json"),
     ):

@@ -59,7 +59,7 @@ def test_refusals() -> None:
     assert (
         "is no tensor of the graph; nearest are " in tflq("explain", DIGITS, "--tensor", "x", "--index", "0").refused()
     )
-    assert "is no index" in tflq("explain", DIGITS, "--tensor", NODE, "--index", "0,x").refused()
+    assert "is not an index" in tflq("explain", DIGITS, "--tensor", NODE, "--index", "0,x").refused()
     assert "lies outside" in tflq("explain", DIGITS, "--tensor", NODE, "--index", "0,0,99").refused()
     assert "there are 2 samples" in tflq("explain", DIGITS, *PLACE, "-n", "2").refused()
     assert "x.npz: no such file" in tflq("explain", DIGITS, *PLACE, "--against", "x.npz").refused()

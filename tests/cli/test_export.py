@@ -44,9 +44,9 @@ def test_one_layer_of_a_target(tmp_path: Path) -> None:
     [
         (("--vectors", "vhdl"), "'vhdl' is not one of 'c', 'hex', 'npz'"),
         (("--vectors", "c", "-l", "nowhere"), "layer pattern 'nowhere' matches no operator"),
-        (("--vectors", "c", "-s", "a=b"), "are settings of a target; add --target"),
-        (("--vectors", "c", "-l", "0:a=b"), "are settings of a target; add --target"),
-        (("--vectors", "c", "--strategy", "kld"), "are for a target; add --target"),
+        (("--vectors", "c", "-s", "a=b"), "need a target; add --target"),
+        (("--vectors", "c", "-l", "0:a=b"), "need a target; add --target"),
+        (("--vectors", "c", "--strategy", "kld"), "need a target; add --target"),
         (("--vectors", "c", "-t", "nobody"), "unknown target 'nobody'"),
     ],
 )

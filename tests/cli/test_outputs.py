@@ -33,7 +33,7 @@ def test_a_file_that_exists_stays(folder: Path, name: str) -> None:
     arguments = FILES[name]
     (folder / arguments[-1]).write_text("mine")
     line = tflq(*arguments, cwd=folder).refused()
-    assert f"{arguments[-1]}: exists; name another file, or write over it with --force" in line
+    assert f"{arguments[-1]}: exists; name another file, or overwrite it with --force" in line
     assert (folder / arguments[-1]).read_text() == "mine"
     assert sorted(p.name for p in folder.iterdir()) == sorted(["m.tflite", arguments[-1]])
 
@@ -77,6 +77,6 @@ def test_an_input_is_never_written_over(tmp_path: Path, arguments: tuple[str, ..
     (folder / "x.npz").write_bytes(b"samples")
     (folder / "link.tflite").symlink_to(folder / "m.tflite")
     line = tflq(*arguments, "--force", cwd=folder).refused()
-    assert " would be written over; name another output" in line
+    assert " would be overwritten; name another output" in line
     assert (folder / "m.tflite").read_bytes() == DIGITS.read_bytes()
     assert (folder / "x.npz").read_bytes() == b"samples"

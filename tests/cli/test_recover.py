@@ -51,9 +51,9 @@ def read_real(images: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "give --data or --input; --random takes random ones"),
+        ((), "name them with --data or --input, or accept random samples with --random"),
         (("--random", "--take", "0:1"), "recovery needs 2 samples or more"),
-        (("--random", "--take", "5:3"), "is no range"),
+        (("--random", "--take", "5:3"), "is not a range"),
         (("--random", "-s", "weight_bits=1"), "weight_bits"),
         (("-i", "nowhere.npy"), "nowhere.npy"),
     ],
@@ -92,8 +92,8 @@ def test_convert_and_bench_take_the_short_way(tmp_path: Path) -> None:
     ]
     for arguments, words in (
         (("convert", DIGITS, *THREE, "--recover", "-o", "new"), "name them"),
-        (("convert", DIGITS, "-t", "all", "--recover", "-d", folder, "-o", "new"), "--recover is for one target"),
-        (("bench", "-m", DIGITS, "-d", folder, "--recover", "0:100"), "accuracy of a --target"),
+        (("convert", DIGITS, "-t", "all", "--recover", "-d", folder, "-o", "new"), "--recover needs a single target"),
+        (("bench", "-m", DIGITS, "-d", folder, "--recover", "0:100"), "--recover needs --target and --mode accuracy"),
         (("bench", "-m", DIGITS, "-d", folder, *THREE, "--recover", "0:160"), "leaves no samples"),
     ):
         refused = tflq(*arguments, cwd=tmp_path)

@@ -79,7 +79,7 @@ COMMANDS = {
     ),
     "bench": (("bench", "-m", DIGITS, "-d", "digits", "-t", "gap9-ne16"), "the lowest target is gap9-ne16"),
     "estimate": (("estimate", DIGITS, "-t", "gap9-ne16"), "cycles"),
-    "convert to all": (("convert", DIGITS, "-t", "all", "-o", "out", "-d", "digits"), " take the model"),
+    "convert to all": (("convert", DIGITS, "-t", "all", "-o", "out", "-d", "digits"), " support the model"),
     "convert": (
         ("convert", DIGITS, "-t", "gap9-ne16", "-o", "out"),
         "the layer farthest from floating point is ",

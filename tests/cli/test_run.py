@@ -58,7 +58,7 @@ def test_real_numbers_and_clipping(tmp_path: Path) -> None:
     assert done.err == ""
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
     far = tflq("run", DIGITS, "-i", "far.npy", "--real", cwd=tmp_path)
-    assert far.err == "tflq: 64 input values lie outside the range of their input and were clipped\n"
+    assert far.err == "tflq: 64 input values are outside the range of their input and were clipped\n"
     assert far.status == 0
 
 

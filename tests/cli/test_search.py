@@ -219,7 +219,7 @@ def test_sensitivity_in_words_and_json(digits: Path) -> None:
     arguments = ("sensitivity", MODEL, "-t", "gap9-ne16", *SMALL, "--data", digits, "--take", "20", "--widths", "8,2")
     text, report = tflq(*arguments), tflq(*arguments, "--json").json
     assert (text.status, text.err) == (0, "")
-    assert "each layer alone narrowed, the others at the widest" in text.out
+    assert "each layer in turn narrowed, all other layers at the widest" in text.out
     assert [layer["name"] for layer in report["layers"]] == ["CONV_2D_0_2", "CONV_2D_0_5", "FULLY_CONNECTED_0_8"]
     for layer in report["layers"]:
         assert f"{layer['results']['2']['accuracy_percent']:.1f}" in text.out
@@ -237,8 +237,8 @@ def settings_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_settings_file_is_for_its_target(settings_file: Path, tmp_path: Path) -> None:
     line = tflq("convert", MODEL, "-t", "aipu", "--settings", settings_file, "-o", tmp_path / "out").refused()
-    assert "holds settings of target gap9-ne16, not of aipu; use --target gap9-ne16" in line
-    assert "--set and --layer are settings" in tflq("run", MODEL, "--settings", settings_file).refused()
+    assert "contains settings of target gap9-ne16, not of aipu; use --target gap9-ne16" in line
+    assert "--set and --layer need a target" in tflq("run", MODEL, "--settings", settings_file).refused()
 
 
 def test_set_and_layer_win_over_the_file(settings_file: Path, tmp_path: Path) -> None:
@@ -250,15 +250,15 @@ def test_set_and_layer_win_over_the_file(settings_file: Path, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "say what to keep: --at-least PERCENT, --min-sqnr DB, or both"),
+        ((), "the requirement is missing; add --at-least PERCENT, --min-sqnr DB, or both"),
         (("--at-least", "90"), "--at-least needs labels"),
-        (("--min-sqnr", "nan"), "nan is none"),
+        (("--min-sqnr", "nan"), "nan is not a number"),
         (("--min-sqnr", "9", "--scheduler", ""), "scheduler '': allowed is an address such as tcp://host:8786"),
         (("--min-sqnr", "9", "--scheduler", "tcp://127.0.0.1:9"), "does not answer: [Errno 111] Connection refused"),
-        (("--min-sqnr", "9", "--take", "9:3"), "'9:3' is no range; write START:STOP"),
+        (("--min-sqnr", "9", "--take", "9:3"), "'9:3' is not a range; write START:STOP"),
         (("--min-sqnr", "9", "--take", "0:9", "--verify", "8:12"), "--verify 8:12 and --take 0:9 overlap"),
-        (("--min-sqnr", "9", "--verify", "8:12"), "say which those are with --take"),
-        (("--min-sqnr", "9", "--widths", "4;6"), "'4;6' is no list of bits"),
+        (("--min-sqnr", "9", "--verify", "8:12"), "restrict the search with --take"),
+        (("--min-sqnr", "9", "--widths", "4;6"), "'4;6' is not a list of bits"),
         (("--min-sqnr", "9", "--objective", "energy"), "energy is not offered: MAX_POOL_2D_0_3: max_pool_2d on"),
         (("--min-sqnr", "9", "--widths", "9"), "takes 8, 7, 6, 5, 4, 3, 2 bits, none of which"),
         (("--min-sqnr", "9", "-o", "missing/s.json"), "missing/s.json: cannot be written"),

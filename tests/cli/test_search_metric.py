@@ -86,10 +86,10 @@ def test_words_page_and_kept_results(folder: Path, tmp_path: Path) -> None:
     assert "McNemar" not in first
     assert "own.py:errors of at most 1" in page.read_text()
     again = run(folder, *arguments).out
-    settings = "known from before"
+    settings = "stored earlier"
     assert [a for a in again.splitlines() if settings not in a] == [a for a in first.splitlines() if settings not in a]
-    assert "0 of them known from before" in first
-    assert "0 of them known from before" not in again
+    assert "0 of them stored earlier" in first
+    assert "0 of them stored earlier" not in again
 
 
 def test_a_share_of_right_answers_keeps_its_intervals(folder: Path, accurate: dict[str, Any]) -> None:
@@ -127,14 +127,14 @@ def test_backward(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--metric", "own.py:errors", "--at-least", 1), "of own.py:errors less is better: use --at-most"),
-        (("--at-most", 1), "of top-1 more is better: use --at-least"),
-        (("--metric", "top-2", "--min-sqnr", 9), "--metric top-2: say what it has to be, with --at-least"),
+        (("--metric", "own.py:errors", "--at-least", 1), "own.py:errors is better if lower; use --at-most"),
+        (("--at-most", 1), "top-1 is better if higher; use --at-least"),
+        (("--metric", "top-2", "--min-sqnr", 9), "--metric top-2: the bound is missing; set it with --at-least"),
         (("--metric", "top-2", "--at-least", 0.9), "--at-least 0.9 is 0.9 %; write 90"),
         (("--metric", "top-2", "--at-least", 101), "--at-least 101: top-2 is 0..100 %"),
         (("--metric", "f1", "--at-least", 1), "no metric is called 'f1'"),
         (("--metric", "own.py:broken", "--at-least", 1), "metric own.py:broken failed: ValueError: no"),
-        (("--metric", "sqnr", "--backward"), "sqnr compares with floating point, to which it is infinite"),
+        (("--metric", "sqnr", "--backward"), "sqnr compares with floating point and is infinite for the float model"),
     ],
 )
 def test_refused(folder: Path, arguments: tuple[object, ...], words: str) -> None:
@@ -148,4 +148,4 @@ def test_a_metric_needs_labels_and_a_drop_in_its_unit(folder: Path) -> None:
     command = ("search", MODEL, "-t", "aipu", "--backward", "--metric")
     assert "--metric needs labels" in tflq(*command, "top-2").refused()
     line = tflq(*command, "own.py:errors", "-d", ".", cwd=folder).refused()
-    assert "--metric own.py:errors: say by how much it may be worse, with --drop" in line
+    assert "--metric own.py:errors: the allowed drop is missing; set it with --drop" in line

@@ -120,12 +120,12 @@ def test_bench_at_most(folder: Path) -> None:
         assert tflq(*command, "--at-most", score - 0.1, cwd=folder).status == 1
     else:
         line = tflq(*command, "--at-most", 0.5, cwd=folder).refused()
-        assert "of miou more is better: use --at-least" in line
+        assert "miou is better if higher; use --at-least" in line
 
 
 def test_refused(folder: Path) -> None:
     worse = "--at-least" if is_texts(folder) else "--at-most"
-    assert "is better: use" in run(folder, "search", worse, 0.5).refused()
+    assert "is better if" in run(folder, "search", worse, 0.5).refused()
     kind = "texts" if is_texts(folder) else "masks"
     line = run(folder, "search", "--metric", "top-2", "--at-least", 50).refused()
-    assert f"--metric top-2 is for classes; the labels of this data set are {kind}" in line
+    assert f"--metric top-2 needs classes; the labels of this data set are {kind}" in line

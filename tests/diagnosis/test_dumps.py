@@ -165,7 +165,7 @@ def test_questions_and_refusals(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="holds no dump"):
         read_archive(tmp_path / "empty")
-    with pytest.raises(UsageError, match="is no dump"):
+    with pytest.raises(UsageError, match="is not a dump"):
         dumps(str(DIGITS), DIGITS)
     np.save(tmp_path / "x.npy", np.zeros((3, 1, 99), np.int8))
     with pytest.raises(InputError, match="no tensor is called"):

@@ -1,11 +1,11 @@
-"""`same` compares types, fields and bits."""
+"""`is_same` compares types, fields and bits."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from tflq.arrays import same
+from tflq.arrays import is_same
 from tflq.graph import Attributes, DType, Node, Tensor
 
 NAN = np.array([np.nan], np.float32)
@@ -31,15 +31,15 @@ OTHER_NAN = (NAN.view(np.uint32) + 1).view(np.float32)
     ],
 )
 def test_different(one: object, other: object) -> None:
-    assert not same(one, other)
-    assert same(one, one)
+    assert not is_same(one, other)
+    assert is_same(one, one)
 
 
 def test_same() -> None:
-    assert same(float("nan"), float("nan"))
-    assert same(NAN, NAN.copy())
-    assert same({"a": (1, np.ones(2))}, {"a": (1, np.ones(2))})
-    assert same(np.array([b"a"], object), np.array([b"a"], object))
+    assert is_same(float("nan"), float("nan"))
+    assert is_same(NAN, NAN.copy())
+    assert is_same({"a": (1, np.ones(2))}, {"a": (1, np.ones(2))})
+    assert is_same(np.array([b"a"], object), np.array([b"a"], object))
     assert Tensor("a", (1,), DType.INT8, data=np.ones(1, np.int8)) == Tensor(
         "a", (1,), DType.INT8, data=np.ones(1, np.int8)
     )

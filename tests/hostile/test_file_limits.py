@@ -17,7 +17,7 @@ from tests.support.types import INT8
 from tflq.converters.tflite import model_from_bytes, model_to_bytes
 from tflq.errors import OptionError
 from tflq.graph import DType, GraphBuilder
-from tflq.limits import Limits, exported, from_environment, from_words
+from tflq.limits import Limits, export_limits, from_environment, from_words
 from tflq.schemas import tflite as schema
 
 DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
@@ -109,7 +109,7 @@ test_words_that_are_no_limits = refuses(
 def test_limits_for_processes_that_are_started(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TFLQ_MAX_DEPTH", "9")
     stated = Limits(max_depth=7, max_memory=5)
-    with exported(stated):
+    with export_limits(stated):
         assert from_environment() == stated
         assert os.environ["TFLQ_MAX_MEMORY"] == "5"
     assert from_environment() == Limits(max_depth=9)

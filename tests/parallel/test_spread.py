@@ -77,7 +77,7 @@ def test_bench_measures_the_same(tmp_path: Path) -> None:
     folder = write_labeled(tmp_path, 40)
     one, two = (tflq.bench(model(), folder, targets=("gap9-ne16",), jobs=jobs).to_dict() for jobs in (1, 2))
     assert without_run(one) == without_run(two)
-    with pytest.raises(UsageError, match="jobs and scheduler share out the samples of mode accuracy"):
+    with pytest.raises(UsageError, match="jobs and scheduler distribute the samples of mode accuracy"):
         tflq.bench(model(), folder, jobs=2, mode="performance", seconds=0.01)
 
 

@@ -40,7 +40,7 @@ def test_the_choice_beside_others() -> None:
     cheaper = [p for p in found.points if p.size_bytes < chosen.size_bytes and not found.requirement.holds(p.result)]
     assert turned_down.result.right == max(p.result.right or 0 for p in cheaper)
     texts = list(noise_texts(found, beside))
-    assert texts[0].startswith("within the noise: 95 % lies in the 95 % interval")
+    assert texts[0].startswith("within the noise: 95 % is in the 95 % interval")
     assert f"({turned_down.result.right} right, {turned_down.size_bytes} bytes of weights): " in texts[2]
 
 

@@ -11,7 +11,7 @@ from tests.support.command import tflq, without_run
 from tests.support.digits_problem import model, write_labeled
 from tests.support.tracked import ROOT
 from tflq.api.demo import demo_samples
-from tflq.arrays import same
+from tflq.arrays import is_same
 from tflq.converters.settings import parse_settings
 from tflq.converters.settled import dequantized
 from tflq.converters.targets import find_target
@@ -37,7 +37,7 @@ def test_settings_that_share_layers_give_what_each_gives_alone() -> None:
         parts = (GivenSamples(fitted), GivenSamples(aside))
         alone = recover_network(prepare(network, network, parts), TARGET, settings).execution
         pairs = zip(found[-1].graph.tensors, alone.graph.tensors, strict=True)
-        assert all(same(a.data, b.data) for a, b in pairs)
+        assert all(is_same(a.data, b.data) for a, b in pairs)
     first, second = (np.concatenate([next(iter(c.values())) for c in e.iterate(samples)]) for e in found)
     assert not np.array_equal(first, second)
     assert pickle.loads(pickle.dumps(shared)).options == shared.options
@@ -73,4 +73,4 @@ def test_recovery_needs_samples(tmp_path: Path) -> None:
         cwd=tmp_path,
     )
     assert done.status == 2
-    assert "give --data or --input" in done.err
+    assert "name them with --data or --input" in done.err

@@ -89,7 +89,7 @@ def test_a_run_twice_looks_alike(folder: Path, stories: dict[str, str]) -> None:
 
 
 def test_limits_in_force_are_told(folder: Path, stories: dict[str, str]) -> None:
-    with limits.applied(limits.Limits(max_depth=63)):
+    with limits.apply_limits(limits.Limits(max_depth=63)):
         found = tflq.compare(f"{folder / 'm.tflite'}@gap9-ne16", samples=str(folder / "a.npy"))
     assert "<dt>limit max_depth</dt><dd>63 (default: 64)</dd>" in told(found)
 

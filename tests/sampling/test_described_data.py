@@ -140,15 +140,15 @@ def test_samples_reach_a_quantized_input_as_its_codes(clips: Path) -> None:
     [
         ({}, "the key 'kind' is missing"),
         ({"kind": "video"}, "kind is 'video'; allowed is 'images', 'audio'"),
-        ({"kind": "images", "files": "none", "size": [4, 4]}, "no such folder"),
-        ({"kind": "images", "size": [4]}, r"size is \[4\]; \[height, width\] is needed"),
-        ({"kind": "images", "size": [4, 4], "mean": [1, 2]}, "mean is .* 1 or 3 numbers are needed"),
-        ({"kind": "images", "size": [4, 4], "flip": True}, "unknown key 'flip'; known are channels, classes, crop"),
-        ({"kind": "images", "size": [4, 4]}, "holds no file that ends in .png"),
-        ({"kind": "audio", "classes": ["a", "a"]}, "a list of different texts is needed"),
-        ({"kind": "audio", "rate": 0}, "rate is 0; a positive whole number"),
-        ({"kind": "audio", "features": {"kind": "mfcc", "high_hz": 9000}}, "<= 8000 is needed"),
-        ({"kind": "audio", "features": {"kind": "mfcc", "coefficients": 50}}, "50 coefficients of 40 mel_bins"),
+        ({"kind": "images", "files": "none", "size": [4, 4]}, "the folder does not exist"),
+        ({"kind": "images", "size": [4]}, r"size is \[4\]; it must be \[height, width\]"),
+        ({"kind": "images", "size": [4, 4], "mean": [1, 2]}, "mean is .* it must be 1 or 3 numbers"),
+        ({"kind": "images", "size": [4, 4], "flip": True}, "unknown key 'flip'; allowed are channels, classes, crop"),
+        ({"kind": "images", "size": [4, 4]}, "contains no file that ends in .png"),
+        ({"kind": "audio", "classes": ["a", "a"]}, "it must be a list of unique texts"),
+        ({"kind": "audio", "rate": 0}, "rate is 0; it must be a positive integer"),
+        ({"kind": "audio", "features": {"kind": "mfcc", "high_hz": 9000}}, "<= 8000 is required"),
+        ({"kind": "audio", "features": {"kind": "mfcc", "coefficients": 50}}, "50 coefficients exceed 40 mel_bins"),
         ({"kind": "audio", "features": {"kind": "mfcc", "window": 20000}}, "a clip has 16000 samples"),
     ],
 )
@@ -162,15 +162,15 @@ def test_files_that_are_refused(tmp_path: Path, clips: Path, pictures: Path) -> 
 
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "x.png").write_bytes(b"no picture")
-    with pytest.raises(InputError, match=r"x\.png: is no image that can be read"):
+    with pytest.raises(InputError, match=r"x\.png: is not a readable image"):
         described(tmp_path, {"kind": "images", "files": "bad", "size": [4, 4]}, (1, 4, 4, 3))
-    with pytest.raises(InputError, match=r"high\.png: gives 4x4x3 numbers, input 'x' takes 1x5x4x3"):
+    with pytest.raises(InputError, match=r"high\.png: has 4x4x3 values; input 'x' needs 1x5x4x3"):
         described(tmp_path, {"kind": "images", "files": "pictures", "size": [4, 4]}, (1, 5, 4, 3))
     (tmp_path / "bad" / "x.wav").write_bytes(b"RIFF")
     for name, samples, message in (
-        ("x.wav", None, "is no WAV file that can be read"),
-        ("y.wav", np.zeros(100, np.int16), "has 8000 samples a second, 16000 are needed"),
-        ("z.wav", np.zeros((100, 2), np.int16), "has 2 channels; one is needed"),
+        ("x.wav", None, "is not a readable WAV file"),
+        ("y.wav", np.zeros(100, np.int16), "has 8000 samples per second; 16000 are required"),
+        ("z.wav", np.zeros((100, 2), np.int16), "has 2 channels; one is required"),
     ):
         for old in (tmp_path / "bad").iterdir():
             if samples is not None:

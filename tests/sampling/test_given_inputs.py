@@ -119,27 +119,31 @@ def cut_npz() -> str:
 
 REFUSED = {
     "no file": (lambda: "none.npy", INT8, r"none\.npy: no such file"),
-    "a folder called .npy": (lambda: Path("d.npy").mkdir() or "x=d.npy", INT8, r"holds no \.bin file"),
-    "empty": (lambda: save_bytes("e.npy", b""), INT8, r"e\.npy: is no \.npy file, or it is cut short"),
-    "cut .npy": (cut_npy, INT8, r"cut\.npy: is no \.npy file, or it is cut short"),
-    "cut .npz": (cut_npz, INT8, r"cut\.npz: is no \.npz file, or it is cut short"),
+    "a folder called .npy": (lambda: Path("d.npy").mkdir() or "x=d.npy", INT8, r"contains no \.bin file"),
+    "empty": (lambda: save_bytes("e.npy", b""), INT8, r"e\.npy: is not a \.npy file, or is truncated"),
+    "cut .npy": (cut_npy, INT8, r"cut\.npy: is not a \.npy file, or is truncated"),
+    "cut .npz": (cut_npz, INT8, r"cut\.npz: is not a \.npz file, or is truncated"),
     "text": (lambda: save_bytes("t.npy", b"hello"), INT8, r"t\.npy: "),
-    "pickled objects": (save_objects, INT8, r"o\.npy: holds Python objects"),
+    "pickled objects": (save_objects, INT8, r"o\.npy: contains Python objects"),
     "another ending": (
         lambda: save_bytes("x.txt", b"1"),
         INT8,
         r"x\.txt: the file's name must end in \.npy, \.npz, \.bin",
     ),
-    "dtype": (lambda: save(X.astype(np.float32)), INT8, r"takes int8, the array is float32; real"),
-    "dtype of the same size": (lambda: save(X.view(np.uint8)), INT8, r"takes int8, the array is uint8"),
-    "shape": (lambda: save(X.reshape(4, 3, 2)), INT8, r"takes shape \[1, 2, 3\].*the array has \[4, 3, 2\]"),
+    "dtype": (lambda: save(X.astype(np.float32)), INT8, r"needs int8; the array is float32; real"),
+    "dtype of the same size": (lambda: save(X.view(np.uint8)), INT8, r"needs int8; the array is uint8"),
+    "shape": (lambda: save(X.reshape(4, 3, 2)), INT8, r"needs shape \[1, 2, 3\].*the array has \[4, 3, 2\]"),
     "no sample": (lambda: save(np.zeros((0, 1, 2, 3), np.int8)), INT8, r"a\.npy: "),
-    "NaN": (lambda: save(np.full(SHAPE, np.nan, np.float32)), FLOAT, r"holds 6 NaN, the first in sample 0"),
-    "bytes left over": (lambda: save_bytes("x.bin", b"1234567"), INT8, r"7 bytes, which is no multiple of the 6 bytes"),
+    "NaN": (lambda: save(np.full(SHAPE, np.nan, np.float32)), FLOAT, r"has 6 NaN, the first in sample 0"),
+    "bytes left over": (
+        lambda: save_bytes("x.bin", b"1234567"),
+        INT8,
+        r"7 bytes, which is not a multiple of the 6 bytes",
+    ),
     "empty .bin": (lambda: save_bytes("x.bin", b""), INT8, r"x\.bin: the file is empty"),
-    "unknown name": (lambda: "z=" + save(X), INT8, r"no input is called 'z'; there are 'x'"),
-    "no name for two inputs": (lambda: save(X), TWO, r"several inputs, name the one: x, y=1"),
-    "one of two inputs": (lambda: "x=" + save(X), TWO, r"no data for input 'y=1'"),
+    "unknown name": (lambda: "z=" + save(X), INT8, r"no input is called 'z'; available: 'x'"),
+    "no name for two inputs": (lambda: save(X), TWO, r"several inputs; write NAME=FILE with one of x, y=1"),
+    "one of two inputs": (lambda: "x=" + save(X), TWO, r"no samples for input 'y=1'"),
 }
 
 
@@ -153,7 +157,7 @@ def test_refused(case: str) -> None:
 def test_refused_twice_and_different_counts() -> None:
     np.save("x.npy", X)
     np.save("y.npy", X[:2])
-    with pytest.raises(InputError, match=r"input 'x' was given already, by x\.npy"):
+    with pytest.raises(InputError, match=r"input 'x' already has samples, of x\.npy"):
         read("x.npy", "x=y.npy")
     with pytest.raises(InputError, match=r"different numbers of samples: 'x' 4, 'y=1' 2"):
         read("x=x.npy", "y=1=y.npy", graph=TWO)
@@ -163,20 +167,20 @@ def test_npz_without_the_inputs_name() -> None:
     np.savez("z.npz", a=X, b=X)
     with pytest.raises(InputError, match=r"none of its arrays \(a, b\) has the name of an input \(x\)"):
         read("z.npz")
-    with pytest.raises(InputError, match="holds no array 'x'; it has a, b"):
+    with pytest.raises(InputError, match="contains no array 'x'; available: a, b"):
         read("x=z.npz")
 
 
 def test_narrow_types_and_indices_have_a_range() -> None:
     np.save("x.npy", np.full(SHAPE, 8, np.int8))
-    with pytest.raises(InputError, match=r"holds 8 in sample 0, allowed is -8\.\.7: the type is int4"):
+    with pytest.raises(InputError, match=r"is 8 in sample 0; allowed is -8\.\.7: the type is int4"):
         read("x.npy", graph=graph_of(("x", DType.INT4, None)))
     builder = GraphBuilder()
     table = builder.constant("table", np.zeros((5, 7), np.float32))
     x = builder.input("x", (2,), DType.INT32)
     graph = builder.build([builder.add("gather", [table, x], (2, 7), DType.FLOAT32, axis=0)])
     np.save("i.npy", np.array([[0, 4], [-1, 0]], np.int32))
-    with pytest.raises(InputError, match=r"holds -1 in sample 1, allowed is 0\.\.4: operator 0 \(gather"):
+    with pytest.raises(InputError, match=r"is -1 in sample 1; allowed is 0\.\.4: operator 0 \(gather"):
         read("i.npy", graph=graph)
 
 

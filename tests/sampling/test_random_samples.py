@@ -87,9 +87,7 @@ def test_shapes_are_stated_not_drawn() -> None:
 
 
 def test_strings_are_refused() -> None:
-    with pytest.raises(
-        InputError, match="input 'x' holds string: random values cannot be drawn; give them with samples"
-    ):
+    with pytest.raises(InputError, match="input 'x' has type string, which has no random values; pass samples"):
         RandomSamples(one_input(DType.STRING), 1)
 
 
@@ -104,7 +102,7 @@ def test_a_portion_holds_the_samples_of_its_range() -> None:
     for samples, most in ((GivenSamples([data]), 7), (RandomSamples(one_input(DType.FLOAT32), 7, seed=1), 7)):
         (whole,) = samples.take(0, most)
         for start, stop in ((0, 2), (3, 5), (5, 9)):
-            (part,) = Portion.of(samples, start, stop).arrays()
+            (part,) = Portion.from_samples(samples, start, stop).arrays()
             assert part.tolist() == whole[start : min(stop, most)].tolist()
 
 

@@ -69,7 +69,7 @@ def test_files_are_read_as_they_are_taken(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "message"), [(b"", "0.bin: the file is empty"), (b"123", "0.bin: has 3 bytes, a sample has 64 ")]
+    ("content", "message"), [(b"", "0.bin: the file is empty"), (b"123", "0.bin: has 3 bytes; a sample has 64 ")]
 )
 def test_another_size_is_refused_before_anything_is_read(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "0.bin"

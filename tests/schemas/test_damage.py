@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.schemas.sample import sample_model
 from tflq.errors import FormatError
-from tflq.limits import Limits, applied
+from tflq.limits import Limits, apply_limits
 from tflq.schemas.flatbuffer import encode
 from tflq.schemas.tflite import (
     Buffer,
@@ -202,7 +202,7 @@ def test_numbers_shared_a_thousand_times():
 def test_the_limit_of_sharing_can_be_raised():
     data = shared_numbers()
     refused(data, r"raise the limit with limits expansion=N, TFLQ_MAX_EXPANSION=N or Limits\(max_expansion=N\)")
-    with applied(Limits(max_expansion=1100)):
+    with apply_limits(Limits(max_expansion=1100)):
         assert len(decode_model(data, "shared").subgraphs[0].operators) == 1000
 
 

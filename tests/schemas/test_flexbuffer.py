@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tflq.errors import FormatError
-from tflq.limits import Limits, applied
+from tflq.limits import Limits, apply_limits
 from tflq.schemas.flatbuffer.table import same
 from tflq.schemas.tflite.flexbuffer import decode_flexbuffer, encode_flexbuffer
 
@@ -149,7 +149,7 @@ def test_nesting_is_limited():
     assert decode_flexbuffer(encode_flexbuffer(value), "options") == value
     for _ in range(3):
         value = [value]
-    with applied(Limits(max_depth=67)):
+    with apply_limits(Limits(max_depth=67)):
         assert decode_flexbuffer(encode_flexbuffer(value), "options") == value
         written = encode_flexbuffer(value)
     with pytest.raises(FormatError, match=r"more than 64 vectors within each other.*; raise the limit"):

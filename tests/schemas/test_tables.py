@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from tests.schemas.strategies import tables
 from tflq.errors import FormatError
-from tflq.limits import Limits, applied
+from tflq.limits import Limits, apply_limits
 from tflq.schemas.flatbuffer import Table, Union, decode, encode
 from tflq.schemas.flatbuffer import declare as d
 from tflq.schemas.flatbuffer.scalars import INT32, UINT32
@@ -292,7 +292,7 @@ def test_nesting_is_limited_in_reading_and_writing():
     too_deep = type("Link", (Table,), {"child": d.table(type(deepest))})(child=deepest)
     with pytest.raises(FormatError, match="more than 64 tables within each other"):
         encode(too_deep, IDENTIFIER)
-    with applied(Limits(max_depth=65)):
+    with apply_limits(Limits(max_depth=65)):
         written = encode(too_deep, IDENTIFIER)
         assert decode(written, type(too_deep), IDENTIFIER, "test").root == too_deep
     with pytest.raises(FormatError, match=r"Link(\.child){64}: found more than 64 tables .*; raise the limit"):

@@ -1,6 +1,6 @@
-"""Use cases as functions: what a command of `tflq` does, the function of its name in this package does.
+"""Use cases as functions: each command of `tflq` has a function of the same name.
 
-One module a use case, `tflq.api.run` holds `run` and what it takes and returns; `tflq` exports them all by name. A
-function takes a model (or where to read it), samples, and a frozen record of options, whose fields may be given as
-keyword arguments as well; it returns a frozen result (`tflq.api.result`). Nothing here prints.
+Each use case is one module: `tflq.api.run` contains `run`, its options and its result; `tflq` exports all of them. A
+function takes a model (or its source), samples, and a frozen record of options; the fields of the record can also be
+passed as keyword arguments. It returns a frozen result (`tflq.api.result`). No function prints.
 """

@@ -1,4 +1,4 @@
-"""The strategy of `tflq.search` that finds from which layer on a network needs more bits (docs/guides/search.md)."""
+"""The backward strategy of `tflq.search`: find the layer from which on more bits are needed (docs/guides/search.md)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.api.calibrate import calibrate
-from tflq.api.convert import write_template
+from tflq.api.conversion import write_template
 from tflq.api.options import Progress, SampleSource, TargetOptions
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.result import Result
@@ -35,16 +35,17 @@ DEFAULT_SAMPLES = 32
 
 @dataclass(frozen=True)
 class BackwardOptions(JudgeOptions):
-    """The strategy that finds from which layer on a network needs more bits, with the fields of `JudgeOptions`.
+    """Options of the backward strategy, with the fields of `JudgeOptions`.
 
-    First the layers from there to the end get 16 bits; where that is not enough they run in floating point, which files
-    cannot hold: that says how far the network is from what 16 bits give. The score is the accuracy in
-    percent on labeled samples, or another `metric`; without any, the smallest cosine of the outputs and the float
-    model's.
+    The strategy finds the last layer from which on all layers need more bits. It first tries 16 bits for the layers
+    from there to the end. If no such setting is accurate enough, it tries floating point for them; target files cannot
+    store this second stage, it only shows the remaining distance to the 16-bit result. The score is the accuracy in
+    percent on labeled samples, or another `metric`; without labels, the smallest cosine between the outputs and the
+    float model's outputs.
 
     Attributes:
-        drop: how much worse than in floating point the score may be: percentage points with labels, in the unit of
-            another metric, else a cosine; None for 1 point, or 0.01.
+        drop: Largest allowed drop of the score below floating point: percentage points with labels, the unit of
+            another metric, else a cosine (default: 1 point with labels, 0.01 for a cosine).
     """
 
     drop: float | None = None
@@ -55,10 +56,10 @@ class Judge:
     """A metric on labeled samples.
 
     Attributes:
-        metric: the figure.
-        samples: in the model's encoding.
-        labels: theirs.
-        reference: outputs of the model in floating point, float64[S, elements].
+        metric: Figure to compute.
+        samples: Samples in the encoding of the model.
+        labels: Labels of the samples.
+        reference: Outputs of the model in floating point, float64[S, elements].
     """
 
     metric: Metric
@@ -68,24 +69,24 @@ class Judge:
 
     def score(self, execution: Execution) -> float:
         """Return the figure of a model."""
-        return self.of(all_outputs(execution, self.samples))
+        return self.score_outputs(all_outputs(execution, self.samples))
 
-    def of(self, outputs: NDArray[np.float64]) -> float:
+    def score_outputs(self, outputs: NDArray[np.float64]) -> float:
         """Return the figure of outputs, float64[S, elements]."""
         return figure_of(self.metric, outputs, self.labels, self.reference)
 
 
 @dataclass(frozen=True)
 class Promoted:
-    """A model whose last layers can be promoted.
+    """A model with last layers that can be promoted.
 
     Attributes:
-        original: as it was read.
-        ranged: the same with ranges.
-        target: promotable.
-        options: the user's settings.
-        samples: that outputs are compared on.
-        judge: gives the score on labeled samples; None without any.
+        original: Model as read from its file.
+        ranged: Same model with ranges.
+        target: Target with layers that can be promoted.
+        options: Settings of the user.
+        samples: Samples on which outputs are compared.
+        judge: Score on labeled samples; None without labels.
     """
 
     original: Model
@@ -96,19 +97,19 @@ class Promoted:
     judge: Judge | None
 
     def settings(self, rules: Rules) -> Settings:
-        """Return the settings with these rules behind the user's."""
+        """Return the settings of the user, followed by these rules."""
         return parse_settings(self.target.settings, self.options.settings, (*self.options.layers, *rules))
 
     def execution(self, rules: Rules) -> Execution:
-        """Quantize with these rules."""
+        """Return the model quantized with these rules."""
         return for_target(self.ranged.main, self.target, self.settings(rules))
 
     def score(self, rules: Rules) -> float:
-        """Return the metric on labeled samples; without any, the cosine of the outputs."""
+        """Return the metric on labeled samples; without labels, the cosine of the outputs."""
         return self.cosine(rules) if self.judge is None else self.judge.score(self.execution(rules))
 
     def cosine(self, rules: Rules) -> float:
-        """Return the smallest cosine of the outputs and the float model's."""
+        """Return the smallest cosine between the outputs and the float model's outputs."""
         tried = self.execution(rules)
         return similarities(tried, self.original, self.samples).of_outputs(tried)
 
@@ -123,41 +124,41 @@ class BackwardResult(Result):
     """The first layer from which on more bits are needed.
 
     Attributes:
-        model: how reports call it.
-        found: every trial, and the chosen one.
-        subject: that was searched.
+        model: Name of the model in reports.
+        search: All trials, and the selected one.
+        subject: Model that was searched.
     """
 
     FACTS = (
         Column("model", "model"),
         Column("target", "target", get="subject.target.name"),
-        Column("metric", "score", get="found.score_name"),
-        Column("reference", "score in floating point", get="found.reference"),
-        Column("largest_drop", "largest drop", get="found.largest_drop"),
-        Column("first", get="found.chosen.first"),
-        Column("stage", get="found.chosen.stage"),
-        Column("score", get=lambda r: (r.found.chosen or r.found.best).score),
-        Column("layers", get="found.rules"),
+        Column("metric", "score", get="search.score_name"),
+        Column("reference", "score in floating point", get="search.reference"),
+        Column("largest_drop", "largest drop", get="search.largest_drop"),
+        Column("first", get="search.chosen.first"),
+        Column("stage", get="search.chosen.stage"),
+        Column("score", get=lambda r: (r.search.chosen or r.search.best).score),
+        Column("layers", get="search.rules"),
     )
 
     model: str
-    found: BackwardSearch
+    search: BackwardSearch
     subject: Promoted
 
     @property
     def is_kept(self) -> bool:
-        """Whether a setting is near enough to floating point."""
-        return self.found.chosen is not None
+        """Whether a setting is close enough to floating point."""
+        return self.search.chosen is not None
 
     @property
     def layers(self) -> tuple[str, ...]:
-        """The setting, as `TargetOptions.layers` takes it."""
-        return (*self.subject.options.layers, *self.found.rules)
+        """The setting in the form of `TargetOptions.layers`."""
+        return (*self.subject.options.layers, *self.search.rules)
 
     @property
     def verdict(self) -> Verdict:
         """Drop of the score, and the first layer that needs more bits."""
-        return backward_verdict(self.found, self.subject.samples.count)
+        return backward_verdict(self.search, self.subject.samples.count)
 
     @property
     def title(self) -> str:
@@ -167,36 +168,39 @@ class BackwardResult(Result):
     @property
     def notes(self) -> Sequence[str]:
         """The rule, as an option."""
-        if not self.found.rules or self.found.chosen is None:
+        if not self.search.rules or self.search.chosen is None:
             return ()
-        node = self.subject.original.main.nodes[self.found.chosen.first]
-        return [f"the first one is {node.operator} '{node.name}'", f"--layer {self.found.rules[0]}"]
+        node = self.subject.original.main.nodes[self.search.chosen.first]
+        return [f"the first one is {node.operator} '{node.name}'", f"--layer {self.search.rules[0]}"]
 
     def tables(self) -> Sequence[Table]:
         """Return every trial."""
-        return [backward_table(self.found)]
+        return [backward_table(self.search)]
 
     def write_template(self, path: str | Path) -> None:
-        """Write what was found for --template of `tflq convert`; nothing where nothing is near enough.
+        """Write the setting for --template of `tflq convert`; no file is written if no setting is close enough.
 
         Raises:
-            OutputError: the file cannot be written.
+            OutputError: The file cannot be written.
         """
-        if self.found.chosen is not None:
-            self.subject.write_template(path, self.found.rules)
+        if self.search.chosen is not None:
+            self.subject.write_template(path, self.search.rules)
 
 
 def backward(
     model: ModelSource, wanted: TargetOptions, samples: SampleSource, options: BackwardOptions, progress: Progress
 ) -> BackwardResult:
-    """Search backward; arguments and errors as for `search`, `wanted` complete."""
+    """Search backward; arguments and errors as for `search`. `wanted` contains the merged settings."""
     target = find_promotable(wanted.name or "")
     choose_target(target.name, wanted)
-    metric = options.found_metric()
+    metric = options.resolve_metric()
     if metric.is_against_reference:
-        raise UsageError(f"--metric {metric.name} compares with floating point, to which it is infinite")
+        raise UsageError(
+            f"--metric {metric.name} compares with floating point and is infinite for the float model; choose another "
+            "metric"
+        )
     if options.drop is None and metric.unit != "%":
-        raise UsageError(f"--metric {metric.name}: say by how much it may be worse, with --drop")
+        raise UsageError(f"--metric {metric.name}: the allowed drop is missing; set it with --drop")
     original = read_model(model)
     span, judge = options.span, None
     count = span.stop if span else DEFAULT_SAMPLES
@@ -211,8 +215,8 @@ def backward(
     elif span is not None:
         chosen = span.select(chosen)
     subject = Promoted(original, ranged, target, wanted, chosen, judge)
-    reference, usual = (1.0, 0.01) if judge is None else (judge.of(judge.reference), 1.0)
+    reference, usual = (1.0, 0.01) if judge is None else (judge.score_outputs(judge.reference), 1.0)
     drop = usual if options.drop is None else options.drop
     strategy = Backward(len(original.main.nodes), target.promotions, reference, drop, metric if judge else None)
-    found = follow(strategy, lambda _, settings: [subject.score(rules) for rules in settings])
-    return BackwardResult(name_of(model), found, subject)
+    search = follow(strategy, lambda _, settings: [subject.score(rules) for rules in settings])
+    return BackwardResult(name_of(model), search, subject)

@@ -1,4 +1,4 @@
-"""`tflq.freeze` and `tflq.verify_baseline`: what a run gives, kept in a file, and whether it still does.
+"""`tflq.freeze` and `tflq.verify_baseline`: store the tensors of a run in a file, and check a later run against it.
 
 The command is `tflq verify`, with --freeze or --baseline; the pytest plug-in checks such files, too.
 """
@@ -17,7 +17,7 @@ from tflq.api.read_model import read_model
 from tflq.api.result import Result
 from tflq.api.run import tensor_names
 from tflq.api.samples import samples as choose_samples
-from tflq.api.target import choose_execution, complete
+from tflq.api.target import choose_execution, merge_settings
 from tflq.api.verify import DEFAULT_SAMPLES
 from tflq.diagnosis import baseline as runs
 from tflq.diagnosis.baseline import Baseline, Change, FrozenTensor
@@ -35,11 +35,11 @@ class FrozenRun:
     """A run that can be repeated.
 
     Attributes:
-        model: path.
-        target: complete; its name None for the model as it is.
-        calibration: ranges for the target.
-        samples: files, or random ones with their number.
-        state: of models that keep any.
+        model: Path of the model.
+        target: Target with merged settings; its name is None for the unchanged model.
+        calibration: Ranges for the target.
+        samples: Sample files, or the number of random samples.
+        state: State handling of stateful models.
     """
 
     model: str
@@ -50,13 +50,13 @@ class FrozenRun:
 
     @property
     def files(self) -> list[str]:
-        """Paths of the files that went into the run."""
+        """Paths of the files that the run reads."""
         ranges = () if self.calibration.ranges is None else (self.calibration.ranges,)
         named = (self.model, *_texts(self.samples.inputs), *_texts(self.calibration.samples), *ranges)
         return list(dict.fromkeys(_split(text)[1] for text in named))
 
-    def moved(self, change: Callable[[str], str]) -> FrozenRun:
-        """Return the same run with every path changed."""
+    def replace_paths(self, change: Callable[[str], str]) -> FrozenRun:
+        """Return the same run with every path replaced."""
 
         def all_changed(texts: Inputs) -> tuple[str, ...]:
             return tuple(f"{name}{change(path)}" for name, path in map(_split, _texts(texts)))
@@ -71,7 +71,7 @@ class FrozenRun:
         )
 
     def to_json(self) -> dict[str, object]:
-        """Return the run as the baseline holds it."""
+        """Return the run in the form stored in the baseline."""
         own = asdict(replace(self.calibration, samples=_texts(self.calibration.samples)))
         return {
             "model": self.model,
@@ -88,35 +88,39 @@ class FrozenRun:
 
 
 def run_from_json(run: Mapping[str, object], path: Path) -> FrozenRun:
-    """Return the run that a baseline holds.
+    """Return the run stored in a baseline.
 
     Raises:
-        InputError: it is damaged.
+        InputError: The entry is damaged.
     """
     try:
         own = _values(_CALIBRATION, run["calibration"])
-        told = _values(_RUN, run)
+        stored = _values(_RUN, run)
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{path}: 'run' is damaged: {type(error).__name__} {error}; write it with --freeze") from None
     return FrozenRun(
-        told["model"],
-        TargetOptions(told["target"], told["assignments"], told["layers"]),
-        CalibrationOptions(own.pop("files"), **own, real=told["real"]),
-        SampleOptions(told["inputs"], told["real"], None if told["inputs"] else told["samples"], told["seed"]),
-        told["state"],
+        stored["model"],
+        TargetOptions(stored["target"], stored["assignments"], stored["layers"]),
+        CalibrationOptions(own.pop("files"), **own, real=stored["real"]),
+        SampleOptions(
+            stored["inputs"], stored["real"], None if stored["inputs"] else stored["samples"], stored["seed"]
+        ),
+        stored["state"],
     )
 
 
 def _texts(inputs: Inputs) -> tuple[str, ...]:
-    """Return samples as the files that name them."""
+    """Return the file names of samples; arrays are refused."""
     texts = (inputs,) if isinstance(inputs, str) else tuple(inputs)
     if not all(isinstance(text, str) for text in texts):
-        raise InputError("a frozen run keeps the names of its samples, not arrays: write them to a file and name it")
+        raise InputError(
+            "samples: a frozen run stores file names, not arrays. Write the arrays to a file and pass its path"
+        )
     return texts
 
 
 def _split(text: str) -> tuple[str, str]:
-    """Cut "NAME=FILE" behind the sign; a file that has one in its name stands alone."""
+    """Split "NAME=FILE" after the equals sign; an existing file with an equals sign in its name is not split."""
     if "=" not in text or os.path.exists(text):
         return "", text
     name, _, path = text.partition("=")
@@ -143,7 +147,7 @@ _RUN: dict[str, _Check] = {
     "seed": _is(int),
     "state": _MAYBE_TEXT,
 }
-"""What JSON holds for a run, beside the calibration."""
+"""Keys of a stored run, without the calibration -> check of the value."""
 _CALIBRATION: dict[str, _Check] = {
     "files": _is_texts,
     "strategy": _MAYBE_TEXT,
@@ -157,9 +161,9 @@ _CALIBRATION: dict[str, _Check] = {
 
 
 def _values(checks: Mapping[str, _Check], given: object) -> dict[str, Any]:
-    """Return what JSON holds, each value checked."""
+    """Return the stored values, each one checked."""
     if not isinstance(given, Mapping):
-        raise ValueError(f"{given!r} is no object")
+        raise ValueError(f"{given!r} is not an object")
     for key, check in checks.items():
         if not check(given[key]):
             raise ValueError(f"{key} is {given[key]!r}")
@@ -171,9 +175,9 @@ class FreezeResult(Result):
     """A run that was frozen.
 
     Attributes:
-        path: of the baseline.
-        model: path of what ran.
-        baseline: what was written.
+        path: Path of the baseline.
+        model: Path of the model.
+        baseline: Content of the baseline.
     """
 
     FACTS = (
@@ -199,13 +203,13 @@ class FreezeResult(Result):
 
 @dataclass(frozen=True)
 class BaselineResult(Result):
-    """What has changed since a run was frozen.
+    """Changes since a run was frozen.
 
     Attributes:
-        path: of the baseline.
-        baseline: as it was read.
-        files: what is said of files whose content changed.
-        changes: of tensors.
+        path: Path of the baseline.
+        baseline: Content of the baseline.
+        files: One sentence for each input file with changed content.
+        changes: Changes of tensors.
     """
 
     FACTS = (
@@ -223,16 +227,16 @@ class BaselineResult(Result):
 
     @property
     def is_equal(self) -> bool:
-        """Whether every tensor is as it was; a file may have changed all the same."""
+        """Whether every tensor is unchanged; input files may have changed nevertheless."""
         return not self.changes
 
     def change_of(self, tensor: str) -> str | None:
-        """Return what changed in a tensor."""
+        """Return the change of a tensor; None if it is unchanged."""
         return next((change.what for change in self.changes if change.tensor == tensor), None)
 
     @property
     def new(self) -> tuple[Change, ...]:
-        """The changes that are tensors which the frozen run did not have."""
+        """Changes that are tensors which the frozen run did not have."""
         known = {t.name for t in self.baseline.tensors}
         return tuple(change for change in self.changes if change.tensor not in known)
 
@@ -258,7 +262,7 @@ class BaselineResult(Result):
         """Write a JUnit test for each tensor.
 
         Raises:
-            OutputError: the file cannot be written.
+            OutputError: The file cannot be written.
         """
         cases = [Case(t.name, self.change_of(t.name)) for t in self.baseline.tensors]
         write_junit(Path(path), str(self.path), [*cases, *(Case(c.tensor, c.what) for c in self.new)])
@@ -274,57 +278,57 @@ def freeze(
     state: State | None = None,
     progress: Progress = silent,
 ) -> FreezeResult:
-    """Run a model and write what every tensor was, for `verify_baseline` to check later.
+    """Run a model and store its tensors, for `verify_baseline` to check later.
 
     Args:
-        model: path of the model.
-        path: of the baseline; the run's files are named as seen from its folder.
-        samples: files, or 100 random ones.
-        target: run this target's integers; the model as it is without one.
-        calibration: ranges for the target.
-        state: for models that keep state.
-        progress: shows how far it is.
+        model: Path of the model.
+        path: Path of the baseline; file names in it are relative to its folder.
+        samples: Sample files, or random samples (default: 100).
+        target: Target to quantize for (default: the unchanged model).
+        calibration: Ranges for the target.
+        state: State handling of stateful models.
+        progress: Progress callback.
 
     Raises:
-        InputError: a model or samples without a file, which nobody could find again.
-        TflqError: what the run raises, or the file cannot be written.
+        InputError: A model or samples without a file.
+        TflqError: The run fails, or the file cannot be written.
     """
     if samples.take is not None:
-        raise UsageError("--take is not for --freeze, whose run holds all samples of its files")
+        raise UsageError("--freeze stores all samples of its files; omit --take")
     if not isinstance(model, (str, os.PathLike)):
-        raise InputError("a frozen run says where its model is: give the model's path")
+        raise InputError("model: a frozen run stores the path of its model. Pass a path")
     if samples.is_random and samples.count is None:
         samples = replace(samples, count=DEFAULT_SAMPLES)
-    run = FrozenRun(os.fspath(model), complete(target, calibration), calibration, samples, state)
+    run = FrozenRun(os.fspath(model), merge_settings(target, calibration), calibration, samples, state)
     here = Path(path).parent.resolve()
-    told = run.moved(lambda file: Path(os.path.relpath(file, here)).as_posix())
+    stored = run.replace_paths(lambda file: Path(os.path.relpath(file, here)).as_posix())
     tensors = _tensors(run, progress)
-    files = {name: runs.digest_of_file(here / name) for name in told.files}
-    baseline = Baseline(__version__, told.to_json(), files, tensors)
+    files = {name: runs.digest_of_file(here / name) for name in stored.files}
+    baseline = Baseline(__version__, stored.to_json(), files, tensors)
     write_bytes(Path(path), runs.baseline_bytes(baseline))
     return FreezeResult(Path(path), run.model, baseline)
 
 
 def verify_baseline(path: str | Path, model: str | None = None, *, progress: Progress = silent) -> BaselineResult:
-    """Repeat a frozen run and compare.
+    """Repeat a frozen run and compare its tensors.
 
     Args:
-        path: of the baseline; the run's files are found as seen from its folder.
-        model: another model to run instead of the frozen one.
-        progress: shows how far it is.
+        path: Path of the baseline; file names in it are relative to its folder.
+        model: Other model to run instead of the frozen one.
+        progress: Progress callback.
 
     Raises:
-        InputError: no baseline, or a file of the run is missing.
+        InputError: The file is not a baseline, or a file of the run is missing.
     """
     path = Path(path)
     folder, baseline = path.parent, runs.read_baseline(path)
-    told = run_from_json(baseline.run, path)
+    stored = run_from_json(baseline.run, path)
     files = tuple(
         f"{name}: the file has changed since"
         for name, digest in baseline.files.items()
-        if not (model is not None and name == told.model) and runs.digest_of_file(folder / name) != digest
+        if not (model is not None and name == stored.model) and runs.digest_of_file(folder / name) != digest
     )
-    run = told.moved(lambda file: str(folder / file))
+    run = stored.replace_paths(lambda file: str(folder / file))
     run = run if model is None else replace(run, model=model)
     return BaselineResult(path, baseline, files, runs.changes(baseline.tensors, _tensors(run, progress)))
 

@@ -1,10 +1,11 @@
-"""`tflq.calibrate`: ranges of tensors, from samples or files, for a target to quantize by."""
+"""`tflq.calibrate`: ranges of tensors, from samples or files, as input of a target's quantization."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from tflq.api.options import CalibrationOptions, Progress, changed, silent
+from tflq.api.options import CalibrationOptions, Progress, replace_options, silent
 from tflq.api.read_model import ModelSource, read_model
 from tflq.api.samples import given_samples
 from tflq.converters.calibration import StatisticsOptions, parse_ranges, with_ranges
@@ -17,6 +18,11 @@ from tflq.files import read_bytes
 from tflq.graph import Graph, Model, float_view
 from tflq.sampling.files import file_of_sample
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tflq.api.keywords import CalibrationKeywords
+
 KEPT_SAMPLES = 100
 """Samples that targets may write out beside the model."""
 
@@ -27,46 +33,48 @@ def calibrate(
     *,
     target: str | None = None,
     progress: Progress = silent,
-    **changes: object,
+    **changes: Unpack[CalibrationKeywords],
 ) -> Model:
-    """Return the model as targets see it: settled (converters/settled.py), with ranges on its main graph's tensors.
+    """Return the model as targets read it, with ranges on the tensors of its main graph.
+
+    Shapes are resolved and constants folded (converters/settled.py).
 
     Args:
-        model: float, or quantized: its own ranges stay where none are given.
-        options: samples, statistics, and files of ranges.
+        model: Float model, or quantized model, which keeps its own ranges unless new ranges are given.
+        options: Samples, statistics, and files of ranges.
         target: Name of the target with the defaults of the statistics; None for extrema in batches of 10.
-        progress: shows how far it is.
-        **changes: fields of the options.
+        progress: Progress callback.
+        **changes: Fields of the options, by name.
 
     Raises:
-        UsageError: an option of the statistics without samples.
-        InputError, OptionError, FormatError: samples, a strategy or a file that do not fit.
+        UsageError: An option of the statistics without samples.
+        InputError, OptionError, FormatError: Samples, a strategy or a file that do not fit.
     """
-    found, options = settled_model(read_model(model)), changed(options or CalibrationOptions(), changes)
-    graph = found.main
+    resolved, options = settled_model(read_model(model)), replace_options(options or CalibrationOptions(), changes)
+    graph = resolved.main
     if options.has_samples:
-        graph = _from_samples(found, options, find_target(target).statistics if target else None, progress)
+        graph = _from_samples(resolved, options, find_target(target).statistics if target else None, progress)
     elif options.has_statistics:
         raise UsageError(
-            "--strategy, --batch-size, --momentum, --bins and --shuffle are for samples; add --calibrate FILE"
+            "--strategy, --batch-size, --momentum, --bins and --shuffle need samples; add --calibrate FILE"
         )
     if options.template is not None:
         graph = with_template_ranges(graph, read_template(options.template))
     if options.ranges is not None:
         graph = _from_file(graph, options.ranges)
-    return found if graph is found.main else replace(found, graphs=[graph, *found.graphs[1:]])
+    return resolved if graph is resolved.main else replace(resolved, graphs=[graph, *resolved.graphs[1:]])
 
 
 def refuse_calibration_without_target(options: CalibrationOptions) -> None:
-    """Refuse options that nothing would use.
+    """Refuse calibration options that would have no effect.
 
     Raises:
-        UsageError: there are any.
+        UsageError: An option is set.
     """
     if not options.is_empty:
         raise UsageError(
-            "--calibrate, --ranges, --template and the options of statistics are for a target; add --target, or name "
-            "it as MODEL@TARGET where a side is asked for"
+            "--calibrate, --ranges, --template and the options of the statistics need a target; add --target, or write "
+            "a side as MODEL@TARGET"
         )
 
 
@@ -102,5 +110,5 @@ def _from_file(graph: Graph, path: str) -> Graph:
     try:
         text = bytes(read_bytes(path)).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: is no text in UTF-8: {error.reason} at byte {error.start}") from None
+        raise InputError(f"{path}: is not UTF-8 text: {error.reason} at byte {error.start}") from None
     return with_ranges(graph, parse_ranges(text, path), path)

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tflq.api.options import (
     CalibrationOptions,
@@ -13,18 +14,18 @@ from tflq.api.options import (
     SampleOptions,
     SampleSource,
     TargetOptions,
-    changed,
     is_random,
+    replace_options,
     silent,
 )
 from tflq.api.other_runtimes import describe_dump_runtimes, describe_rules, find_dump_runtimes
 from tflq.api.read_model import ModelSource
 from tflq.api.recovered_layers import RecoveredLayer, recovered_layers
-from tflq.api.result import Result, picked
-from tflq.api.run_record import recorded
+from tflq.api.result import Result, select_attributes
+from tflq.api.run_record import record_call
 from tflq.api.samples import samples as choose_samples
 from tflq.api.sides import Quantizing, Side, parse_side, read_beside
-from tflq.api.target import complete
+from tflq.api.target import merge_settings
 from tflq.diagnosis import compare as comparison
 from tflq.diagnosis.compare import Comparison, Dump, Running, dump_as_it_is, require_known
 from tflq.diagnosis.compare.causes import Cause
@@ -42,9 +43,14 @@ from tflq.report.diagnosis import diagnosis_table
 from tflq.report.memory import memory_table
 from tflq.report.model_explorer import node_data
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
-def with_cause(found: Comparison, cause: Diagnosis) -> Comparison:
-    """Return a comparison whose tensor that is wrong by itself has its cause in the words of the diagnosis."""
+    from tflq.api.keywords import CompareKeywords
+
+
+def with_cause(compared: Comparison, cause: Diagnosis) -> Comparison:
+    """Return a comparison with the words of a diagnosis as cause of the tensor that the diagnosis explains."""
     words = Cause("layer", cause.words, cause.advice)
     tensors = tuple(
         replace(
@@ -55,9 +61,9 @@ def with_cause(found: Comparison, cause: Diagnosis) -> Comparison:
         )
         if t.match.first.index == cause.number
         else t
-        for t in found.tensors
+        for t in compared.tensors
     )
-    return replace(found, tensors=tensors)
+    return replace(compared, tensors=tensors)
 
 
 def explain_line(model: Running, cause: Diagnosis, samples: SampleSource, named: Side) -> str:
@@ -73,7 +79,7 @@ def explain_line(model: Running, cause: Diagnosis, samples: SampleSource, named:
 
 
 def _samples(samples: SampleSource) -> list[str]:
-    """Return the samples as options of a command; what is no file is named as one to write."""
+    """Return the samples as options of a command; arrays are named as a file to write."""
     if not isinstance(samples, SampleOptions):
         given = (samples,) if isinstance(samples, str) else ()
         return [part for path in given for part in ("-i", path)] or ["-i", "SAMPLES.npy"]
@@ -89,19 +95,20 @@ DEFAULT_SAMPLES = 100
 
 @dataclass(frozen=True)
 class CompareOptions:
-    """How two sides are compared.
+    """Options of a comparison.
 
     Attributes:
-        isolated: feed each layer of the first side with the second one's tensors: its own error alone.
-        tolerance: differences up to so many steps of a tensor's scale do not count.
-        tensors: compare these tensors of the first side only; all where it is empty.
-        diagnose: with a dump: look for the cause in the first layer that is wrong by itself (docs/guides/diagnosis.md).
-        dump: what is known of a dump that it does not tell itself (docs/guides/dumps.md).
-        target: settings of the sides that are targets.
-        calibration: their ranges.
-        jobs: processes that share the samples of two models.
-        scheduler: address of a dask scheduler whose workers are used instead.
-        top: Layers of the ranking that the text lists.
+        isolated: True to run each layer of the first side on the second side's tensors, so that only its own error
+            remains.
+        tolerance: Largest difference that counts as equal, in steps (LSB) of a tensor's scale.
+        tensors: Tensors of the first side to compare (default: all).
+        diagnose: True to search a dump for the cause of the first wrong layer (docs/guides/diagnosis.md).
+        dump: Layout and encoding of a dump, as far as its files do not specify them (docs/guides/dumps.md).
+        target: Settings of the sides that are targets.
+        calibration: Ranges for the targets.
+        jobs: Number of processes that share the samples of two models; results do not depend on it.
+        scheduler: Address of a dask scheduler with workers to use instead of processes (extra `cluster`).
+        top: Number of layers in the ranking of the text.
     """
 
     isolated: bool = False
@@ -139,7 +146,7 @@ class CompareResult(Result):
         Column("isolated", "layers isolated", get="comparison.isolated"),
         Column("tolerance", get="comparison.tolerance"),
         Column("equal", get="is_equal"),
-        Column("known", get=lambda r: [picked(known, "elements", "reason") for known in r.comparison.known]),
+        Column("known", get=lambda r: [select_attributes(known, "elements", "reason") for known in r.comparison.known]),
         Column("explained", get="is_explained"),
         Column("rounding", get="comparison.is_rounding"),
         Column("first_diverging", get=lambda r: next((t.name for t in r.comparison.diverging), None)),
@@ -210,12 +217,12 @@ class CompareResult(Result):
         """Write the noise of each tensor as node data of Model Explorer.
 
         Raises:
-            OutputError: the file cannot be written.
+            OutputError: The file cannot be written.
         """
         write_bytes(Path(path), node_data(self.comparison))
 
 
-@recorded
+@record_call
 def compare(
     first: ModelSource,
     second: ModelSource = "@float",
@@ -223,33 +230,33 @@ def compare(
     options: CompareOptions = CompareOptions(),
     *,
     progress: Progress = silent,
-    **changes: object,
+    **changes: Unpack[CompareKeywords],
 ) -> CompareResult:
-    """Compare a side with a reference, tensor by tensor, and rank the layers by what they add.
+    """Compare a side with a reference, tensor by tensor, and rank the layers by the noise that they add.
 
     Args:
-        first: a model, "MODEL@float", "MODEL@TARGET", or a tensor dump: a file or folder (docs/guides/dumps.md).
-        second: the same; "@float" and "@TARGET" take the first one's model.
-        samples: to run on, 100 random ones where none are named; for a dump those that it is a dump of.
-        options: what counts as a difference, how targets quantize.
-        progress: shows how far it is.
-        **changes: fields of the options.
+        first: Model, "MODEL@float", "MODEL@TARGET", or a tensor dump: a file or folder (docs/guides/dumps.md).
+        second: Reference in the same notation; "@float" and "@TARGET" take the model of the first side.
+        samples: Samples to run (default: 100 random ones); for a dump the samples that it was recorded with.
+        options: Tolerance, settings of targets, diagnosis.
+        progress: Progress callback.
+        **changes: Fields of the options, by name.
 
     Raises:
-        UsageError: options that nothing would use, a side that names no model.
-        InputError, OptionError, FormatError, UnsupportedError: sides, samples or settings that do not fit.
+        UsageError: Options without effect, or a side without a model.
+        InputError, OptionError, FormatError, UnsupportedError: Sides, samples or settings that do not fit.
     """
-    options = changed(options, changes)
-    quantizing = Quantizing(complete(options.target, options.calibration), options.calibration, progress)
+    options = replace_options(options, changes)
+    quantizing = Quantizing(merge_settings(options.target, options.calibration), options.calibration, progress)
     a, b = parse_side(first), parse_side(second, may_lack_model=True)
     quantizing.refuse_unless(a, b)
     if options.dump != DumpOptions() and not (a.is_dump or b.is_dump):
-        raise UsageError("options of a dump are given, and no dump; leave them away, or name its file or folder")
+        raise UsageError("options of a dump need a dump; omit them, or name its file or folder")
     left, right, count = _sides(a, b, samples, options.dump, quantizing)
     if options.tensors:
         require_known(options.tensors, [c.name for c in left.columns], left.name)
     with progress("compare", count) as advance:
-        found = comparison.compare_sides(
+        compared = comparison.compare_sides(
             left,
             right,
             count,
@@ -264,12 +271,12 @@ def compare(
     notes = tuple(note for understood in dumps for note in understood.notes)
     graph = left.execution.graph if isinstance(left, Running) else None
     told = () if a.is_dump and b.is_dump else recovered_layers((b if a.is_dump else a).model())
-    result = CompareResult(found, graph, notes, recovered=told, top=options.top)
+    result = CompareResult(compared, graph, notes, recovered=told, top=options.top)
     if isinstance(left, Running) and isinstance(right, Running):
-        result = replace(result, remark=describe_rules(found, left, right))
+        result = replace(result, remark=describe_rules(compared, left, right))
     model = next((s for s in (left, right) if isinstance(s, Running)), None)
     dump = next((s for s in (left, right) if isinstance(s, Dump)), None)
-    is_open = options.diagnose and not (found.is_equal or found.is_explained)
+    is_open = options.diagnose and not (compared.is_equal or compared.is_explained)
     if not is_open or model is None or dump is None:
         return result
     return _diagnose(result, model, dump, count, b if a.is_dump else a, samples, progress)
@@ -323,10 +330,10 @@ def _sides(
 
 
 def _dumps(a: Side, b: Side, samples: SampleSource, dump: DumpOptions) -> tuple[Dump, Dump, int]:
-    """Return two dumps, whose first axes are the samples."""
+    """Return two dumps; their first axes are the samples."""
     options = samples if isinstance(samples, SampleOptions) else SampleOptions()
     if not is_random(samples):
-        raise UsageError("--input is for models; both sides are dumps")
+        raise UsageError("--input needs a model; both sides are dumps")
     left, right = (dump_as_it_is(side.archive(dump)) for side in (a, b))
     require_known([c.name for c in left.columns], [c.name for c in right.columns], right.name)
     return left, right, options.count or min(left.count, right.count)
@@ -335,7 +342,7 @@ def _dumps(a: Side, b: Side, samples: SampleSource, dump: DumpOptions) -> tuple[
 def _with_dump(
     a: Side, b: Side, model: Model, samples: SampleSource, options: DumpOptions, quantizing: Quantizing
 ) -> tuple[comparison.Side, comparison.Side, int]:
-    """Return a dump and the model that it is a dump of, on the dump's samples."""
+    """Return a dump and its model on the samples of the dump."""
     given, named = (a if a.is_dump else b), b if a.is_dump else a
     side, dump = read_beside(given, named, model, samples, options, quantizing)
     count = min(dump.count, side.samples.count)
@@ -345,18 +352,20 @@ def _with_dump(
 def _diagnosis(found: Diagnosis | None, line: str) -> dict[str, Json] | None:
     if found is None:
         return None
-    facts = picked(found, "tensor", "node", "operator", "status", "words", "advice", "differing", "elements")
+    facts = select_attributes(found, "tensor", "node", "operator", "status", "words", "advice", "differing", "elements")
     evidence = ("hypothesis", "words", "place", "remaining", "elements", "share", "gain", "is_certain", "layers")
     figures = (*evidence, "alike", "advice", "anchor")
     return {
         **facts,
         "place": _place(found),
-        "form": picked(found.form, "names", "sentences", "correlation"),
+        "form": select_attributes(found.form, "names", "sentences", "correlation"),
         "first": {"sample": found.sample, "index": found.index, "dump": found.got, "expected": found.wanted},
         "explain": line,
-        **picked(found, "first_sample", "samples", "inputs_seen", "tried", "without_effect", "untried", "failed"),
-        **picked(found, "is_linear", "segment"),
-        "found": [picked(f, *figures) for f in found.found],
+        **select_attributes(
+            found, "first_sample", "samples", "inputs_seen", "tried", "without_effect", "untried", "failed"
+        ),
+        **select_attributes(found, "is_linear", "segment"),
+        "found": [select_attributes(f, *figures) for f in found.found],
         "later": found.later,
         "others": [_diagnosis(other, "") for other in found.others],
     }
@@ -367,4 +376,8 @@ def _place(found: Diagnosis) -> dict[str, Json]:
         {"axis": part.name, "size": part.size, "indices": part.indices.tolist(), "inside": part.inside}
         for part in found.place.parts
     ]
-    return {"words": found.place.words, "parts": parts, **picked(found.place, "whole", "scattered", "first", "last")}
+    return {
+        "words": found.place.words,
+        "parts": parts,
+        **select_attributes(found.place, "whole", "scattered", "first", "last"),
+    }

@@ -9,7 +9,7 @@ from tflq.api.options import Progress, SampleOptions, SampleSource, silent
 from tflq.api.other_runtimes import runtime_of
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.result import Result
-from tflq.api.run_record import recorded
+from tflq.api.run_record import record_call
 from tflq.api.samples import samples as choose_samples
 from tflq.benchmarks.accuracy import measure
 from tflq.benchmarks.scoring import load_named
@@ -138,7 +138,7 @@ _RULES = (
 )
 
 
-@recorded
+@record_call
 def compare_runtimes(
     model: ModelSource,
     runtimes: Sequence[RuntimeName],

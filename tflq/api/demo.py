@@ -1,4 +1,4 @@
-"""`tflq.demo`: everything once, on the model inside the package (NOTICE names the source of its images)."""
+"""`tflq.demo`: a tour on the model inside the package (NOTICE names the source of its images)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from tflq.api.convert import compared_report
+from tflq.api.conversion import compared_report
 from tflq.api.inspect import inspect
 from tflq.api.options import TargetOptions
 from tflq.api.read_model import read_model
-from tflq.api.result import Result, picked
+from tflq.api.result import Result, select_attributes
 from tflq.api.target import choose_target
 from tflq.api.verify import VerifyResult, verify
 from tflq.benchmarks.accuracy import Accuracy, LabeledSamples, measure
@@ -48,12 +48,13 @@ def demo_samples(graph: Graph) -> LabeledSamples:
 
 @dataclass(frozen=True)
 class DemoRow:
-    """What the model does as it is, in floating point, or for a target.
+    """Figures of the unchanged model, of floating point, or of a target.
 
     Attributes:
-        accuracy: over the test images.
-        change: largest change of an output against the model as it is.
-        emitted: the target's .tflite in TFLite; None for what is no target, or why it was not compared.
+        accuracy: Accuracy over the test images.
+        change: Largest change of an output, relative to the unchanged model.
+        emitted: Difference between the target's .tflite in TFLite and the target; None without a target, or the reason
+            why it was not compared.
     """
 
     accuracy: Accuracy
@@ -63,12 +64,12 @@ class DemoRow:
 
 @dataclass(frozen=True)
 class Demo(Result):
-    """A small model that reads handwritten digits, and what tflq says of it; each part runs when it is asked for.
+    """A small model that reads handwritten digits, and results of tflq on it; each part is computed on first access.
 
     Attributes:
-        path: of the model.
-        model: as it was read.
-        data: test images, none of which the model was trained on.
+        path: Path of the model.
+        model: Model as read from its file.
+        data: Test images, none of which the model was trained on.
     """
 
     FACTS = (
@@ -82,7 +83,7 @@ class Demo(Result):
 
     @cached_property
     def verified(self) -> VerifyResult | str:
-        """Every tensor of every image against TFLite, or how to install it."""
+        """Comparison of every tensor of every image with TFLite, or how to install TFLite."""
         try:
             return verify(self.path, self.data.samples)
         except MissingExtraError as error:
@@ -90,7 +91,7 @@ class Demo(Result):
 
     @cached_property
     def measured(self) -> tuple[DemoRow, ...]:
-        """The model as it is, in floating point, and for each target."""
+        """Rows of the unchanged model, of floating point, and of each target."""
         reference, floating = as_is(self.model), in_float(self.model)
         rows = [
             DemoRow(measure(reference, self.data), 0.0),
@@ -131,11 +132,11 @@ class Demo(Result):
         return DemoRow(measure(execution, self.data), change, emitted)
 
 
-def _tflite_report(found: VerifyResult | str) -> Json:
-    if isinstance(found, str):
-        return found
-    total, head = found.verification.total, picked(found.verification, "samples")
-    return {"oracle": str(found.verification.identity), **head, **picked(total, "elements", "differing")}
+def _tflite_report(result: VerifyResult | str) -> Json:
+    if isinstance(result, str):
+        return result
+    total, head = result.verification.total, select_attributes(result.verification, "samples")
+    return {"oracle": str(result.verification.identity), **head, **select_attributes(total, "elements", "differing")}
 
 
 def _emitted_text(row: DemoRow) -> str:
@@ -145,7 +146,7 @@ def _emitted_text(row: DemoRow) -> str:
 
 
 _NOTES = (
-    "largest change: of any probability, against the model as it is.",
+    "largest change: of any probability, relative to the unchanged model.",
     "LSB: one step of the output's scale, between the target's own integers and TFLite.",
 )
 _ROWS = (

@@ -1,4 +1,4 @@
-"""`tflq.diff`: what differs between two models."""
+"""`tflq.diff`: differences between two models."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class DiffResult(Result):
     """Differences of two models.
 
     Attributes:
-        first: the one model's name.
-        second: the other's.
-        findings: what differs, in the order of the graphs.
+        first: Name of the first model.
+        second: Name of the second model.
+        findings: Differences, in the order of the graphs.
     """
 
     FACTS = (Column("first", "first"), Column("second", "second"), Column("equal", get="is_equal"))
@@ -29,7 +29,7 @@ class DiffResult(Result):
 
     @property
     def is_equal(self) -> bool:
-        """Whether nothing differs."""
+        """Whether the models have no difference."""
         return not self.findings
 
     @property
@@ -54,12 +54,12 @@ _FINDINGS = (
 
 
 def diff(first: ModelSource, second: ModelSource) -> DiffResult:
-    """List what differs between two models: operators, attributes, types, shapes, quantization, constants.
+    """List the differences between two models: operators, attributes, types, shapes, quantization, constants.
 
-    Nothing is run; `compare` says what the differences do.
+    No model is run; `compare` shows the effect of the differences.
 
     Raises:
-        InputError, FormatError, UnsupportedError: a model that cannot be read.
+        InputError, FormatError, UnsupportedError: A model cannot be read.
     """
-    found = model_differences(read_model(first), read_model(second))
-    return DiffResult(name_of(first), name_of(second), tuple(found))
+    findings = model_differences(read_model(first), read_model(second))
+    return DiffResult(name_of(first), name_of(second), tuple(findings))

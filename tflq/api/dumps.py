@@ -1,30 +1,36 @@
-"""`tflq.dumps`: how a tensor dump is understood beside its model, without comparing anything."""
+"""`tflq.dumps`: the interpretation of a tensor dump by its model, without a comparison."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from tflq.api.options import CalibrationOptions, Progress, SampleSource, TargetOptions, changed, silent
+from tflq.api.options import CalibrationOptions, Progress, SampleSource, TargetOptions, replace_options, silent
 from tflq.api.read_model import ModelSource
 from tflq.api.result import Result
 from tflq.api.sides import Quantizing, parse_side, read_beside
-from tflq.api.target import complete
+from tflq.api.target import merge_settings
 from tflq.diagnosis.dumps.understanding import Understood
 from tflq.diagnosis.dumps.wanted import DumpOptions
 from tflq.errors import UsageError
 from tflq.report import Column, Table, Verdict, identifier
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tflq.api.keywords import DumpsKeywords
+
 
 @dataclass(frozen=True)
 class DumpsOptions:
-    """How a dump is read.
+    """Options for reading a dump.
 
     Attributes:
-        dump: what the caller knows of it.
-        target: settings, where the model runs under a target.
-        calibration: its ranges.
+        dump: Layout and encoding of the dump, as far as its files do not specify them.
+        target: Settings, if the model runs under a target.
+        calibration: Ranges for the target.
     """
 
     dump: DumpOptions = DumpOptions()
@@ -34,11 +40,11 @@ class DumpsOptions:
 
 @dataclass(frozen=True)
 class DumpsResult(Result):
-    """How a dump was understood.
+    """Interpretation of a dump.
 
     Attributes:
-        model: whose tensors they are.
-        understood: each tensor's array, layout and encoding, and why.
+        model: Name of the model with the tensors.
+        understood: Array, layout and encoding of each tensor, with the evidence.
     """
 
     FACTS = (
@@ -55,8 +61,10 @@ class DumpsResult(Result):
     @property
     def verdict(self) -> Verdict:
         """Number of tensors that were recognized."""
-        found = self.understood
-        return Verdict("", len(found.readings), f"tensors recognized in {found.path}", self.model, found.samples)
+        understood = self.understood
+        return Verdict(
+            "", len(understood.readings), f"tensors recognized in {understood.path}", self.model, understood.samples
+        )
 
     @property
     def notes(self) -> Sequence[str]:
@@ -88,30 +96,30 @@ def dumps(
     options: DumpsOptions = DumpsOptions(),
     *,
     progress: Progress = silent,
-    **changes: object,
+    **changes: Unpack[DumpsKeywords],
 ) -> DumpsResult:
-    """Say how a tensor dump is understood: which array is which tensor, its layout and encoding, and why.
+    """Interpret a tensor dump: the array, layout and encoding of each tensor, with the evidence.
 
     Args:
-        path: of the dump: a file or folder, [TENSOR=]FILE for one array.
-        model: whose tensors it holds: a model, or "MODEL@TARGET".
-        samples: those that it is a dump of; they tell how many it holds, where its files do not.
-        options: what the caller knows of the dump.
-        progress: shows how far the calibration is.
-        **changes: fields of the options.
+        path: Path of the dump: a file or folder, [TENSOR=]FILE for one array.
+        model: Model with the tensors, or "MODEL@TARGET".
+        samples: Samples that the dump was recorded with; they specify the number of samples if the files do not.
+        options: Layout and encoding, as far as the files do not specify them.
+        progress: Progress callback of the calibration.
+        **changes: Fields of the options, by name.
 
     Raises:
-        UsageError: no dump, or no model.
-        InputError: a dump that cannot be read, or a question with its choices.
-        OptionError, FormatError, UnsupportedError: a model or settings that do not fit.
+        UsageError: The path is not a dump, or the model is one.
+        InputError: The dump cannot be read, or is ambiguous; the message lists the choices.
+        OptionError, FormatError, UnsupportedError: A model or settings that do not fit.
     """
-    options = changed(options, changes)
+    options = replace_options(options, changes)
     given, named = parse_side(path), parse_side(model)
     if not given.is_dump or named.is_dump:
-        wrong = f"'{given.text}' is no dump" if not given.is_dump else f"'{named.text}' is a dump"
+        wrong = f"'{given.text}' is not a dump" if not given.is_dump else f"'{named.text}' is a dump"
         raise UsageError(f"{wrong}; write DUMP --model MODEL")
-    quantizing = Quantizing(complete(options.target, options.calibration), options.calibration, progress)
+    quantizing = Quantizing(merge_settings(options.target, options.calibration), options.calibration, progress)
     quantizing.refuse_unless(named)
-    _, found = read_beside(given, named, named.model(), samples, options.dump, quantizing, needs_samples=False)
-    assert found.understood is not None
-    return DumpsResult(named.text, found.understood)
+    _, dump = read_beside(given, named, named.model(), samples, options.dump, quantizing, needs_samples=False)
+    assert dump.understood is not None
+    return DumpsResult(named.text, dump.understood)

@@ -1,28 +1,34 @@
-"""`tflq.estimate`: what a network costs on a target, each figure with what it is worth."""
+"""`tflq.estimate`: cost of a network on a target, each figure with its reliability."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tflq.api.calibrate import calibrate
-from tflq.api.options import CalibrationOptions, Progress, TargetOptions, changed, silent
+from tflq.api.options import CalibrationOptions, Progress, TargetOptions, replace_options, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.result import Result
-from tflq.api.run_record import recorded
-from tflq.api.target import choose_target, complete
+from tflq.api.run_record import record_call
+from tflq.api.target import choose_target, merge_settings
 from tflq.converters.estimate import Estimate, without_model
 from tflq.parallel.executions import quantized
 from tflq.report import Column, Table, Verdict
 from tflq.report.estimate import estimate_verdict, figure, layers_table, network_table
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tflq.api.keywords import EstimateKeywords
+
 
 @dataclass(frozen=True)
 class EstimateOptions:
-    """How a model is estimated.
+    """Options of an estimate.
 
     Attributes:
-        calibration: ranges of its tensors, where a target needs them.
+        calibration: Ranges of the tensors, if the target needs them.
     """
 
     calibration: CalibrationOptions = field(default_factory=CalibrationOptions)
@@ -33,9 +39,9 @@ class EstimateResult(Result):
     """Cost of a network on a target.
 
     Attributes:
-        model: how reports call it.
-        target: that it was estimated for.
-        estimate: its figures, each with its grade, its error and its basis.
+        model: Name of the model in reports.
+        target: Name of the target.
+        estimate: Figures, each with its grade, its error and its basis.
     """
 
     FACTS = (
@@ -66,36 +72,36 @@ class EstimateResult(Result):
         return [layers_table(self.estimate), network_table(self.estimate)]
 
 
-@recorded
+@record_call
 def estimate(
     model: ModelSource,
     target: TargetOptions | str,
     options: EstimateOptions = EstimateOptions(),
     *,
     progress: Progress = silent,
-    **changes: object,
+    **changes: Unpack[EstimateKeywords],
 ) -> EstimateResult:
     """Estimate cycles, time, energy and memory of a network on a target.
 
-    Every figure carries its grade (exact, fitted, single case, lower bound, not offered), its error and its basis. A
-    network with a layer that is not offered has no total. Targets without published evidence answer "not offered".
+    Every figure has a grade (exact, fitted, single case, lower bound, not offered), an error and a basis. If a layer is
+    not offered, the network has no total. Targets without published evidence return "not offered".
 
     Args:
-        model: to estimate.
-        target: with its settings, or its name.
-        options: the calibration.
-        progress: shows how far the calibration is.
-        **changes: fields of the options.
+        model: Model to estimate.
+        target: Target with its settings, or its name.
+        options: Calibration.
+        progress: Progress callback of the calibration.
+        **changes: Fields of the options, by name.
 
     Raises:
-        UsageError, OptionError, InputError, FormatError: options or files that do not fit.
-        UnsupportedError: operators that the target cannot take, all at once.
+        UsageError, OptionError, InputError, FormatError: Options or files that do not fit.
+        UnsupportedError: Operators that the target does not support; the message lists all of them.
     """
-    options = changed(options, changes)
-    wanted = complete(target, options.calibration)
+    options = replace_options(options, changes)
+    wanted = merge_settings(target, options.calibration)
     original = read_model(model)
-    found, settings = choose_target(wanted.name or "", wanted)
-    if isinstance(found.estimate, str):
-        return EstimateResult(name_of(model), found.name, without_model(found.estimate))
-    ranged = calibrate(original, options.calibration, target=found.name, progress=progress)
-    return EstimateResult(name_of(model), found.name, found.estimate(quantized(ranged.main, found, settings)))
+    chosen, settings = choose_target(wanted.name or "", wanted)
+    if isinstance(chosen.estimate, str):
+        return EstimateResult(name_of(model), chosen.name, without_model(chosen.estimate))
+    ranged = calibrate(original, options.calibration, target=chosen.name, progress=progress)
+    return EstimateResult(name_of(model), chosen.name, chosen.estimate(quantized(ranged.main, chosen, settings)))

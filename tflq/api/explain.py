@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from tflq.api.options import CalibrationOptions, Progress, SampleSource, TargetOptions, changed, silent
+from tflq.api.options import CalibrationOptions, Progress, SampleSource, TargetOptions, replace_options, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.recovered_layers import recovered_layers
-from tflq.api.result import Result, picked
+from tflq.api.result import Result, select_attributes
 from tflq.api.samples import samples as choose_samples
 from tflq.api.sides import Quantizing, Side, parse_side
-from tflq.api.target import complete
+from tflq.api.target import merge_settings
 from tflq.diagnosis.compare import Running, dump_of, match
 from tflq.diagnosis.compare.dumps import wanted_of
 from tflq.diagnosis.dumps.wanted import DumpOptions
@@ -25,25 +25,30 @@ from tflq.errors import InputError, OptionError, TflqError, UnsupportedError, Us
 from tflq.graph import Model, find_tensor
 from tflq.graph.cut import needed_nodes, with_nodes
 from tflq.interpreter.runtimes import REFERENCE, RuntimeName
-from tflq.quoting import Json, plain
+from tflq.quoting import Json, plain_json
 from tflq.report import Table, Verdict, Word, keys, word_of
 from tflq.report.explanation import side_by_side_table, steps_tables
 from tflq.sampling import Samples
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tflq.api.keywords import ExplainKeywords
+
 
 @dataclass(frozen=True)
 class ExplainOptions:
-    """Which computation is explained.
+    """Options that select the computation to explain.
 
     Attributes:
-        sample: number of the sample.
-        target: the integers of this target.
-        arithmetic: "tflite", the default without a target.
-        runtime: Runtime of TFLite's integers, without a target.
-        against_runtime: Runtime that computes the same element, in place of `against`.
-        against: another computation of the same element: a model, "@float", "@TARGET"; or a dump that has it.
-        dump: what is known of that dump.
-        calibration: ranges for targets.
+        sample: Number of the sample, counted from 0.
+        target: Target to quantize for (default: the unchanged model).
+        arithmetic: TFLite's integers, the default without a target.
+        runtime: Runtime to compute the integers of, without a target.
+        against_runtime: Runtime that computes the same element for comparison.
+        against: Other computation of the same element for comparison: a model, @float, @TARGET; or a dump.
+        dump: Layout and encoding of the dump, as far as its files do not specify them.
+        calibration: Ranges for targets.
     """
 
     sample: int = 0
@@ -58,12 +63,12 @@ class ExplainOptions:
 
 @dataclass(frozen=True)
 class DeviceNumber:
-    """What a dump has for the element.
+    """A dump's value of the element.
 
     Attributes:
-        dump: its file.
-        value: the number there.
-        needed: the accumulator that would give it; None for operators without one.
+        dump: File of the dump.
+        value: Value in the dump.
+        needed: Accumulator that produces this value; None for operators without one.
     """
 
     dump: str
@@ -72,20 +77,20 @@ class DeviceNumber:
 
     @property
     def words(self) -> str:
-        """What would give that number."""
+        """The accumulator that produces this value, in words."""
         return "no accumulator to compare with" if self.needed is None else self.needed.words
 
 
 @dataclass(frozen=True)
 class ExplainResult(Result):
-    """How an element came about.
+    """Steps that compute one element.
 
     Attributes:
-        names: of the computation, and of the one that it is held against.
-        explanation: its steps.
-        against: both computations side by side, or None.
-        device: what a dump has for the element, or None.
-        recovered: what a recovered file says of the layer; empty for others.
+        names: Name of the computation, and of the one that it is compared with.
+        explanation: Steps of the computation.
+        against: Both computations side by side, or None.
+        device: Value of the element in a dump, or None.
+        recovered: Remark of a recovered file on the layer; empty for other files.
     """
 
     names: tuple[str, ...]
@@ -104,12 +109,12 @@ class ExplainResult(Result):
     @property
     def verdict(self) -> Verdict:
         """The stored value; for a comparison also the first step that differs."""
-        found, is_compared = self.explanation, self.against is not None or self.device is not None
+        explanation, is_compared = self.explanation, self.against is not None or self.device is not None
         word: Word = word_of(self.is_equal) if is_compared else ""
-        real = "" if found.real is None else f", as a real number {found.real:.6g}"
-        stored = found.stored if isinstance(found.stored, (int, float)) else None
-        text = "" if stored is not None else f"{found.stored} "
-        unit = f"{text}is '{found.tensor}' {list(found.index)} of sample {found.sample}{real}"
+        real = "" if explanation.real is None else f", as a real number {explanation.real:.6g}"
+        stored = explanation.stored if isinstance(explanation.stored, (int, float)) else None
+        text = "" if stored is not None else f"{explanation.stored} "
+        unit = f"{text}is '{explanation.tensor}' {list(explanation.index)} of sample {explanation.sample}{real}"
         advice = self.against.words() if self.against is not None else ""
         if self.device is not None:
             same = "the same" if self.is_equal else f"{self.device.value:g}; {self.device.words}"
@@ -138,7 +143,7 @@ class ExplainResult(Result):
             parting = self.against.parting
             place: Json = None if parting is None else {"step": parting.label, "place": list(parting.place)}
             return {**report, "equal": self.is_equal, "parting": place, **both}
-        device = {} if self.device is None else picked(self.device, "dump", "value", "words")
+        device = {} if self.device is None else select_attributes(self.device, "dump", "value", "words")
         return {
             **report,
             **_explanation(self.explanation),
@@ -154,27 +159,27 @@ def explain(
     options: ExplainOptions = ExplainOptions(),
     *,
     progress: Progress = silent,
-    **changes: object,
+    **changes: Unpack[ExplainKeywords],
 ) -> ExplainResult:
     """Show every step of one element: inputs, weights, products, bias, multiplier, roundings, clamp.
 
     Args:
-        model: that computes it.
-        tensor: Name or number of the tensor in the model, or a name of its layer as `TargetOptions.layers` takes it; a
-            constant is explained, too.
-        index: the element, in the model's own axes.
-        samples: random ones where none are named.
-        options: which sample, which arithmetic.
-        progress: shows how far the calibration is.
-        **changes: fields of the options.
+        model: Model that computes the element.
+        tensor: Name or number of the tensor in the model, or a layer as --layer names it; constants are explained,
+            too.
+        index: Element, in the model's own axes.
+        samples: Samples to run (default: random ones).
+        options: Sample, arithmetic, comparison.
+        progress: Progress callback of the calibration.
+        **changes: Fields of the options, by name.
 
     Raises:
-        UsageError: options that contradict each other, or nothing that computes.
-        InputError, OptionError, UnsupportedError: a tensor, element, sample or target that is not there.
-        TflqError: the steps do not end in what the engine computed.
+        UsageError: Options that contradict each other, or a dump without a model.
+        InputError, OptionError, UnsupportedError: The tensor, element, sample or target does not exist.
+        TflqError: The steps do not end in the value that the engine computed.
     """
-    options = changed(options, changes)
-    target = complete(options.target, options.calibration)
+    options = replace_options(options, changes)
+    target = merge_settings(options.target, options.calibration)
     if target.name is not None and options.arithmetic is not None:
         raise UsageError("--target brings its own arithmetic; omit --arithmetic")
     a = _side(model, target.name, options.runtime)
@@ -184,26 +189,26 @@ def explain(
         raise UsageError("a dump has no computation to explain; name a model")
     quantizing = Quantizing(target, options.calibration, progress)
     quantizing.refuse_unless(a, None if b is not None and b.is_dump else b)
-    found = a.model()
-    chosen = choose_samples(found, samples, count=options.sample + 1)
+    original = a.model()
+    chosen = choose_samples(original, samples, count=options.sample + 1)
     if options.sample >= chosen.count:
         raise OptionError(f"--sample {options.sample}: there are {chosen.count} samples, counted from 0")
-    left = _running(quantizing, a, found, chosen, found, tensor)
+    left = _running(quantizing, a, original, chosen, original, tensor)
     constant = _constant(left, tensor)
     if constant is not None:
         return ExplainResult((a.text,), _explain_constant(left, constant, index, options.sample), None)
     explainer = _explainer(left, options.sample)
     t = _tensor(left, explainer, tensor, a)
-    first = _checked(explainer.explain(t, tuple(index)))
-    recovered = _recovered(found, left, t)
+    first = _require_consistency(explainer.explain(t, tuple(index)))
+    recovered = _recovery_remark(original, left, t)
     if b is None:
         return ExplainResult((a.text,), first, None, recovered=recovered)
     if b.is_dump:
         device = _device(left, explainer, t, first, b, options)
         return ExplainResult((a.text, b.text), first, None, device, recovered)
-    right = _running(quantizing, b, b.model(found), chosen, found, tensor)
+    right = _running(quantizing, b, b.model(original), chosen, original, tensor)
     other = _explainer(right, options.sample)
-    second = _checked(other.explain(_counterpart(left, right, t, other), tuple(index)))
+    second = _require_consistency(other.explain(_counterpart(left, right, t, other), tuple(index)))
     return ExplainResult((a.text, b.text), first, side_by_side(first, second), recovered=recovered)
 
 
@@ -237,54 +242,54 @@ def _against(options: ExplainOptions) -> ModelSource | None:
     return f"@{options.against_runtime}"
 
 
-def _recovered(model: Model, side: Running, t: int) -> str:
-    """Return what a recovered file says of the layer that writes a tensor; nothing where it does not say."""
+def _recovery_remark(model: Model, side: Running, t: int) -> str:
+    """Return the remark of a recovered file on the layer that writes a tensor; empty without one."""
     names = {node.name for node in side.execution.graph.nodes if t in node.outputs}
     return next((layer.text for layer in recovered_layers(model) if layer.name in names), "")
 
 
 def _constant(side: Running, tensor: str) -> int | None:
-    """Return the constant of the model that is meant by its name or number; None for other tensors."""
+    """Return the constant of the model with this name or number; None for other tensors."""
     tensors = side.execution.source.tensors
-    found = [i for i, t in enumerate(tensors) if t.is_constant and tensor in (t.name, str(i))]
-    return found[0] if found else None
+    constants = [i for i, t in enumerate(tensors) if t.is_constant and tensor in (t.name, str(i))]
+    return constants[0] if constants else None
 
 
 def _tensor(side: Running, explainer: Explainer, tensor: str, named: Side) -> int:
-    """Return the tensor of the graph that runs: a number or name of the model means the same tensor in every target.
+    """Return the tensor of the graph that runs; a name or number of the model denotes the same tensor in every target.
 
     Raises:
-        OptionError: there is none.
+        OptionError: There is no such tensor.
     """
     source = side.execution.source
     if not named.is_target or not tensor.isdecimal():
         return explainer.find(tensor)
     number = int(tensor)
-    held = {w.index: c.index for w, c in zip(wanted_of(side), side.columns, strict=True) if w.index is not None}
+    computed_as = {w.index: c.index for w, c in zip(wanted_of(side), side.columns, strict=True) if w.index is not None}
     computed = set(explainer.tensors())
-    if number in held and held[number] in computed:
-        return held[number]
+    if number in computed_as and computed_as[number] in computed:
+        return computed_as[number]
     name = f" ('{source.tensors[number].name}')" if number < len(source.tensors) else ""
-    known = ", ".join(str(n) for n, t in sorted(held.items()) if t in computed)
+    known = ", ".join(str(n) for n, t in sorted(computed_as.items()) if t in computed)
     raise OptionError(
-        f"{named.what} computes no tensor for the model's tensor {number}{name}: it is fused into another or not "
-        f"there; it has {known}"
+        f"{named.what} computes no tensor for the model's tensor {number}{name}, which is fused or does not exist; it "
+        f"has {known}"
     )
 
 
 def _device(
     side: Running, explainer: Explainer, t: int, first: Explanation, given: Side, options: ExplainOptions
 ) -> DeviceNumber:
-    """Return what a dump has for an element.
+    """Return the value of an element in a dump.
 
     Raises:
-        InputError: the dump does not hold the tensor, or the element.
+        InputError: The dump does not contain the tensor, or the element.
     """
     dump = dump_of(given.archive(options.dump), side, options.dump)
     column = next((c for c in dump.columns if c.index == t), None)
     if column is None or options.sample >= dump.count:
-        held = ", ".join(f"'{c.name}'" for c in dump.columns[:4])
-        raise InputError(f"{dump.name}: holds no sample {options.sample} of '{first.tensor}'; it has {held}")
+        names = ", ".join(f"'{c.name}'" for c in dump.columns[:4])
+        raise InputError(f"{dump.name}: no sample {options.sample} of '{first.tensor}'; available: {names}")
     array = dump.arrays[column.name][options.sample].reshape(-1)
     shape = side.execution.graph.tensors[t].shape
     flat = int(np.ravel_multi_index(first.index, shape))
@@ -312,32 +317,32 @@ def _explainer(side: Running, sample: int) -> Explainer:
 
 
 def _counterpart(first: Running, second: Running, t: int, other: Explainer) -> int:
-    """Return the tensor of the other graph that is the same one."""
-    found = {m.first.index: m.second.index for m in match(first.columns, second.columns).matches}
-    return found[t] if t in found else other.find(first.execution.graph.tensors[t].name)
+    """Return the corresponding tensor of the other graph."""
+    pairs = {m.first.index: m.second.index for m in match(first.columns, second.columns).matches}
+    return pairs[t] if t in pairs else other.find(first.execution.graph.tensors[t].name)
 
 
-def _checked(found: Explanation) -> Explanation:
-    """Refuse to show a computation that does not end in what the engine computed."""
-    for part in found.parts:
+def _require_consistency(explanation: Explanation) -> Explanation:
+    """Check that a computation ends in the value that the engine computed."""
+    for part in explanation.parts:
         if not part.is_sound:
             raise TflqError(
                 f"the explanation of '{part.tensor}' {list(part.index)} ends in {part.steps[-1].value}, the "
                 f"interpreter stores {part.stored}; please report it"
             )
-    return found
+    return explanation
 
 
-def _explanation(found: Explanation) -> dict[str, Json]:
+def _explanation(explanation: Explanation) -> dict[str, Json]:
     parts: list[Json] = [
         {
-            **picked(part, "tensor", "index", "node", "operator", "arithmetic", "source"),
+            **select_attributes(part, "tensor", "index", "node", "operator", "arithmetic", "source"),
             "steps": [_step(step) for step in part.steps],
         }
-        for part in found.parts
+        for part in explanation.parts
     ]
-    head = picked(found, "tensor", "index", "sample", "stored", "real")
-    return {key: plain(value) for key, value in {**head, "parts": parts}.items()}
+    head = select_attributes(explanation, "tensor", "index", "sample", "stored", "real")
+    return {key: plain_json(value) for key, value in {**head, "parts": parts}.items()}
 
 
 def _step(step: Step) -> Mapping[str, Json]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
-from tflq.api.options import CalibrationOptions, SampleSource, TargetOptions, changed
+from tflq.api.options import CalibrationOptions, SampleSource, TargetOptions, replace_options
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.result import Result
 from tflq.api.samples import samples as choose_samples
-from tflq.api.target import choose_execution, complete
+from tflq.api.target import choose_execution, merge_settings
 from tflq.emit.c99.program import Program, program_of
 from tflq.emit.vectors import LayerVectors, collect, files_of, selected_layers
 from tflq.errors import UsageError
@@ -27,18 +27,23 @@ from tflq.report import Column, Table, Verdict, identifier, number
 from tflq.sampling import Samples
 from tflq.units import size
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tflq.api.keywords import ExportKeywords
+
 
 @dataclass(frozen=True)
 class ProgramResult(Result):
-    """A program that was written.
+    """A C99 program of a network, written to a folder.
 
     Attributes:
-        model: name of the file.
-        arithmetic: whose integers.
-        folder: where the files are.
-        program: its text, tensors and arena.
-        samples: how many there are in samples.bin.
-        sizes: bytes of each file.
+        model: File name of the model.
+        arithmetic: Name of the arithmetic: a target, or a runtime.
+        folder: Output folder.
+        program: Source text, tensors and arena.
+        samples: Number of samples in samples.bin.
+        sizes: File name -> size in bytes.
     """
 
     FACTS = (
@@ -101,9 +106,9 @@ def write_program(execution: Execution, samples: Samples, model: str, arithmetic
     `./network < samples.bin` writes expected.bin: every tensor of each sample, as tflq computes it.
 
     Raises:
-        UnsupportedError: the network has no form in C99.
-        UsageError: it keeps state, and the execution's samples are no stream.
-        OutputError: the folder cannot be written.
+        UnsupportedError: The network has no form in C99.
+        UsageError: The network keeps state, and the execution's samples are not a stream.
+        OutputError: The folder cannot be written.
     """
     program = program_of(execution.engine, model, arithmetic)
     graph = program.graph
@@ -113,11 +118,11 @@ def write_program(execution: Execution, samples: Samples, model: str, arithmetic
     values = {t: concatenate([chunk[t] for chunk in chunks]) for t in computed}
     values.update(zip(execution.graph.inputs, execution.encode(samples.take(0, samples.count)), strict=True))
 
-    def written(tensors: Sequence[int]) -> bytes:
+    def concatenate_bytes(tensors: Sequence[int]) -> bytes:
         return b"".join(np.ascontiguousarray(values[t][s]).tobytes() for s in range(samples.count) for t in tensors)
 
     files = {name: text.encode() for name, text in program.files.items()}
-    files |= {"samples.bin": written(graph.inputs), "expected.bin": written(program.tensors)}
+    files |= {"samples.bin": concatenate_bytes(graph.inputs), "expected.bin": concatenate_bytes(program.tensors)}
     sizes = {name: len(data) for name, data in files.items()}
     result = ProgramResult(model, arithmetic, folder, program, samples.count, sizes)
     index = {fact.key: fact.value(result) for fact in result.FACTS if fact.key != "files"}
@@ -133,17 +138,18 @@ def write_program(execution: Execution, samples: Samples, model: str, arithmetic
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """What is exported.
+    """Options of an export.
 
     Attributes:
-        vectors: "c": arrays that a C99 compiler takes; "hex": one file an array for $readmemh; "npz": one archive a
-            layer.
-        program: "c99": one program that computes the network, in place of vectors.
-        target: of this target's integers; TFLite's without it.
-        layers: only these: numbers, names or globs of names, or operators; all where it is empty.
-        calibration: ranges for the target.
-        runtime: Runtime of TFLite's integers, without a target.
-        state: for models that keep state; a program's samples are a stream.
+        vectors: Format of test vectors: c, arrays for a C99 compiler; hex, one file per array for $readmemh; npz, one
+            archive per layer.
+        program: Language of a program instead of vectors: c99, the whole network as one readable C program that
+            computes the same bits.
+        target: Target to quantize for (default: the unchanged model).
+        layers: Layers to export: numbers, names or globs of names, or operators (default: all).
+        calibration: Ranges for the target.
+        runtime: Runtime to compute the integers of, without a target.
+        state: State handling of stateful models; the samples of a program are always a stream.
     """
 
     vectors: Literal["c", "hex", "npz"] = "npz"
@@ -157,13 +163,13 @@ class ExportOptions:
 
 @dataclass(frozen=True)
 class ExportResult(Result):
-    """What was exported.
+    """Test vectors of the layers, written to a folder.
 
     Attributes:
-        facts: Head of index.json: model, target, samples; and the kind of vectors.
-        folder: where the files are.
-        layers: their vectors.
-        files: content by name.
+        facts: Head of index.json: model, target, samples; and the format of the vectors.
+        folder: Output folder.
+        layers: Vectors of each layer.
+        files: File name -> content.
     """
 
     FACTS = (
@@ -204,37 +210,36 @@ def export(
     folder: str | Path,
     samples: SampleSource = None,
     options: ExportOptions = ExportOptions(),
-    **changes: object,
+    **changes: Unpack[ExportKeywords],
 ) -> ExportResult | ProgramResult:
-    """Write what each layer reads, holds and must write, for firmware and RTL test benches; or a program in C.
+    """Write test vectors of each layer for firmware and RTL test benches, or the network as a C program.
 
-    Inputs and expected outputs of the samples, weights and other constants, and the params that the arithmetic decided:
-    multipliers, shifts, folded biases, tables. index.json says shapes, types and scales. With `program`, C99 source
-    that computes every tensor bit for bit, the samples and what it must write (docs/guides/c99.md). All files, or none
-    after
-    an error.
+    Vectors are the inputs and expected outputs of the samples, weights and other constants, and the params that the
+    arithmetic derived: multipliers, shifts, folded biases, tables. index.json lists shapes, types and scales. With
+    `program`, the output is C99 source that computes every tensor bit for bit, the samples and the expected output
+    (docs/guides/c99.md). All files are written, or none after an error.
 
     Args:
-        model: whose layers they are.
-        folder: to write into; it is made where it is missing.
-        samples: one random sample where none are named.
-        options: kind of files, target, layers.
-        **changes: fields of the options.
+        model: Model with the layers.
+        folder: Output folder; created if missing.
+        samples: Samples to run (default: one random sample).
+        options: Format, target, layers.
+        **changes: Fields of the options, by name.
 
     Raises:
-        UsageError: settings without a target; layers of a program.
-        InputError, OptionError, UnsupportedError: samples, settings, layers or a model that do not fit.
-        OutputError: the folder cannot be written.
+        UsageError: Settings without a target; layers of a program.
+        InputError, OptionError, UnsupportedError: Samples, settings, layers or a model that do not fit.
+        OutputError: The folder cannot be written.
     """
-    options = changed(options, changes)
-    target = complete(options.target, options.calibration)
-    found = read_model(model)
-    chosen = choose_samples(found, samples)
+    options = replace_options(options, changes)
+    target = merge_settings(options.target, options.calibration)
+    original = read_model(model)
+    chosen = choose_samples(original, samples)
     state = options.state or ("stream" if options.program else None)
-    execution = choose_execution(found, target, options.calibration, runtime=options.runtime, state=state)
+    execution = choose_execution(original, target, options.calibration, runtime=options.runtime, state=state)
     if options.program:
         if options.layers:
-            raise UsageError("a program has all layers; `tflq cut` makes a model of some of them")
+            raise UsageError("a program contains all layers; write a model with some of them with `tflq cut`")
         name = target.name or find_runtime(options.runtime).arithmetic
         return write_program(execution, chosen, Path(name_of(model)).name, name, Path(folder))
     vectors = collect(execution, chosen, selected_layers(execution.graph, list(options.layers)))

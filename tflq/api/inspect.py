@@ -1,4 +1,4 @@
-"""`tflq.inspect`: what a model holds."""
+"""`tflq.inspect`: the content of a model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from tflq.api.read_model import ModelSource, name_of, read_with_content
-from tflq.api.result import Result, picked
+from tflq.api.result import Result, select_attributes
 from tflq.converters.tflite.extras import ModelExtra
 from tflq.diagnosis.inspection import GraphFacts, Refusals, refusals
 from tflq.diagnosis.inspection import inspect as facts_of
@@ -21,15 +21,15 @@ from tflq.units import size
 
 @dataclass(frozen=True)
 class InspectResult(Result):
-    """What a model holds.
+    """Content of a model.
 
     Attributes:
-        name: of the model.
-        size_bytes: of its file; None where it was not read from one.
-        model: as it was read.
-        graphs: operators, tensors, sizes, MACs and memory of each graph.
-        refused: what each target would refuse of the main graph.
-        wide_multipliers: layers whose results in TFLite depend on the processor.
+        name: Name of the model.
+        size_bytes: File size in bytes; None if the model was built in memory.
+        model: Model as read from its file.
+        graphs: Operators, tensors, sizes, MACs and memory of each graph.
+        refused: Reasons of each target to refuse the main graph.
+        wide_multipliers: Layers with results that depend on the processor in TFLite.
     """
 
     FACTS = (
@@ -41,7 +41,7 @@ class InspectResult(Result):
         Column("graphs", get=lambda r: [_graph(graph) for graph in r.graphs]),
         Column(
             "signatures",
-            get=lambda r: [picked(s, "key", "graph", "inputs", "outputs") for s in r.model.signatures],
+            get=lambda r: [select_attributes(s, "key", "graph", "inputs", "outputs") for s in r.model.signatures],
         ),
         Column("metadata", get=lambda r: {name: len(data) for name, data in r.model.metadata.items()}),
         Column("refused", get=lambda r: {one.target: one.reasons for one in r.refused}),
@@ -59,7 +59,7 @@ class InspectResult(Result):
 
     @property
     def trailing(self) -> str | None:
-        """What follows the model in its file, in words; None where nothing does."""
+        """Description of the bytes after the model in its file; None without such bytes."""
         extra = self.model.extra
         content = extra.trailing_bytes if isinstance(extra, ModelExtra) else None
         return None if content is None else describe_trailing(content)
@@ -85,18 +85,18 @@ class InspectResult(Result):
 
 
 def inspect(model: ModelSource) -> InspectResult:
-    """Return what a model holds.
+    """Return the content of a model.
 
-    Operators, tensors, shapes, quantization, sizes, multiply-accumulates by precision, the memory of activations over
-    the order of execution, signatures, metadata, operators without a kernel, and what each target would refuse.
+    Operators, tensors, shapes, quantization, sizes, multiply-accumulates by precision, memory of the activations over
+    the order of execution, signatures, metadata, operators without a kernel, and the reasons of targets to refuse it.
 
     Raises:
-        InputError, FormatError, UnsupportedError: a model that cannot be read.
+        InputError, FormatError, UnsupportedError: The model cannot be read.
     """
-    found, content = read_with_content(model)
-    graphs, refused = facts_of(found), refusals(found.main)
+    original, content = read_with_content(model)
+    graphs, refused = facts_of(original), refusals(original.main)
     size_bytes = None if content is None else len(content)
-    return InspectResult(name_of(model), size_bytes, found, graphs, refused, wide_multipliers(found))
+    return InspectResult(name_of(model), size_bytes, original, graphs, refused, wide_multipliers(original))
 
 
 def _graph(graph: GraphFacts) -> Mapping[str, Json]:
@@ -104,11 +104,11 @@ def _graph(graph: GraphFacts) -> Mapping[str, Json]:
         {"tensor": b.tensor, "first": b.first, "last": b.last, "size_bytes": b.size, "offset": b.offset}
         for b in graph.arena.buffers
     ]
-    arena = picked(graph.arena, "peak_bytes", "peak_operator", "planned_bytes", "live_bytes")
+    arena = select_attributes(graph.arena, "peak_bytes", "peak_operator", "planned_bytes", "live_bytes")
     return {
-        **picked(graph, "name", "inputs", "outputs", "constant_bytes"),
+        **select_attributes(graph, "name", "inputs", "outputs", "constant_bytes"),
         "arena": {**arena, "buffers": buffers},
-        **picked(graph, "macs", "macs_by_precision"),
+        **select_attributes(graph, "macs", "macs_by_precision"),
         "operators": graph_tables(0, graph)[1].records(),
         "tensors": graph_tables(0, graph)[2].records(),
         "without_kernel": {**graph.missing},

@@ -1,4 +1,4 @@
-"""MLPerf Tiny's reference models and data sets, from where they are published."""
+"""MLPerf Tiny's reference models and data sets, downloaded from their publishers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ModelsResult(Result):
     """The reference models.
 
     Attributes:
-        models: with task, size and checksum.
+        models: Published files with task, size and checksum.
     """
 
     FACTS = (Column("commit", "commit", get=lambda _: COMMIT),)
@@ -41,11 +41,11 @@ class ModelsResult(Result):
 
 @dataclass(frozen=True)
 class FetchedModels(Result):
-    """Models that are in a folder now.
+    """Models in a folder.
 
     Attributes:
-        folder: where.
-        outcomes: each with how it came there.
+        folder: Folder of the models.
+        outcomes: Each model with the way it was obtained.
     """
 
     folder: Path
@@ -96,19 +96,19 @@ def fetch_models(
 ) -> FetchedModels:
     """Put reference models into a folder.
 
-    A file that is there already is kept if its checksum is right, and refused if it is wrong. Where the environment
-    variable TFLQ_DATA names a folder with right copies (in it, or in its "models"), they are used, not the network.
+    An existing file is kept if its checksum matches, and refused if it does not. If the environment variable TFLQ_DATA
+    names a folder with valid copies (in it, or in its "models"), these are used, and the network is not.
 
     Args:
-        *names: which; all where none is named.
-        folder: it is made where it is missing.
-        base_url: another place with the same folders: a mirror.
-        progress: shows how many bytes have come.
+        *names: Names of the models (default: all).
+        folder: Output folder; created if missing.
+        base_url: Base URL of a mirror with the same folders (default: the original place).
+        progress: Progress callback; counts received bytes.
 
     Raises:
-        OptionError: an unknown name.
-        FormatError: a wrong checksum.
-        InputError, OutputError: the server cannot be reached, or the folder not be written.
+        OptionError: A name is unknown.
+        FormatError: A checksum does not match.
+        InputError, OutputError: The server cannot be reached, or the folder cannot be written.
     """
     chosen = reference_models(names)
     with progress("fetch", sum(model.size_bytes or 0 for model in chosen)) as advance:
@@ -124,7 +124,7 @@ class DataSetsResult(Result):
     """MLPerf Tiny's data sets.
 
     Attributes:
-        sets: what is published of each, and what the rest is made of.
+        sets: Published files of each set, and the originals of its other files.
     """
 
     sets: tuple[PublishedSet, ...]
@@ -144,7 +144,7 @@ class FetchedData(Result):
     """Published files that are in their folders now.
 
     Attributes:
-        outcomes: path, how it came there, and its checksum (of kws01's samples that of all together).
+        outcomes: Path, the way it was obtained, and checksum (for the samples of kws01 one checksum of all).
     """
 
     outcomes: tuple[tuple[Path, Outcome, str], ...]
@@ -161,13 +161,13 @@ class FetchedData(Result):
 
 @dataclass(frozen=True)
 class BuiltData(Result):
-    """A data set that was made.
+    """A data set built from its originals.
 
     Attributes:
-        task: its name.
-        folder: where it lies.
-        files: names of what was written.
-        size_bytes: of all of them.
+        task: Name of the task.
+        folder: Folder of the data set.
+        files: Names of the written files.
+        size_bytes: Size of all files in bytes.
     """
 
     FACTS = (
@@ -189,7 +189,7 @@ class BuiltData(Result):
 
 
 def data_sets() -> DataSetsResult:
-    """Return MLPerf Tiny's data sets: what is published of each, and what the rest is made of."""
+    """Return MLPerf Tiny's data sets: the published files of each, and the originals of its other files."""
     return DataSetsResult(tuple(SETS.values()))
 
 
@@ -200,58 +200,58 @@ def fetch_data(
     clips_url: str | None = None,
     progress: Progress = silent,
 ) -> FetchedData:
-    """Put what is published of tasks' data into a folder for each; checksums are pinned.
+    """Put the published files of data sets into one folder per task; checksums are pinned.
 
-    Labels of all tasks but sww01, the samples of kws01, the stream of sww01 and its truth. A file that is there
-    already is kept if its checksum is right, and refused if it is wrong. Where the environment variable TFLQ_DATA names
-    a folder with right copies (in its "datasets"), they are used, not the network.
+    These are the labels of all tasks except sww01, the samples of kws01, and the stream of sww01 with its truth. An
+    existing file is kept if its checksum matches, and refused if it does not. If the environment variable TFLQ_DATA
+    names a folder with valid copies (in its "datasets"), these are used, and the network is not.
 
     Args:
-        *tasks: kws01, vww01, ic01, ad01 or sww01; all where none is named.
-        folder: it holds a folder for each task.
-        base_url: a mirror of mlcommons/tiny's folder "benchmark".
-        clips_url: a mirror of EEMBC's folder "datasets".
-        progress: shows how many files have come.
+        *tasks: kws01, vww01, ic01, ad01 or sww01 (default: all).
+        folder: Folder with one folder per task; created if missing.
+        base_url: Base URL of a mirror of mlcommons/tiny's folder "benchmark".
+        clips_url: Base URL of a mirror of EEMBC's folder "datasets", for the samples of kws01.
+        progress: Progress callback; counts received files.
 
     Raises:
-        OptionError: an unknown task.
-        FormatError: a wrong checksum.
-        InputError, OutputError: the server cannot be reached, or the folder not be written.
+        OptionError: A task is unknown.
+        FormatError: A checksum does not match.
+        InputError, OutputError: The server cannot be reached, or the folder cannot be written.
     """
     chosen = [find_set(task) for task in dict.fromkeys(tasks)] or list(SETS.values())
     outcomes: list[tuple[Path, Outcome, str]] = []
-    count = sum(len(found.files) + (1000 if found.clips_sha256 else 0) for found in chosen)
+    count = sum(len(published.files) + (1000 if published.clips_sha256 else 0) for published in chosen)
     with progress("fetch", count) as advance:
-        for found in chosen:
-            place = Path(folder, found.task)
-            for file in found.files:
+        for published in chosen:
+            place = Path(folder, published.task)
+            for file in published.files:
                 outcomes.append((place / file.name, fetch_file(file, place, base_url), file.checksum))
                 advance(1)
-            if found.clips_sha256:
-                outcomes.append((place, fetch_clips(found, place, clips_url, advance), found.clips_sha256))
+            if published.clips_sha256:
+                outcomes.append((place, fetch_clips(published, place, clips_url, advance), published.clips_sha256))
     return FetchedData(tuple(outcomes))
 
 
 def build_data(
     task: str, *sources: str | os.PathLike[str], folder: str | os.PathLike[str] = FOLDER, base_url: str | None = None
 ) -> BuiltData:
-    """Make a task's samples of the original archives, as mlcommons' scripts do (docs/guides/mlperf_tiny.md).
+    """Build a task's samples from the original archives, as MLCommons' scripts do (docs/guides/mlperf_tiny.md).
 
-    The labels that the task's folder holds say which samples; where there are none, the published ones are fetched.
+    The labels in the task's folder select the samples; if they are missing, the published labels are fetched.
 
     Args:
         task: kws01, vww01, ic01, ad01 or sww01.
-        *sources: archives (.zip, .tar, .tar.gz) or folders: `data_sets` says which.
-        folder: it holds a folder for each task.
-        base_url: a mirror of mlcommons/tiny's folder "benchmark".
+        *sources: Original archives (.zip, .tar, .tar.gz) or their folders; `data_sets` lists them.
+        folder: Folder with one folder per task; created if missing.
+        base_url: Base URL of a mirror of mlcommons/tiny's folder "benchmark".
 
     Raises:
-        OptionError: an unknown task.
-        InputError: no sources, or others than the originals; labels that cannot be had.
+        OptionError: The task is unknown.
+        InputError: Sources are missing or are not the originals; labels that cannot be obtained.
         MissingExtraError: scipy or Pillow is not installed.
-        OutputError: the folder cannot be written.
+        OutputError: The folder cannot be written.
     """
-    found = find_set(task)
+    published = find_set(task)
     place = Path(folder, task)
-    made = build(found, [Path(source) for source in sources], place, base_url)
+    made = build(published, [Path(source) for source in sources], place, base_url)
     return BuiltData(task, place, tuple(made), sum(map(len, made.values())))

@@ -1,4 +1,4 @@
-"""The records of options that several use cases share; plain data, so that a command line fills them quickly."""
+"""Option records shared by several use cases; plain data, so that a command line fills them quickly."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tflq.sampling.samples import Span
 
 Inputs: TypeAlias = "str | Sequence[str] | Array | Mapping[str, Array]"
-"""Samples for a model's inputs: files as --input names them, or arrays [S, *shape], by name where there are several."""
+"""Samples for a model's inputs: files, "NAME=FILE" or "FILE", or arrays [S, *shape], by name for several inputs."""
 
 SampleSource: TypeAlias = "SampleOptions | Samples | Inputs | tuple[Array, Array] | None"
 """Samples of a use case: options, samples of `tflq.samples`, files or arrays, (x, y) with labels y; None for random."""
@@ -25,7 +25,7 @@ LabelSource: TypeAlias = "str | Array | Sequence[int]"
 """Classes of samples: a file .npy or .csv, or integers [S]."""
 
 Progress = Callable[[str, int], AbstractContextManager[Callable[[int], object]]]
-"""Called with what is done and how much of it there is; what it yields is called with each part that is finished."""
+"""Called with the name of the work and its total; the context yields a function to call with each finished part."""
 
 _Options = TypeVar("_Options")
 
@@ -35,11 +35,11 @@ def silent(what: str, total: int) -> AbstractContextManager[Callable[[int], obje
     return nullcontext(lambda _done: None)
 
 
-def changed(options: _Options, changes: Mapping[str, object]) -> _Options:
-    """Return a record of options with the fields that were given as keyword arguments.
+def replace_options(options: _Options, changes: Mapping[str, object]) -> _Options:
+    """Return options with some fields replaced.
 
     Raises:
-        UsageError: There is no such field.
+        UsageError: A field is unknown.
     """
     known = [field.name for field in fields(options)]  # type: ignore[arg-type]
     unknown = [name for name in changes if name not in known]
@@ -52,17 +52,19 @@ def changed(options: _Options, changes: Mapping[str, object]) -> _Options:
 
 @dataclass(frozen=True)
 class SampleOptions:
-    """Which samples.
+    """Options that select samples; `inputs` may also be arrays, by name for several inputs.
 
     Attributes:
-        inputs: files as --input names them ("NAME=FILE", or "FILE" where there is one input), or arrays; random samples
-            where it is empty.
-        real: they are real numbers, to be converted with each input's scale and zero point; otherwise an array must
-            have the model's own type.
-        count: Number of random samples; None for the default of the use case.
-        seed: of random samples.
-        data: the samples of a labeled data set instead, "[TASK=]DIR" (docs/guides/mlperf_tiny.md).
-        take: Which of the samples to use; None for all.
+        inputs: Samples for the inputs: files, NAME=FILE, or FILE for single-input models (default: random samples).
+            FILE is .npy, .npz, raw .bin in the model's encoding (samples in sequence), a folder of .bin files, or a
+            data description .json of images or WAV files (docs/guides/data.md).
+        real: True for floating-point samples, which are converted with each input's scale and zero point; otherwise an
+            array must have the model's own type.
+        count: Number of random samples, if no samples are named.
+        seed: Seed of the random samples.
+        data: Labeled data set: TASK=DIR for a task of `tflq bench`, or DIR, a folder with y_labels.csv and files in the
+            format of the model's input, or a data description .json (docs/guides/mlperf_tiny.md).
+        take: Range of samples to use (default: all).
     """
 
     inputs: Inputs = ()
@@ -79,19 +81,20 @@ class SampleOptions:
 
 
 def is_random(samples: SampleSource) -> bool:
-    """Whether a use case is given no samples."""
+    """Return whether no samples are named."""
     return samples is None or (isinstance(samples, SampleOptions) and samples.is_random)
 
 
 @dataclass(frozen=True)
 class TargetOptions:
-    """A target and how it quantizes.
+    """A target and its settings.
 
     Attributes:
-        name: of the target; None for the model as it is, or where a use case names its targets itself.
-        settings: "KEY=VALUE" for the whole graph.
-        layers: "PATTERN:KEY=VALUE" for single layers, later ones win.
-        file: settings as `search` wrote them, in front of the others.
+        name: Name of the target; None for the unchanged model, or if the use case has a separate list of targets.
+        settings: Settings KEY=VALUE for the whole graph; `tflq targets` lists them.
+        layers: Settings PATTERN:KEY=VALUE for single layers. PATTERN is an operator's number, a name or a glob of
+            names, or an operator; later settings override earlier ones.
+        file: File of settings, as `tflq search -o` writes it; the other settings override it.
     """
 
     name: str | None = None
@@ -102,19 +105,23 @@ class TargetOptions:
 
 @dataclass(frozen=True)
 class CalibrationOptions:
-    """How tensors get their ranges before a target quantizes them (docs/guides/calibration.md).
+    """Options for the ranges of tensors before a target quantizes them (docs/guides/calibration.md).
+
+    `samples` may also be arrays, by name for several inputs.
 
     Attributes:
-        samples: as `SampleOptions.inputs`; none where it is empty.
-        strategy: how a range follows from them; None for "extrema".
-        batch_size: samples of a batch; None for 10.
-        momentum: share of the old value in moving averages; None for 0.9.
-        bins: of histograms; None for 2048.
-        shuffle: seed to shuffle the samples with; None keeps their order.
-        ranges: a file of ranges, which win.
-        template: a file of settings and ranges of each layer, as `convert` writes it; its ranges win over those of the
-            samples.
-        real: the samples are real numbers.
+        samples: Samples for the ranges of a model that has none: files in the same forms as input samples, or TASK=DIR,
+            a data set of `tflq bench`.
+        strategy: Statistic that maps samples to a range: extrema (default; mean for aipu), mean, weighted-mean, 3std,
+            kld, 99.99percentile, aciq-laplace, aciq-gauss, mse and more (docs/guides/calibration.md).
+        batch_size: Number of samples in a calibration batch (default: 10; 1 for aipu).
+        momentum: Weight of the old value in moving averages (default: 0.9).
+        bins: Number of histogram bins (default: 2048).
+        shuffle: Seed for shuffling the samples (default: the given order, which moving averages depend on).
+        ranges: File of ranges: lines tensor,min,max, or JSON {tensor: [min, max]}; these override all other ranges.
+        template: File of settings and ranges of each layer, as `tflq convert --write-template` writes it; other layer
+            settings and ranges from a file override it, its ranges override calibrated ones.
+        real: True for floating-point samples.
     """
 
     samples: Inputs = ()
@@ -134,9 +141,9 @@ class CalibrationOptions:
 
     @property
     def has_statistics(self) -> bool:
-        """Whether anything was said of the statistics."""
-        said = (self.strategy, self.batch_size, self.momentum, self.bins, self.shuffle)
-        return any(value is not None for value in said)
+        """Whether an option of the statistics is set."""
+        values = (self.strategy, self.batch_size, self.momentum, self.bins, self.shuffle)
+        return any(value is not None for value in values)
 
     @property
     def is_empty(self) -> bool:

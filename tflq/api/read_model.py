@@ -1,4 +1,4 @@
-"""`tflq.read_model`: a model of any format that is read, told by its content."""
+"""`tflq.read_model`: read a model of any supported format, which is recognized by the content of the file."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ _SUFFIXES = {".xml": "openvino", ".txt": "aipu"}
 
 
 def read_model(source: ModelSource) -> Model:
-    """Read a .tflite file, OpenVINO's IR (an .xml with its .bin beside it) or Compass IR (a .txt with its .bin).
+    """Read a .tflite file, OpenVINO's IR (an .xml next to its .bin) or Compass IR (a .txt next to its .bin).
 
     Args:
-        source: the path; or the content of a .tflite file, or the file opened for reading bytes. A model is returned
-            as it is.
+        source: Path; or the content of a .tflite file, or the file opened for reading bytes. A model is returned
+            unchanged.
 
     Raises:
-        InputError: a file that is missing or empty.
-        FormatError: it is damaged, or of no format that is read.
-        UnsupportedError: operators that are not read.
+        InputError: The file is missing or empty.
+        FormatError: The file is damaged, or has an unsupported format.
+        UnsupportedError: The model contains unsupported operators.
     """
     if isinstance(source, Model):
         return source
     if not isinstance(source, (str, os.PathLike)):
         return tflite.read_model(source)
-    # told by its first bytes, else by the name's ending; the reader then says what is wrong
+    # Format by the first bytes, else by the suffix; the reader then reports the error.
     kind = _known_format(Path(source)) or _SUFFIXES.get(Path(source).suffix.lower(), "tflite")
     if kind == "openvino":
         from tflq.converters.openvino import reader
@@ -50,15 +50,15 @@ def read_model(source: ModelSource) -> Model:
 
 
 def is_model_file(path: str) -> bool:
-    """Whether a file begins as one of a model does; its name may end as those of other files."""
+    """Whether a file begins like a model's file; its suffix may be that of another kind of file."""
     return _known_format(Path(path)) is not None
 
 
 def read_with_content(source: ModelSource) -> tuple[Model, bytes | memoryview | None]:
-    """Return a model and what its file holds, which is read once; None where the model is not from a file.
+    """Return a model and the content of its file, read once; the content is None if the model was built in memory.
 
     Raises:
-        InputError, FormatError, UnsupportedError: as `read_model`.
+        InputError, FormatError, UnsupportedError: As for `read_model`.
     """
     if isinstance(source, Model):
         return source, None
@@ -69,7 +69,7 @@ def read_with_content(source: ModelSource) -> tuple[Model, bytes | memoryview | 
 
 
 def name_of(source: ModelSource) -> str:
-    """Return how reports call a model: its path, as it was given, or "model" where none is known."""
+    """Return the name of a model in reports: its path as passed, or "model" if it is unknown."""
     return (source.source or "model") if isinstance(source, Model) else name_of_source(source)
 
 

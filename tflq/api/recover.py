@@ -1,4 +1,4 @@
-"""`tflq.recover`: weights and biases that a target's integers reconstruct best, as a float model.
+"""`tflq.recover`: weights and biases for the best reconstruction by a target's integers, as a float model.
 
 Source: docs/guides/recover.md.
 """
@@ -11,20 +11,21 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq import __version__
 from tflq.api.calibrate import calibrate
-from tflq.api.options import Progress, SampleSource, TargetOptions, changed, is_random, silent
+from tflq.api.options import Progress, SampleSource, TargetOptions, is_random, replace_options, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.recovered_layers import METADATA
 from tflq.api.result import Result
 from tflq.api.samples import open_samples
-from tflq.api.target import choose_target, complete
+from tflq.api.target import choose_target, merge_settings
 from tflq.api.trials import JudgeOptions, Span, with_labels
-from tflq.arrays import same
+from tflq.arrays import is_same
 from tflq.converters.settings import Settings
 from tflq.converters.settled import dequantized
 from tflq.converters.targets import Target
@@ -43,27 +44,33 @@ from tflq.report import Column, Table, Verdict, identifier, keys, number
 from tflq.sampling import GivenSamples, Samples
 from tflq.units import size as size_text
 
-_RANDOM_SAMPLES = 200
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tflq.api.keywords import RecoverKeywords
+
+DEFAULT_SAMPLES = 200
+"""Number of random samples."""
 
 Tell = Callable[[str], object]
 
 
 def quiet(_text: str) -> None:
-    """Tell nobody."""
+    """Ignore the text."""
 
 
 @dataclass(frozen=True)
 class RecoverOptions(JudgeOptions):
-    """How a model is recovered, with the fields of `JudgeOptions`; labels are for the report alone.
+    """Options of a recovery, with the fields of `JudgeOptions`; labels are used in the report only.
 
     Attributes:
-        verify: samples that nothing is fitted to or chosen by, for the report.
-        bias_only: leave all weights as they are.
-        rows: output positions of a layer that are fitted to.
-        seed: of their choice.
-        random: take random samples where none are named, which are refused otherwise.
-        jobs: threads that run samples; results do not depend on them.
-        results: a file that keeps each layer as it comes; what is in it is not found again.
+        verify: Range of samples for the report, which are neither fitted to nor used for any choice.
+        bias_only: True to keep all weights and fit biases only.
+        rows: Number of output positions of a layer to fit to.
+        seed: Seed of the choice of positions.
+        random: True to accept random samples; otherwise samples must be named.
+        jobs: Number of threads that run samples; results do not depend on it.
+        results: File that stores each finished layer; layers that are in the file are not computed again.
     """
 
     verify: Span | None = None
@@ -76,7 +83,7 @@ class RecoverOptions(JudgeOptions):
 
     @property
     def how(self) -> RecoverySettings:
-        """The part that layers are recovered by."""
+        """The part of the options that the recovery of a layer needs."""
         return RecoverySettings(self.rows, self.seed, self.bias_only, jobs=self.jobs)
 
 
@@ -85,14 +92,14 @@ class RecoverResult(Result):
     """A recovered model.
 
     Attributes:
-        source: how reports call the model.
-        target: with its settings.
-        cost: what it took at most.
-        recovery: the network before and after, and what was done to each layer.
-        outcomes: results before and after, on the samples that were fitted to, on those kept aside, and on those of
+        source: Name of the model in reports.
+        target: Target with its settings.
+        cost: Upper bound of the cost.
+        recovery: Network before and after, and the changes of each layer.
+        outcomes: Results before and after, on the samples fitted to, on the samples kept aside, and on the samples of
             `verify`.
-        content: the float .tflite.
-        output: where it was written, or None.
+        content: Content of the float .tflite.
+        output: Path of the file, or None.
     """
 
     FACTS = (
@@ -121,7 +128,7 @@ class RecoverResult(Result):
     def verdict(self) -> Verdict:
         """Signal-to-noise ratio after the recovery, on the last samples that were measured."""
         last = self.outcomes[-1] if self.outcomes else None
-        reason = f"nothing is kept: {self.recovery.reason}" if self.recovery.reason else ""
+        reason = f"no layer is changed: {self.recovery.reason}" if self.recovery.reason else ""
         if last is None:
             return Verdict("", len(self.recovery.layers), "layers with weights", advice=reason)
         before = f"{last.sqnr_db[0]:.1f} dB before"
@@ -171,46 +178,46 @@ def recover(
     *,
     progress: Progress = silent,
     tell: Tell = quiet,
-    **changes: object,
+    **changes: Unpack[RecoverKeywords],
 ) -> RecoverResult:
     """Find weights and biases of few bits that the target's integers reconstruct best, without training or labels.
 
-    The result is a float model with its ranges, of which the target's own quantizer makes exactly the quantized weights
-    that were found: every other use case takes it, with the same target and settings.
+    The result is a float model with ranges; the target's own quantizer maps it to exactly the recovered quantized
+    weights. Every other use case accepts it, with the same target and settings.
 
     Args:
-        model: float with ranges (or `calibration`), or quantized.
-        target: with its settings, or its name.
-        samples: like those that the device will see; one of ten is kept aside to decide what stays.
-        options: which of them, and how.
-        output: a .tflite to write.
-        progress: shows how far it is.
-        tell: gets a line with the cost before it starts, and one for each layer.
-        **changes: fields of the options.
+        model: Float model with ranges (or with `calibration`), or quantized model.
+        target: Target with its settings, or its name.
+        samples: Samples similar to the device's input; one of ten is kept aside to decide which layers are changed.
+        options: Selection of samples, and settings of the recovery.
+        output: Path of a .tflite to write.
+        progress: Progress callback.
+        tell: Callback for one line with the cost before the start, and one line per layer.
+        **changes: Fields of the options, by name.
 
     Warns:
-        TflqWarning: random samples; fewer than 100.
+        TflqWarning: Random samples; fewer than 100 samples.
 
     Raises:
-        UsageError: no samples, or labeled samples and others.
-        LimitError: a layer needs more memory than the limits allow.
-        InputError, OptionError, FormatError: samples, settings or files that do not fit.
-        UnsupportedError: operators that the target or the float network cannot take; weights that the target's
-            quantizer does not give back.
-        OutputError: the file cannot be written.
+        UsageError: No samples, or labeled samples in addition to other samples.
+        LimitError: A layer needs more memory than the limits allow.
+        InputError, OptionError, FormatError: Samples, settings or files that do not fit.
+        UnsupportedError: Operators that the target or the float network does not support; weights that the target's
+            quantizer does not reproduce.
+        OutputError: The file cannot be written.
     """
-    samples, options = with_labels(samples, changed(options, changes))
-    wanted = complete(target, options.calibration)
+    samples, options = with_labels(samples, replace_options(options, changes))
+    wanted = merge_settings(target, options.calibration)
     source = read_model(model)
-    found, labels = _read_samples(source, samples, options)
-    span = options.span or Span(0, options.verify.start if options.verify and not options.span else found.count)
-    chosen = span.select(found)
+    every, labels = _read_samples(source, samples, options)
+    span = options.span or Span(0, options.verify.start if options.verify and not options.span else every.count)
+    chosen = span.select(every)
     known, settings = choose_target(wanted.name or "", wanted, recovers=True)
     ranged = calibrate(source, options.calibration, target=known.name, progress=progress)
     recovered = recover_ranged((source, ranged), known, settings, wanted, chosen, options, tell)
     recovery, content = recovered.recovery, model_to_bytes(recovered.model)
     _require_same(for_target(model_from_bytes(content).main, known, settings).graph, recovery.execution.graph)
-    outcomes = _outcomes(recovery, source, found, labels, span, options.verify)
+    outcomes = _outcomes(recovery, source, every, labels, span, options.verify)
     if output is not None:
         write_bytes(Path(output), content)
     where = None if output is None else Path(output)
@@ -219,12 +226,12 @@ def recover(
 
 @dataclass(frozen=True)
 class Recovered:
-    """What recovery gave.
+    """Result of a recovery.
 
     Attributes:
-        recovery: the network before and after.
-        model: the float network, with the entry of its metadata that says how it was made.
-        cost: what it took at most.
+        recovery: Network before and after.
+        model: Float network, with a record of the recovery in its metadata.
+        cost: Upper bound of the cost.
     """
 
     recovery: Recovery
@@ -241,30 +248,30 @@ def recover_ranged(
     options: RecoverOptions,
     tell: Tell = quiet,
 ) -> Recovered:
-    """Recover a model that has ranges: what every command with `--recover` does.
+    """Recover a model that has ranges; used by every command with `--recover`.
 
     Args:
-        models: the one that the samples are for, and the same with ranges.
-        target: whose integers count.
-        settings: complete.
-        wanted: target and settings as the user gave them.
-        samples: to fit to; one of ten is kept aside.
-        options: how.
-        tell: as for `recover`.
+        models: Model that the samples are for, and the same model with ranges.
+        target: Target with the integers to match.
+        settings: Complete settings.
+        wanted: Target and settings in the user's notation.
+        samples: Samples to fit to; one of ten is kept aside.
+        options: Settings of the recovery.
+        tell: Callback, as for `recover`.
 
     Warns:
-        TflqWarning: fewer than 100 samples.
+        TflqWarning: Fewer than 100 samples.
 
     Raises:
-        InputError, UnsupportedError, OptionError, LimitError: as `recover`.
-        UsageError: `bias_only`, where the settings' objective leaves biases.
+        InputError, UnsupportedError, OptionError, LimitError: As for `recover`.
+        UsageError: `bias_only` together with an objective that keeps biases.
     """
     if options.bias_only and not objective_of(settings).moves_bias:
-        raise UsageError("adaround leaves biases as they are: --bias-only leaves nothing to be found")
+        raise UsageError("adaround does not change biases, --bias-only does not change weights; omit one of them")
     source, network = models[0], dequantized(models[1])
     if any(node.arithmetic is not None for node in network.main.nodes):
         raise UnsupportedError(
-            "recovery does not know the layers of a vendor's file: give the .tflite that it was made of"
+            "recovery does not support the layers of a vendor's file: pass the .tflite that it was converted from"
         )
     prepared = prepare(source, network, split(samples), options.how)
     tell(cost_text(prepared.reference.cost))
@@ -273,19 +280,19 @@ def recover_ranged(
         about = (__version__, network.main, wanted.settings, wanted.layers, tuple(samples.arrays), _settings(options))
         journal = JournalFile(options.results, digest_of(wanted.name, about))
     recovery = recover_network(prepared, target, settings, lambda layer: tell(layer_text(layer)), journal)
-    return Recovered(recovery, _described(recovery, wanted, options, samples), prepared.reference.cost)
+    return Recovered(recovery, _add_record(recovery, wanted, options, samples), prepared.reference.cost)
 
 
 def cost_text(cost: Cost) -> str:
-    """Say what a recovery takes."""
+    """Describe the cost of a recovery."""
     return (
         f"{cost.layers} layers, at most {cost.macs / 1e9:.1f} G multiply-accumulates and "
-        f"{cost.peak_bytes / 2**20:.0f} MiB beside the samples that run"
+        f"{cost.peak_bytes / 2**20:.0f} MiB in addition to the running samples"
     )
 
 
 def layer_text(layer: LayerRecovery) -> str:
-    """Say what was done to a layer: the error before and after."""
+    """Describe the changes of a layer: the error before and after."""
     ratio = "" if math.isnan(layer.held_out_db[0]) else ": {:.1f} -> {:.1f} dB".format(*layer.held_out_db)
     return f"{layer.name}{ratio}, new: {layer.kept}"
 
@@ -298,7 +305,7 @@ def _outcomes(
     span: Span,
     verify: Span | None,
 ) -> tuple[Outcome, ...]:
-    """Return the results on the samples that were fitted to, kept aside, and verified."""
+    """Return the results on the samples fitted to, kept aside, and verified."""
     fitted, aside = split_numbers(span.stop - span.start)
     sets = [("fitted to", span, fitted), ("kept aside", span, aside)]
     if verify is not None:
@@ -319,21 +326,21 @@ def _read_samples(
 ) -> tuple[Samples, NDArray[np.int64] | None]:
     if options.data is None and is_random(samples) and not options.random:
         raise UsageError(
-            "recovery fits weights to samples like those that the device will see: give --data or --input; "
-            "--random takes random ones all the same"
+            "recovery fits weights to samples similar to the device's input: name them with --data or --input, or "
+            "accept random samples with --random"
         )
     if options.data is None and is_random(samples):
         warnings.warn(
-            "weights are fitted to random samples: the result is for trying out, not for use", TflqWarning, stacklevel=3
+            "weights are fitted to random samples: use the result for experiments only", TflqWarning, stacklevel=3
         )
     stops = [span.stop for span in (options.span, options.verify) if span is not None]
-    count = max(stops, default=_RANDOM_SAMPLES)
+    count = max(stops, default=DEFAULT_SAMPLES)
     opened = open_samples(model, samples, labels=options.labels, data=options.data, count=count, are_classes=True)
     return opened.samples, opened.labels if isinstance(opened.labels, np.ndarray) else None
 
 
-def _described(recovery: Recovery, target: TargetOptions, options: RecoverOptions, samples: GivenSamples) -> Model:
-    """Return the float network with the entry of its metadata that says how it was made."""
+def _add_record(recovery: Recovery, target: TargetOptions, options: RecoverOptions, samples: GivenSamples) -> Model:
+    """Return the float network with a record of the recovery in its metadata."""
     about = {
         "tflq": __version__,
         "target": target.name,
@@ -343,16 +350,16 @@ def _described(recovery: Recovery, target: TargetOptions, options: RecoverOption
         "samples_sha256": digest_of(tuple(samples.arrays)),
         **_settings(options),
         "labels_used": False,
-        "recovered": [{k: _known(v) for k, v in asdict(layer).items()} for layer in recovery.layers],
+        "recovered": [{k: _replace_nonfinite(v) for k, v in asdict(layer).items()} for layer in recovery.layers],
     }
     metadata = {**recovery.network.metadata, METADATA: json.dumps(about, ensure_ascii=False).encode()}
     return replace(recovery.network, metadata=metadata)
 
 
-def _known(value: Json) -> Json:
-    """Return a value with None for numbers that are not known."""
+def _replace_nonfinite(value: Json) -> Json:
+    """Return a value with None for numbers that are not finite."""
     if isinstance(value, (list, tuple)):
-        return [_known(v) for v in value]
+        return [_replace_nonfinite(v) for v in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -360,22 +367,24 @@ def require_named(samples: SampleSource, *others: object) -> None:
     """Refuse random samples.
 
     Args:
-        samples: as of a use case.
-        *others: other ways to name samples; any that is not empty will do.
+        samples: Samples, as passed to a use case.
+        *others: Other sources of samples; one that is not empty is sufficient.
 
     Raises:
-        UsageError: none are named.
+        UsageError: No samples are named.
     """
     if is_random(samples) and not any(others):
-        raise UsageError("recovery fits weights to samples like those that the device will see: name them")
+        raise UsageError(
+            "recovery fits weights to samples similar to the device's input: name them with --data or --input"
+        )
 
 
-def _require_same(written: Graph, found: Graph) -> None:
-    """Check that the target makes the same constants of the file as were found.
+def _require_same(written: Graph, recovered: Graph) -> None:
+    """Check that the target quantizes the file to the recovered constants.
 
     Raises:
-        UnsupportedError: it does not.
+        UnsupportedError: A constant differs.
     """
-    pairs = zip(written.tensors, found.tensors, strict=False)
-    if len(written.tensors) != len(found.tensors) or not all(same(a.data, b.data) for a, b in pairs):
-        raise UnsupportedError("the target makes other integers of the file than were found; nothing is written")
+    pairs = zip(written.tensors, recovered.tensors, strict=False)
+    if len(written.tensors) != len(recovered.tensors) or not all(is_same(a.data, b.data) for a, b in pairs):
+        raise UnsupportedError("the target's integers of the file differ from the recovered ones; no file is written")

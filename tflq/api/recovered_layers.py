@@ -1,4 +1,4 @@
-"""What a recovered file says of its layers: the entry of its metadata that `tflq.recover` writes.
+"""Records of recovered layers in a model's metadata, as `tflq.recover` writes them.
 
 Source: docs/guides/recover.md.
 """
@@ -9,24 +9,24 @@ import json
 from dataclasses import dataclass
 
 from tflq.graph import Model
-from tflq.quoting import shown
+from tflq.quoting import escape_unprintable
 
 METADATA = "tflq.recovered"
-"""Name of the metadata of a recovered file that says how it was made."""
+"""Name of the metadata entry that records a recovery."""
 
 
 @dataclass(frozen=True)
 class RecoveredLayer:
-    """A layer, as its file tells; ratios are of its result on the samples kept aside, in dB.
+    """Record of a layer; ratios are signal-to-noise ratios of the samples kept aside, in dB.
 
     Attributes:
-        name: of its node.
-        bits: of its weights; None where the target has none that could be recovered.
+        name: Name of the node.
+        bits: Bits of the weights; None without weights that could be recovered.
         kept: "weights and bias", "weights", "bias" or "nothing".
-        reason: why nothing, or no weights; else empty.
-        plain_db: rounded to nearest; None where it was not measured.
-        bias_db: with a new bias alone; None where it was not measured.
-        found_db: as the file has it; None where it was not measured.
+        reason: Reason why weights were not changed; empty otherwise.
+        plain_db: Ratio with rounding to nearest; None if it was not measured.
+        bias_db: Ratio with only the bias changed; None if it was not measured.
+        found_db: Ratio of the stored layer; None if it was not measured.
     """
 
     name: str
@@ -39,11 +39,11 @@ class RecoveredLayer:
 
     @property
     def text(self) -> str:
-        """What each step took away of the error, or why the layer was left, in a line."""
+        """One line with the gain of each step, or with the reason why the layer was not changed."""
         bits = "" if self.bits is None else f", {self.bits} bits"
-        head = f"{shown(self.name)}{bits}"
+        head = f"{escape_unprintable(self.name)}{bits}"
         if self.kept == "nothing" or self.plain_db is None or self.found_db is None:
-            return f"not recovered: {head}: {shown(self.reason) or 'no reason is told'}"
+            return f"not recovered: {head}: {escape_unprintable(self.reason) or 'no reason is recorded'}"
         steps = [f"{self.plain_db:.1f} dB rounded to nearest"]
         bias = self.found_db if self.kept == "bias" else self.bias_db
         if bias is not None:
@@ -54,11 +54,11 @@ class RecoveredLayer:
 
 
 def recovered_layers(model: Model) -> tuple[RecoveredLayer, ...]:
-    """Return what a file says of its recovered layers; nothing where it says nothing that can be read."""
+    """Return the records of a file's recovered layers; empty without a readable entry."""
     content = model.metadata.get(METADATA)
     try:
-        found = json.loads(bytes(content))["recovered"] if content is not None else []
-        return tuple(_layer(entry) for entry in found)
+        entry = json.loads(bytes(content))["recovered"] if content is not None else []
+        return tuple(_layer(entry) for entry in entry)
     except (ValueError, TypeError, KeyError, IndexError, RecursionError):
         return ()
 
@@ -67,7 +67,7 @@ def _layer(entry: dict[str, object]) -> RecoveredLayer:
     pair = entry["held_out_db"]
     if not isinstance(pair, list):
         raise TypeError
-    plain, found = (None if v is None else float(v) for v in pair[:2])
+    plain, recovered = (None if v is None else float(v) for v in pair[:2])
     bits, bias = entry["bits"], entry["bias_db"]
     return RecoveredLayer(
         str(entry["name"]),
@@ -76,5 +76,5 @@ def _layer(entry: dict[str, object]) -> RecoveredLayer:
         str(entry["reason"]),
         plain,
         None if bias is None else float(str(bias)),
-        found,
+        recovered,
     )

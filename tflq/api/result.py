@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tflq.errors import MissingExtraError, UsageError
 from tflq.files import write_bytes
-from tflq.quoting import Json, json_text, plain
+from tflq.quoting import Json, json_text, plain_json
 from tflq.report import Column, Page, Table, Verdict, render
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Result(ABC):
 
     def to_dict(self) -> dict[str, Json]:
         """Return the content of --json: schema, verdict, facts, and the rows of each table under its name."""
-        facts = {fact.key: plain(fact.value(self)) for fact in self.FACTS if fact.key}
+        facts = {fact.key: plain_json(fact.value(self)) for fact in self.FACTS if fact.key}
         tables = {table.name: table.records() for table in self.tables() if table.is_keyed and table.in_json}
         run = {} if self.run is None else {"run": self.run.facts().report()}
         return {"schema": SCHEMA, "verdict": self.verdict.to_dict(), **facts, **tables, **run}
@@ -139,9 +139,9 @@ class Result(ABC):
 
 def paired_report(found: Paired, against: str) -> dict[str, Json]:
     """Return two settings on the same samples, of which the second one is called `against`."""
-    return {"against": against, **picked(found, "gained", "lost", "p_value", "is_noise")}
+    return {"against": against, **select_attributes(found, "gained", "lost", "p_value", "is_noise")}
 
 
-def picked(source: object, *names: str) -> dict[str, Json]:
+def select_attributes(source: object, *names: str) -> dict[str, Json]:
     """Return the attributes of these names: a row, or a part of a report."""
     return {name: getattr(source, name) for name in names}

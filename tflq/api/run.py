@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from tflq.api.options import CalibrationOptions, Progress, SampleSource, TargetOptions, changed, silent
+from tflq.api.options import CalibrationOptions, Progress, SampleSource, TargetOptions, replace_options, silent
 from tflq.api.read_model import ModelSource, read_model
 from tflq.api.result import Result
 from tflq.api.samples import samples as choose_samples
-from tflq.api.target import Arithmetic, choose_execution, complete
+from tflq.api.target import Arithmetic, choose_execution, merge_settings
 from tflq.emit.archives import write_npz
 from tflq.errors import UsageError
 from tflq.graph import Array, Graph
@@ -24,23 +24,33 @@ from tflq.report import Column, Table, Verdict, identifier, number
 from tflq.report.table import words
 from tflq.sampling import Samples
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tflq.api.keywords import RunKeywords
+
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a model runs.
+    """Options of a run.
+
+    With several jobs, processes import the calling program, which must not start the run on import.
 
     Attributes:
-        target: quantize for this target and run its integers.
-        arithmetic: "tflite", the params of TFLite's reference kernels, or "float", the model's float view; None for
-            the target's, or TFLite's without one.
-        runtime: Runtime of TFLite's integers, as `runtimes` lists them (default: TFLite's reference kernels).
-        calibration: ranges for the target.
-        state: for models that keep state.
-        threads: run so many chunks of samples at the same time; results do not depend on it.
-        all_tensors: return every tensor that an operator writes, not the outputs alone.
-        output: an .npz to write the tensors to.
-        jobs: processes to use; those of more than one import the program that calls, which must not run then.
-        scheduler: address of a dask scheduler whose workers are used instead.
+        target: Target to quantize for (default: the unchanged model).
+        arithmetic: Arithmetic to compute: tflite, the params of TFLite's reference kernels; float, the model's float
+            view (default: the target's, or tflite without a target).
+        runtime: Runtime to compute the integers of: TFLite's reference kernels, or another one that `tflq runtimes`
+            lists.
+        calibration: Ranges for the target.
+        state: State handling of stateful models: independent, a new state for each sample; stream, samples that are
+            successive invocations.
+        threads: Number of chunks of samples that run at the same time; results do not depend on it. More than one pays
+            off with one thread for numpy's own products: OPENBLAS_NUM_THREADS=1.
+        all_tensors: True to return the outputs of all operators instead of the model's outputs only.
+        output: File .npz for the tensors, each under its name: dtype[samples, *shape].
+        jobs: Number of processes that share the samples; results do not depend on it.
+        scheduler: Address of a dask scheduler with workers to use instead of processes (extra `cluster`).
     """
 
     target: TargetOptions | str | None = None
@@ -57,14 +67,14 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class RunResult(Result):
-    """What came out of a run.
+    """Tensors of a run.
 
     Attributes:
-        arithmetic: "as is", "float", or the name of the target or runtime.
-        samples: how many were run.
-        tensors: dtype[S, *shape] by name, in the encoding of the graph that ran; names are unique, with the tensor's
-            index behind them where the graph's are not.
-        output: the file that was written, or None.
+        arithmetic: Name of the target or runtime, "float", or `executions.AS_IS` for the unchanged model.
+        samples: Number of samples.
+        tensors: Unique name -> dtype[S, *shape], in the encoding of the graph that ran; names that are not unique in
+            the graph are followed by the tensor's index.
+        output: Path of the written file, or None.
     """
 
     FACTS = (Column("arithmetic", "arithmetic"), Column("samples", "samples"), Column("output", "written"))
@@ -91,30 +101,30 @@ def run(
     options: RunOptions = RunOptions(),
     *,
     progress: Progress = silent,
-    **changes: object,
+    **changes: Unpack[RunKeywords],
 ) -> RunResult:
-    """Run a model over samples and return what comes out.
+    """Run a model over samples and return its outputs.
 
     Args:
-        model: to run.
-        samples: in the model's own type and encoding, or real numbers (`SampleOptions.real`); a target converts them
-            itself. One random sample where none are named.
-        options: arithmetic, target, and which tensors.
-        progress: shows how far it is.
-        **changes: fields of the options.
+        model: Model to run.
+        samples: Samples in the model's own type and encoding, or floating-point values (`SampleOptions.real`); a target
+            converts them itself (default: one random sample).
+        options: Arithmetic, target, and tensors to return.
+        progress: Progress callback.
+        **changes: Fields of the options, by name.
 
     Raises:
-        UsageError: options that contradict each other.
-        InputError, OptionError, UnsupportedError: samples, settings or a model that do not fit.
+        UsageError: Options that contradict each other.
+        InputError, OptionError, UnsupportedError: Samples, settings or a model that do not fit.
     """
-    options = changed(options, changes)
+    options = replace_options(options, changes)
     if options.output is not None and Path(options.output).suffix != ".npz":
         raise UsageError(f"--output {options.output}: the name must end in .npz")
-    target = complete(options.target, options.calibration)
-    found = read_model(model)
-    chosen = choose_samples(found, samples)
+    target = merge_settings(options.target, options.calibration)
+    original = read_model(model)
+    chosen = choose_samples(original, samples)
     execution = choose_execution(
-        found,
+        original,
         target,
         options.calibration,
         arithmetic=options.arithmetic,
@@ -131,7 +141,7 @@ def run(
 
 
 def tensor_names(graph: Graph, indices: Sequence[int]) -> dict[int, str]:
-    """Name tensors uniquely: by their name, with the index behind it where the name is empty or used twice."""
+    """Return unique names of tensors: an empty or repeated name is followed by the tensor's index."""
     names = [graph.tensors[t].name for t in indices]
     return {
         t: name if name and names.count(name) == 1 else f"{name or 'tensor'}#{t}"

@@ -1,4 +1,4 @@
-"""What a use case was called with, kept beside its result, so that a page can say what was run."""
+"""Arguments of a use case, stored with its result, so that a report page can list them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _R = TypeVar("_R")
 _Bytes: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.generic]] | bytes | bytearray | memoryview"
 
 _WRITTEN = ("folder", "results")
-"""Arguments that name what is written."""
+"""Arguments that name output."""
 _BESIDE = (".bin",)
 """Endings of files that belong to a model's or a dump's file of the same name."""
 _VARIABLES = ("OPENBLAS_", "OMP_", "MKL_")
@@ -43,12 +43,12 @@ class RunRecord:
     """One call of a use case.
 
     Attributes:
-        command: the command line, or the call.
-        date: when it began.
-        arguments: name -> value of the call and of the fields of its records, with the default where there is one.
-        in_memory: what was no file, by the digest that it had when the call began.
-        files: use, path, and what the file system said of it when the call began.
-        limits: those in force.
+        command: Command line, or the call.
+        date: Start time.
+        arguments: Name, value and default of each argument and of each field of its records.
+        in_memory: Arguments in memory, with their digest at the start of the call.
+        files: Use, path, and modification time and size at the start of the call.
+        limits: Limits in force.
     """
 
     command: str
@@ -59,7 +59,7 @@ class RunRecord:
     limits: Limits
 
     def facts(self) -> WhatWasRun:
-        """Return what was run; files are read for their digests."""
+        """Return the facts for a report page; files are read for their digests."""
         return WhatWasRun(self.command, self.date, tuple(self._files()), tuple(self._settings()), _environment())
 
     def _files(self) -> Iterator[FileRead]:
@@ -80,17 +80,17 @@ class RunRecord:
                 yield Setting(name, _text(value), "" if default is _NONE else _text(default))
         yield from self._settings_of_files()
         for field in fields(Limits):
-            found, usual = getattr(self.limits, field.name), field.default
-            if found != usual:
-                yield Setting(f"limit {field.name}", str(found), str(usual))
+            limit, usual = getattr(self.limits, field.name), field.default
+            if limit != usual:
+                yield Setting(f"limit {field.name}", str(limit), str(usual))
 
     @property
     def _names(self) -> set[object]:
-        """Names that stand among the files."""
+        """Names of files that are listed as files."""
         return {name for _, path, _ in self.files for name in (path, str(path))}
 
     def _settings_of_files(self) -> Iterator[Setting]:
-        """Yield what files of settings and templates say, which stands in front of the options."""
+        """Yield the contents of settings files and templates, which precede the options."""
         for name, value, _ in self.arguments:
             if not isinstance(value, str) or name not in (_SETTINGS_FILE, _TEMPLATE):
                 continue
@@ -103,15 +103,15 @@ class RunRecord:
                     graph, layers = template.assignments, template.rules
             except TflqError:  # gone since
                 continue
-            yield Setting(f"{name} says, for the graph", _text(graph), "")
-            yield Setting(f"{name} says, for layers", _text(layers), "")
+            yield Setting(f"{name} sets, for the graph", _text(graph), "")
+            yield Setting(f"{name} sets, for layers", _text(layers), "")
 
 
 _NONE = object()
 _SETTINGS_FILE, _TEMPLATE = "target file", "calibration template"
 
 
-def recorded(function: Callable[_P, _R]) -> Callable[_P, _R]:
+def record_call(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """Record the call of a use case in its result (`Result.run`)."""
     signature = inspect.signature(function)
 
@@ -119,8 +119,8 @@ def recorded(function: Callable[_P, _R]) -> Callable[_P, _R]:
     def use_case(*arguments: _P.args, **given: _P.kwargs) -> _R:
         bound = signature.bind(*arguments, **given)
         record = _record(function.__name__, signature, bound.arguments)
-        found = function(*arguments, **given)
-        return replace(found, run=record) if isinstance(found, Result) else found
+        result = function(*arguments, **given)
+        return replace(result, run=record) if isinstance(result, Result) else result
 
     return use_case
 
@@ -166,7 +166,7 @@ def _flat(name: str, value: object, default: object) -> Iterator[tuple[str, obje
 
 
 def _default_of(kind: type) -> object:
-    """Return a record at its defaults; what has none stands for nothing that could be omitted."""
+    """Return a record with its defaults; a placeholder for a record with required fields."""
     try:
         return kind()
     except TypeError:
@@ -184,7 +184,7 @@ def _array(use: str, value: _Bytes) -> FileRead:
 
 
 def _read_with(value: object) -> Iterator[Path]:
-    """Yield the files and folders that a value names, and those that belong to them."""
+    """Yield the files and folders that a value names, and the files that belong to them."""
     for path in named_paths(value):
         yield path
         if path.suffix.lower() in (".xml", ".txt"):
@@ -220,7 +220,7 @@ def _text(value: object) -> str:
 
 
 def _now() -> str:
-    """Return the time; the one of SOURCE_DATE_EPOCH where a build that can be repeated sets it."""
+    """Return the current time, or the time of SOURCE_DATE_EPOCH, which reproducible builds set."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     now = datetime.fromtimestamp(int(epoch), timezone.utc) if epoch.isdecimal() else datetime.now().astimezone()
     return now.isoformat(timespec="seconds")
@@ -230,18 +230,18 @@ def _environment() -> Sequence[tuple[str, str]]:
     from importlib.metadata import PackageNotFoundError, version
 
     system = f"{platform.system()} {platform.machine()}"
-    found = [("Python", platform.python_version()), ("system", system), ("processor", _processor())]
-    found.append(("cores", str(os.cpu_count())))
+    facts = [("Python", platform.python_version()), ("system", system), ("processor", _processor())]
+    facts.append(("cores", str(os.cpu_count())))
     for package in _PACKAGES:
         try:
-            found.append((package, version(package)))
+            facts.append((package, version(package)))
         except PackageNotFoundError:
             continue
-    return (*found, *((k, v) for k, v in sorted(os.environ.items()) if k.startswith(_VARIABLES)))
+    return (*facts, *((k, v) for k, v in sorted(os.environ.items()) if k.startswith(_VARIABLES)))
 
 
 def _processor() -> str:
-    """Return the processor's name; its kind where the system does not tell."""
+    """Return the processor's name, or its architecture if the name is unknown."""
     try:
         lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
     except OSError:

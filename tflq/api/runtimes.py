@@ -17,7 +17,7 @@ class RuntimesResult(Result):
     """Runtimes.
 
     Attributes:
-        runtimes: In the order of the table, `ref` first.
+        runtimes: Runtimes in the order of the table, `ref` first.
     """
 
     runtimes: tuple[Runtime, ...]
@@ -54,6 +54,6 @@ def runtimes(*names: str) -> RuntimesResult:
         *names: Runtimes to return (default: all).
 
     Raises:
-        OptionError: an unknown runtime.
+        OptionError: An unknown runtime.
     """
     return RuntimesResult(tuple(find_runtime(name) for name in names or RUNTIME_NAMES))

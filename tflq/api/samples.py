@@ -1,4 +1,4 @@
-"""`tflq.samples`: the samples that a model is run on, from files, arrays, or at random."""
+"""`tflq.samples`: samples for a model, from files, from arrays, or random."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SampleSet:
 
     Attributes:
         samples: Samples in the encoding of the model.
-        labels: Classes int64[S], or what the samples show or say; None without labels.
+        labels: Classes int64[S], or the content of the samples (boxes, masks, texts); None without labels.
     """
 
     samples: Samples
@@ -59,20 +59,20 @@ def open_samples(
 
     Raises:
         UsageError: `data` next to other samples or labels, or labels of random samples.
-        InputError, OptionError: as `samples`; labels that do not fit.
+        InputError, OptionError: As `samples`; labels that do not fit.
     """
     original = read_model(model)
     source, labels = split_labels(source, labels)
     if data is None:
         if labels is not None and is_random(source):
-            raise UsageError("--labels are classes of samples; name these with --input")
+            raise UsageError("--labels needs samples; name them with --input")
         chosen = samples(original, source, count=count)
         return SampleSet(chosen, None if labels is None else read_classes(labels, chosen.count, original.main))
     refuse_count(source, is_named=True)
     if not is_random(source):
-        raise UsageError("--data and --input both name samples; give one of them")
+        raise UsageError("--data and --input both name samples; omit one of them")
     if labels is not None:
-        raise UsageError("--data has labels of its own; --labels are for --input")
+        raise UsageError("--data contains labels; --labels needs --input")
     judged = (load_named if are_classes else load_judged)(data, original.main)
     return SampleSet(judged.samples, judged.labels)
 
@@ -102,40 +102,41 @@ def read_classes(labels: LabelSource, count: int, graph: Graph) -> NDArray[np.in
         graph: Graph with one output, which has an element for each class.
 
     Raises:
-        InputError: other values, another number of them, or several outputs.
+        InputError: Other values, another number of them, or several outputs.
     """
     where = labels if isinstance(labels, str) else "labels"
     array = read_class_file(labels) if isinstance(labels, str) else np.asarray(labels)
     if array.ndim != 1 or array.dtype.kind not in "iu" or len(array) != count:
         raise InputError(
-            f"{where}: {array.dtype}{list(array.shape)}; needed are integers [{count}], one class for each sample"
+            f"{where}: {array.dtype}{list(array.shape)}; classes must be integers [{count}], one class for each sample"
         )
     classes = graph.tensors[graph.outputs[0]].size if len(graph.outputs) == 1 else 0
     if not classes:
-        raise InputError(f"{where}: classes are for a model with one output; this one has {len(graph.outputs)}")
+        raise InputError(f"{where}: classes need a model with one output; this one has {len(graph.outputs)}")
     if array.min() < 0 or array.max() >= classes:
         raise InputError(f"{where}: classes {array.min()}..{array.max()}; the model's output has {classes} elements")
     return array.astype(np.int64)
 
 
 def samples(model: ModelSource, source: SampleSource = None, *, count: int = 1) -> Samples:
-    """Return samples for a model's inputs: `take(start, stop)` gives each input's array [stop - start, *shape].
+    """Return samples for a model's inputs: `take(start, stop)` returns each input's array [stop - start, *shape].
 
     Args:
-        model: whose inputs they are.
-        source: files, arrays or options; random ones, within what the model's operators allow, where it names none.
-        count: number of random samples where the options do not say it.
+        model: Model with the inputs.
+        source: Files, arrays or options; random samples, within the range that the model's operators allow, if it names
+            none.
+        count: Number of random samples, unless the options specify it.
 
     Warns:
-        TflqWarning: real numbers outside the range of their input were clipped.
+        TflqWarning: Floating-point values outside the range of their input were clipped.
 
     Raises:
-        InputError: a file that cannot be read, an array that does not fit, an input without samples.
+        InputError: A file cannot be read, an array does not fit, an input has no samples.
     """
-    found = read_model(model)
+    original = read_model(model)
     source, _ = split_labels(source, None)
     if isinstance(source, tuple) and any(isinstance(part, np.ndarray) for part in source):
-        raise InputError("samples are a tuple with arrays; give an array, (x, y) with labels y, or arrays by name")
+        raise InputError("samples are a tuple with arrays; pass an array, (x, y) with labels y, or arrays by name")
     if isinstance(source, SampleOptions):
         options = source
     elif source is None or isinstance(source, (str, np.ndarray, Sequence, Mapping)):
@@ -145,14 +146,14 @@ def samples(model: ModelSource, source: SampleSource = None, *, count: int = 1) 
     refuse_count(options)
     if options.is_random:
         most = count if options.take is None else max(count, options.take.stop)
-        every: Samples = RandomSamples(found.main, options.count or most, options.seed)
+        every: Samples = RandomSamples(original.main, options.count or most, options.seed)
     elif options.data is None:
-        every = given_samples(found, options.inputs, options.real, "input")
+        every = given_samples(original, options.inputs, options.real, "input")
     else:
         if not (isinstance(options.inputs, (str, Sequence)) and not options.inputs):
-            raise UsageError("--data and --input both name samples; give one of them")
+            raise UsageError("--data and --input both name samples; omit one of them")
         stop = None if options.take is None else options.take.stop
-        every = load_data(*split_named(options.data), found.main, stop).samples
+        every = load_data(*split_named(options.data), original.main, stop).samples
     return every if options.take is None else options.take.select(every)
 
 
@@ -169,14 +170,14 @@ def refuse_count(samples: SampleSource, is_named: bool = False) -> None:
 def samples_or_calibration(
     model: Model, source: SampleSource, calibration: CalibrationOptions, count: int, *, all_given: bool = False
 ) -> Samples:
-    """Return the samples that are named, else those of the calibration, else random ones.
+    """Return the named samples, or else the samples of the calibration, or else random ones.
 
     Args:
-        model: whose inputs they are.
-        source: as of a use case.
-        calibration: may name samples.
-        count: number of random ones, and of the calibration's, where the options do not say it.
-        all_given: take all of the calibration's.
+        model: Model with the inputs.
+        source: Samples, as passed to a use case.
+        calibration: Calibration, which may name samples.
+        count: Number of samples of the calibration or of random samples, unless the options specify it.
+        all_given: True to use all samples of the calibration.
     """
     options = SampleOptions() if source is None else source
     if isinstance(options, SampleOptions) and options.data is not None:
@@ -193,7 +194,7 @@ def _first(chosen: Samples, count: int) -> Samples:
 
 
 def given_samples(model: Model, inputs: Inputs, real: bool, what: str) -> GivenSamples:
-    """Return the samples of files or arrays; `what` names them where some were clipped."""
+    """Return the samples of files or arrays; `what` is their name in the warning about clipped values."""
     graph, names = model.main, input_names(model)
     if isinstance(inputs, str):
         inputs = (inputs,)
@@ -206,10 +207,10 @@ def given_samples(model: Model, inputs: Inputs, real: bool, what: str) -> GivenS
     elif isinstance(inputs, Sequence) and all(isinstance(path, str) for path in inputs):
         given = given_inputs(graph, inputs, names, real)
     else:
-        raise InputError(f"samples are {type(inputs).__name__}; give files, an array, or arrays by the inputs' names")
+        raise InputError(f"samples are {type(inputs).__name__}; pass files, an array, or arrays by the inputs' names")
     if given.clipped:
         warnings.warn(
-            f"{given.clipped} {what} values lie outside the range of their input and were clipped",
+            f"{given.clipped} {what} values are outside the range of their input and were clipped",
             TflqWarning,
             stacklevel=3,
         )
@@ -227,7 +228,7 @@ def _task_samples(graph: Graph, names: Mapping[str, int], text: object) -> Given
 
 
 def input_names(model: Model) -> dict[str, int]:
-    """Return the names that the main graph's signatures give its inputs, with the tensors' indices."""
+    """Return the names of inputs in the signatures of the main graph -> index of the tensor."""
     return {name: t for s in model.signatures if s.graph == 0 for name, t in s.inputs.items()}
 
 

@@ -1,4 +1,4 @@
-"""`tflq.sensitivity`: what each layer alone does to accuracy and outputs at each of its widths.
+"""`tflq.sensitivity`: effect of each layer in isolation on accuracy and outputs, at each of its widths.
 
 Source: docs/guides/search.md.
 """
@@ -7,24 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from tflq.api.options import Progress, SampleSource, TargetOptions, changed, silent
+from tflq.api.options import Progress, SampleSource, TargetOptions, replace_options, silent
 from tflq.api.read_model import ModelSource, name_of
 from tflq.api.result import Result
-from tflq.api.run_record import recorded
-from tflq.api.target import complete
+from tflq.api.run_record import record_call
+from tflq.api.target import merge_settings
 from tflq.api.trials import TrialOptions, open_evaluator, read_subject, with_labels
 from tflq.precision import sensitivity as precision
 from tflq.report import Column, Table, Verdict
 from tflq.report.precision import result_report, sensitivity_notes, sensitivity_table, sensitivity_verdict
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tflq.api.keywords import SensitivityKeywords
+
 
 @dataclass(frozen=True)
 class SensitivityOptions(TrialOptions):
-    """How layers are measured, with the fields of `TrialOptions`.
+    """Options of the measurement, with the fields of `TrialOptions`.
 
     Attributes:
-        spared: the reverse: all layers have the bits, each alone is left at its widest.
+        spared: True for the reverse: all layers have the bits, and each layer in turn has its widest setting.
     """
 
     spared: bool = False
@@ -35,8 +41,8 @@ class SensitivityResult(Result):
     """Effect of each layer in isolation.
 
     Attributes:
-        model: how reports call it.
-        sensitivity: the results.
+        model: Name of the model in reports.
+        sensitivity: Results of the layers.
     """
 
     FACTS = (
@@ -56,7 +62,7 @@ class SensitivityResult(Result):
 
     @property
     def verdict(self) -> Verdict:
-        """The layer that matters most."""
+        """The layer with the largest effect."""
         return sensitivity_verdict(self.sensitivity)
 
     @property
@@ -66,7 +72,7 @@ class SensitivityResult(Result):
 
     @property
     def notes(self) -> Sequence[str]:
-        """How layers were measured, refusals, the number of settings."""
+        """Method of the measurement, refusals, the number of settings."""
         return list(sensitivity_notes(self.sensitivity))
 
     def tables(self) -> Sequence[Table]:
@@ -74,7 +80,7 @@ class SensitivityResult(Result):
         return [sensitivity_table(self.sensitivity)]
 
 
-@recorded
+@record_call
 def sensitivity(
     model: ModelSource,
     target: TargetOptions | str,
@@ -82,27 +88,27 @@ def sensitivity(
     options: SensitivityOptions = SensitivityOptions(),
     *,
     progress: Progress = silent,
-    **changes: object,
+    **changes: Unpack[SensitivityKeywords],
 ) -> SensitivityResult:
-    """Measure accuracy and signal-to-noise ratio with each layer alone at each of its widths.
+    """Measure accuracy and signal-to-noise ratio with each layer in isolation at each of its widths.
 
-    The other layers are at their widest. The ratio compares the outputs with those of the model as it is and needs no
-    labels.
+    The other layers have their widest setting. The ratio compares the outputs with the unchanged model's outputs and
+    needs no labels.
 
     Args:
-        model: to measure.
-        target: one with a choice of bits, and its settings.
-        samples: that judge, 64 random ones where none are named; or labeled ones by `data`.
-        options: what is measured, and where.
-        progress: shows how far it is.
-        **changes: fields of the options.
+        model: Model to measure.
+        target: Target with selectable bits, and its settings.
+        samples: Samples that judge a setting (default: 64 random ones); or labeled samples by `data`.
+        options: Measurement, samples, workers.
+        progress: Progress callback.
+        **changes: Fields of the options, by name.
 
     Raises:
-        UsageError, OptionError, InputError, FormatError, UnsupportedError: options, samples or a model that do not fit.
+        UsageError, OptionError, InputError, FormatError, UnsupportedError: Options, samples or a model that do not fit.
     """
-    samples, options = with_labels(samples, changed(options, changes))
-    wanted = complete(target, options.calibration)
+    samples, options = with_labels(samples, replace_options(options, changes))
+    wanted = merge_settings(target, options.calibration)
     subject = read_subject(model, wanted, samples, options, progress, options.span)
     with open_evaluator(subject.problem(options.span), options, progress) as evaluator:
-        found = precision.sensitivity(evaluator, is_spared=options.spared)
-    return SensitivityResult(name_of(model), found)
+        result = precision.sensitivity(evaluator, is_spared=options.spared)
+    return SensitivityResult(name_of(model), result)

@@ -1,4 +1,4 @@
-"""What `compare` and `explain` take as a side: a model, a model under an arithmetic or target, or a tensor dump."""
+"""Sides of `compare` and `explain`: a model, a model under an arithmetic or target, or a tensor dump."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Side:
     """A side by name.
 
     Attributes:
-        text: as it was given.
-        source: of the model or dump; empty where the first side's model is meant.
+        text: Side in the user's notation.
+        source: Source of the model or dump; empty for the model of the first side.
         what: "tflite" or a runtime, "float" or a target; empty for a dump.
-        tensor: the tensor that a file of one array holds.
+        tensor: Tensor in a file of one array.
     """
 
     text: str
@@ -58,12 +58,12 @@ class Side:
         """Read the model, or take the first side's.
 
         Raises:
-            UsageError: the first side is a dump.
+            UsageError: The first side is a dump.
         """
         if self.source:
             return read_model(self.source)
         if first is None:
-            raise UsageError(f"'{self.text}' takes the model of the first side, which is a dump; name a model")
+            raise UsageError(f"'{self.text}' uses the model of the first side, which is a dump; name a model")
         return first
 
     def archive(self, options: DumpOptions) -> Archive:
@@ -76,9 +76,9 @@ class Quantizing:
     """How sides that are targets quantize.
 
     Attributes:
-        target: settings, complete; the sides name the targets.
-        calibration: their ranges.
-        progress: shows how far the calibration is.
+        target: Merged settings; the sides name the targets.
+        calibration: Ranges for the targets.
+        progress: Progress callback of the calibration.
     """
 
     target: TargetOptions
@@ -86,10 +86,10 @@ class Quantizing:
     progress: Progress = silent
 
     def refuse_unless(self, *sides: Side | None) -> None:
-        """Refuse options that none of these sides would use.
+        """Refuse options that none of these sides uses.
 
         Raises:
-            UsageError: there are any, and no side is a target.
+            UsageError: An option is set, and no side is a target.
         """
         if not any(side is not None and side.is_target for side in sides):
             refuse_settings_without_target(self.target)
@@ -99,10 +99,10 @@ class Quantizing:
         """Make a side ready to run.
 
         Args:
-            side: by name.
-            model: its model.
-            samples: in the encoding of `samples_of`.
-            samples_of: the model that the samples were made for.
+            side: Side to run.
+            model: Model of the side.
+            samples: Samples in the encoding of `samples_of`.
+            samples_of: Model that the samples were made for.
         """
         own = samples if model is samples_of else ConvertedSamples(samples, samples_of.main, model.main)
         if side.is_target:
@@ -117,7 +117,7 @@ def parse_side(given: ModelSource, may_lack_model: bool = False) -> Side:
     """Parse a side: MODEL, MODEL@RUNTIME, MODEL@float, MODEL@TARGET, or a dump: a folder or [TENSOR=]FILE.
 
     Raises:
-        UsageError: no model where one is needed, or an unknown arithmetic or target.
+        UsageError: A side without a required model, or an unknown arithmetic or target.
     """
     if not isinstance(given, (str, os.PathLike)):
         return Side(name_of(given), read_model(given), "tflite")
@@ -132,7 +132,9 @@ def parse_side(given: ModelSource, may_lack_model: bool = False) -> Side:
     known = (*_ARITHMETICS, *target_names())
     if os.path.exists(text) or "@" not in text:
         if text in known and not os.path.exists(text):
-            raise UsageError(f"'{text}' is no file; for the same model's {text} write @{text}, or MODEL.tflite@{text}")
+            raise UsageError(
+                f"'{text}' is not a file; for {text} of the same model write @{text}, or MODEL.tflite@{text}"
+            )
         return Side(text, text, "tflite")
     path, _, what = text.rpartition("@")
     if what not in known:
@@ -166,27 +168,28 @@ def read_beside(
     quantizing: Quantizing,
     needs_samples: bool = True,
 ) -> tuple[Running, Dump]:
-    """Return a model that runs a dump's samples, and the dump as the model understands it.
+    """Return a model that runs a dump's samples, and the dump as interpreted by the model.
 
     Raises:
-        UsageError: nothing says which samples it is a dump of, and they are needed.
-        InputError: as `understand`.
+        UsageError: The samples of the dump are required and unknown.
+        InputError: As for `understand`.
     """
-    said = samples is not None and not (isinstance(samples, SampleOptions) and samples.is_random and not samples.count)
-    chosen = choose_samples(model, samples if said else SampleOptions(count=1))
+    options_only = isinstance(samples, SampleOptions) and samples.is_random and not samples.count
+    is_specified = samples is not None and not options_only
+    chosen = choose_samples(model, samples if is_specified else SampleOptions(count=1))
     side = quantizing.running(named, model, chosen, model)
-    dump = dump_of(given.archive(options), side, options, chosen.count if said else None)
-    if not said and needs_samples:
-        side = replace(side, samples=_held(dump, side))
+    dump = dump_of(given.archive(options), side, options, chosen.count if is_specified else None)
+    if not is_specified and needs_samples:
+        side = replace(side, samples=_stored_inputs(dump, side))
     return side, dump
 
 
-def _held(dump: Dump, side: Running) -> Samples:
-    """Return the inputs that a dump holds in the model's own encoding."""
+def _stored_inputs(dump: Dump, side: Running) -> Samples:
+    """Return the inputs that a dump contains in the model's own encoding."""
     names = [side.columns[i].name for i in range(len(side.execution.graph.inputs))]
     if not side.execution.is_as_is or not all(name in dump.arrays for name in names):
         raise UsageError(
-            f"{dump.name}: say which samples it is a dump of, with --input (or --samples and --seed for random ones "
-            f"of `tflq run`); a dump that holds the model's inputs in its own encoding needs neither"
+            f"{dump.name}: the samples of the dump are unknown; name them with --input (or --samples and --seed for "
+            f"random samples of `tflq run`), or dump the model's inputs in its own encoding, too"
         )
     return GivenSamples([dump.arrays[name] for name in names])

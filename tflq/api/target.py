@@ -1,4 +1,4 @@
-"""What use cases do with `TargetOptions`: complete them by the files that they name, and run a model so."""
+"""Use of `TargetOptions`: merge the files that they name, choose targets, and create the execution of a model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Literal
 
 from tflq.api.calibrate import calibrate, refuse_calibration_without_target
-from tflq.api.options import CalibrationOptions, Progress, TargetOptions, changed, silent
+from tflq.api.options import CalibrationOptions, Progress, TargetOptions, replace_options, silent
 from tflq.converters.precision import GLOBAL_CALIBRATION
 from tflq.converters.settings import Settings, parse_settings
 from tflq.converters.settings_file import read_settings
@@ -24,22 +24,22 @@ Arithmetic = Literal["tflite", "float"]
 ALL = "all"
 
 
-def complete(
+def merge_settings(
     target: TargetOptions | str | None, calibration: CalibrationOptions, names: Sequence[str] = ()
 ) -> TargetOptions:
-    """Return options with what their file and the calibration's template say in them.
+    """Return options merged with their settings file and the calibration's template.
 
-    The file's settings stand in front of the given ones; a template's in front of the given layers.
+    Settings of the file precede the given ones; layers of the template precede the given layers.
 
     Args:
-        target: options, or a target's name.
-        calibration: may name a template.
-        names: the targets of a use case that takes several.
+        target: Options, or a target's name.
+        calibration: Calibration, which may name a template.
+        names: Names of the targets, if a use case accepts several.
 
     Raises:
-        UsageError: settings for the whole graph beside a template's own.
-        OptionError: a file or template for another target.
-        InputError, FormatError: a file that is none.
+        UsageError: Settings for the whole graph in addition to the template's.
+        OptionError: A file or template for another target.
+        InputError, FormatError: A file of another kind.
 
     Warns:
         TflqWarning: Lines of a vendor's file without effect.
@@ -51,49 +51,49 @@ def complete(
 
 
 def _with_file(options: TargetOptions, path: str, names: Sequence[str]) -> TargetOptions:
-    found = read_settings(path)
-    others = [name for name in (options.name, *names) if name is not None and name != found.target]
+    stored = read_settings(path)
+    others = [name for name in (options.name, *names) if name is not None and name != stored.target]
     if others:
         raise OptionError(
-            f"{path}: holds settings of target {found.target}, not of {others[0]}; use --target {found.target}"
+            f"{path}: contains settings of target {stored.target}, not of {others[0]}; use --target {stored.target}"
         )
-    if found.ignored:
-        warnings.warn(f"{path}: without effect here: {'; '.join(found.ignored)}", TflqWarning, stacklevel=3)
-    settings, layers = (*found.assignments, *options.settings), (*found.layers, *options.layers)
+    if stored.ignored:
+        warnings.warn(f"{path}: without effect here: {'; '.join(stored.ignored)}", TflqWarning, stacklevel=3)
+    settings, layers = (*stored.assignments, *options.settings), (*stored.layers, *options.layers)
     return replace(options, settings=settings, layers=layers, file=None)
 
 
-def calibration_of(target: TargetOptions | str, calibration: CalibrationOptions) -> CalibrationOptions:
+def fill_calibration(target: TargetOptions | str, calibration: CalibrationOptions) -> CalibrationOptions:
     """Return the calibration, with its unset fields filled from the vendor's settings file."""
     if not isinstance(target, TargetOptions) or target.file is None:
         return calibration
-    found = dict(read_settings(target.file).calibration)
-    if not calibration.has_samples and "samples" not in found:
+    values = dict(read_settings(target.file).calibration)
+    if not calibration.has_samples and "samples" not in values:
         return calibration
-    unsaid = {key: value for key, value in found.items() if not getattr(calibration, key)}
-    return changed(calibration, unsaid)
+    unsaid = {key: value for key, value in values.items() if not getattr(calibration, key)}
+    return replace_options(calibration, unsaid)
 
 
 def _with_template(options: TargetOptions, path: str) -> TargetOptions:
-    found = read_template(path)
+    template = read_template(path)
     if options.settings:
-        raise UsageError("--set and --template both hold for the whole graph; change 'settings' in the template")
-    if options.name not in (None, ALL, found.target):
-        raise OptionError(f"{path}: is a template for target {found.target}, not {options.name}")
-    return replace(options, settings=found.assignments, layers=(*found.rules, *options.layers))
+        raise UsageError("--set and --template both apply to the whole graph; change 'settings' in the template")
+    if options.name not in (None, ALL, template.target):
+        raise OptionError(f"{path}: is a template for target {template.target}, not {options.name}")
+    return replace(options, settings=template.assignments, layers=(*template.rules, *options.layers))
 
 
 def choose_target(name: str, options: TargetOptions, *, recovers: bool = False) -> tuple[Target, Settings]:
     """Return the target of that name and its complete settings.
 
     Args:
-        name: of the target.
-        options: its settings.
-        recovers: whether weights are recovered, as a setting may ask.
+        name: Name of the target.
+        options: Settings of the target.
+        recovers: True if weights are recovered, which a setting may require.
 
     Raises:
-        UsageError: a setting that asks for recovery, where there is none.
-        OptionError: an unknown target or key, or a value outside its limits.
+        UsageError: A setting requires recovery, which this use case does not perform.
+        OptionError: An unknown target or key, or a value outside its limits.
     """
     target = find_target(name)
     try:
@@ -111,32 +111,33 @@ def choose_targets(
     """Return several targets, or every one for ALL; arguments and errors as for `choose_target`.
 
     Raises:
-        UsageError: ALL beside another name, or with settings of one target.
+        UsageError: ALL in addition to another name, or with settings of one target.
     """
     if ALL not in names:
         return [choose_target(name, options, recovers=recovers) for name in names]
     if len(names) > 1:
-        raise UsageError("--target all is every target; omit the others")
+        raise UsageError("--target all includes every target; omit all other names")
     if options.settings or options.layers:
-        raise UsageError("--set and --layer are settings of one target; --target all takes each one's defaults")
+        raise UsageError("--set and --layer need a single target; --target all uses the defaults of each")
     return [choose_target(name, options) for name in target_names()]
 
 
 def fits_weights(settings: Settings) -> bool:
-    """Return whether settings ask for weights that are fitted across layers."""
+    """Return whether settings require weights that are fitted across layers."""
     return str(settings.values.get(GLOBAL_CALIBRATION, "none")) != "none"
 
 
 def refuse_global_calibration(settings: Settings) -> None:
-    """Refuse settings that ask for other weights, where none are looked for.
+    """Refuse settings that require recovered weights.
 
     Raises:
-        UsageError: they do.
+        UsageError: A setting requires them.
     """
     if fits_weights(settings):
         raise UsageError(
-            f"{GLOBAL_CALIBRATION}={settings.values[GLOBAL_CALIBRATION]} finds other weights: `tflq convert` and "
-            f"`tflq recover` do; omit it here, and give the file that `tflq recover` wrote"
+            f"{GLOBAL_CALIBRATION}={settings.values[GLOBAL_CALIBRATION]} changes weights, which only `tflq convert` "
+            "and "
+            f"`tflq recover` do; omit it here, and pass the file that `tflq recover` wrote"
         )
 
 
@@ -153,26 +154,25 @@ def choose_execution(
     """Return the model ready to run in the one arithmetic that the options name.
 
     Args:
-        model: as it was read.
-        target: complete.
-        calibration: ranges for the target.
-        arithmetic: without a target: TFLite's integers, or the float view.
-        runtime: Runtime of TFLite's integers, without a target.
-        state: without a target, for models that keep any.
-        progress: shows how far the calibration is.
+        model: Model as read from its file.
+        target: Merged settings.
+        calibration: Ranges for the target.
+        arithmetic: TFLite's integers or the float view, without a target.
+        runtime: Runtime to compute the integers of, without a target.
+        state: State handling of stateful models, without a target.
+        progress: Progress callback of the calibration.
 
     Raises:
-        UsageError: a target together with an arithmetic or a runtime, or settings without a target.
-        OptionError, UnsupportedError: a target or runtime that does not exist, or a target that does not take the
-            model.
+        UsageError: A target together with an arithmetic or a runtime, or settings without a target.
+        OptionError, UnsupportedError: A target or runtime does not exist, or the target does not support the model.
     """
     if runtime != REFERENCE and (target.name is not None or arithmetic == "float"):
         other = "--target" if target.name is not None else "--arithmetic float"
-        raise UsageError(f"{other} computes other integers than a runtime; omit --runtime")
+        raise UsageError(f"{other} does not compute a runtime's integers; omit --runtime")
     if target.name is not None:
         ranged = calibrate(model, calibration, target=target.name, progress=progress)
         if arithmetic is not None:
-            raise UsageError("--target brings its own arithmetic; omit --arithmetic")
+            raise UsageError("--target has its own arithmetic; omit --arithmetic")
         return for_target(ranged.main, *choose_target(target.name, target))
     refuse_calibration_without_target(calibration)
     refuse_settings_without_target(target)
@@ -180,10 +180,10 @@ def choose_execution(
 
 
 def refuse_settings_without_target(options: TargetOptions) -> None:
-    """Refuse settings that nothing would use.
+    """Refuse settings that have no effect.
 
     Raises:
-        UsageError: there are any.
+        UsageError: A setting is given.
     """
     if options.settings or options.layers:
-        raise UsageError("--set and --layer are settings of a target; add --target")
+        raise UsageError("--set and --layer need a target; add --target")

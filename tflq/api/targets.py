@@ -1,4 +1,4 @@
-"""`tflq.targets`: which targets there are, and what can be set."""
+"""`tflq.targets`: the targets and their settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class TargetsResult(Result):
     """Targets.
 
     Attributes:
-        targets: in the order of their names.
+        targets: Targets, in the order of their names.
     """
 
     targets: tuple[Target, ...]
@@ -53,12 +53,12 @@ _TARGETS = (
 
 
 def targets(*names: str) -> TargetsResult:
-    """Return targets with the keys that settings take.
+    """Return targets with the keys of their settings.
 
     Args:
-        *names: which; all where none is named.
+        *names: Names of the targets (default: all).
 
     Raises:
-        OptionError: an unknown target.
+        OptionError: An unknown target.
     """
     return TargetsResult(tuple(find_target(name) for name in names or target_names()))

@@ -1,4 +1,4 @@
-"""What `sensitivity` and `search` share: which samples judge a setting, and where settings are tried."""
+"""Common parts of `sensitivity` and `search`: samples that judge a setting, and workers that try settings."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ def labels_in(span: Span, labels: Labels) -> Labels:
 
 @dataclass(frozen=True)
 class JudgeOptions:
-    """What judges settings.
+    """Options that select the figure and the samples that judge settings.
 
     Attributes:
-        data: labeled samples, "[TASK=]DIR", instead of others: the data set of a task of `tflq bench`, a folder with
-            y_labels.csv, or a data description .json.
-        span: which of the samples; all where it is None.
-        calibration: ranges of the model's tensors.
-        labels: Classes of the named samples, where these have no labels of their own.
-        metric: what the labels are compared by, as `BenchOptions.metrics` names it; None for the accuracy, or for the
-            score of boxes, masks or texts.
+        data: Labeled data set instead of other samples, TASK=DIR for a task of `tflq bench`, or DIR, a folder with
+            y_labels.csv and files in the format of the model's input, or a data description .json.
+        span: Range of samples to use (default: all).
+        calibration: Ranges of the model's tensors.
+        labels: Classes of the named samples: a file .npy or .csv, or integers, one for each sample.
+        metric: Metric to judge by instead of the accuracy: top-K (such as top-3), sqnr, or FILE.py:function (only files
+            that you trust). It needs labels.
     """
 
     data: str | None = None
@@ -63,29 +63,32 @@ class JudgeOptions:
         """Whether samples have labels."""
         return self.data is not None or self.labels is not None
 
-    def found_metric(self) -> Metric:
+    def resolve_metric(self) -> Metric:
         """Return the metric.
 
         Raises:
-            UsageError: one without labels.
-            OptionError, InputError: as `find_metric`.
+            UsageError: A metric without labels.
+            OptionError, InputError: As for `find_metric`.
         """
         if self.metric is not None and not self.is_labeled:
-            raise UsageError("--metric needs labels: name them with --data")
+            raise UsageError("--metric needs labels; name them with --data")
         kind = "classes" if self.data is None else kind_of_labels(self.data)
         return SCORES[kind] if self.metric is None else find_metric(self.metric).for_labels(kind)
 
 
 @dataclass(frozen=True)
 class TrialOptions(JudgeOptions):
-    """How settings of a model are tried, with the fields of `JudgeOptions`.
+    """Options for trying settings of a model, with the fields of `JudgeOptions`.
+
+    With several jobs, processes import the calling program, which must not start the trials on import.
 
     Attributes:
-        widths: try only these bits; all that the target offers where it is empty.
-        in_float: the outputs are compared with the model in floating point; else with the model as it is.
-        jobs: processes to use; those of more than one import the program that calls, which must not run then.
-        scheduler: address of a dask scheduler whose workers are used instead.
-        results: a file that keeps each result as it comes; what is in it is not run again.
+        widths: Bits to try (default: all that the target supports).
+        in_float: True to compare the outputs with the model in floating point instead of the unchanged model; for
+            sensitivity, floating point is also the widest setting.
+        jobs: Number of processes; results do not depend on it.
+        scheduler: Address of a dask scheduler with workers to use instead of processes (extra `cluster`).
+        results: File that stores each result; results that are in the file are not computed again.
     """
 
     widths: tuple[int, ...] = ()
@@ -100,13 +103,13 @@ class Subject:
     """A model with the samples that judge it.
 
     Attributes:
-        model: as it is.
-        ranged: its main graph, with ranges for the target.
-        samples: all that the user named.
-        labels: theirs, or None.
-        target: name and settings, complete.
-        options: the user's.
-        recovering: recovers every setting before it is judged; None to round to nearest.
+        model: Unchanged model.
+        ranged: Main graph with ranges for the target.
+        samples: All samples that the user named.
+        labels: Labels of the samples, or None.
+        target: Target and merged settings.
+        options: Options of the user.
+        recovering: Recovery of every setting before it is judged; None to round to nearest.
     """
 
     model: Model
@@ -121,8 +124,8 @@ class Subject:
         """Return the problem for some of the samples.
 
         Raises:
-            InputError: there are not so many samples.
-            OptionError, UnsupportedError: as `make_problem`.
+            InputError: Fewer samples than the span.
+            OptionError, UnsupportedError: As for `make_problem`.
         """
         taken = span or Span(0, self.samples.count)
         return make_problem(
@@ -135,14 +138,14 @@ class Subject:
             against_float=self.options.in_float,
             widths=self.options.widths,
             recovering=self.recovering,
-            metric=self.options.found_metric(),
+            metric=self.options.resolve_metric(),
         )
 
-    def recovered(self, span: Span | None, options: RecoverySettings) -> Subject:
-        """Return the network in floating point, every setting of which is recovered with some of the samples.
+    def with_recovery(self, span: Span | None, options: RecoverySettings) -> Subject:
+        """Return the network in floating point; every setting of it is recovered with some of the samples.
 
         Raises:
-            InputError: there are not so many samples, or too few of them.
+            InputError: Fewer samples than the span, or too few for a recovery.
         """
         network = dequantized(replace(self.model, graphs=[self.ranged, *self.model.graphs[1:]]))
         samples = RealSamples(self.samples, self.model.main, network.main)
@@ -166,14 +169,14 @@ def read_subject(
     *spans: Span | None,
     recovers: bool = False,
 ) -> Subject:
-    """Read a model and its samples, as many random ones as the spans need where no others are named.
+    """Read a model and its samples; without named samples, draw the number of random samples that the spans need.
 
     Raises:
-        UsageError: labeled samples and others; a metric without labels; a setting that asks for recovery, where there
-            is none.
-        InputError, OptionError, FormatError: a model, samples, ranges or a metric that do not fit.
+        UsageError: Labeled samples in addition to other samples; a metric without labels; a setting that requires a
+            recovery, which this use case does not perform.
+        InputError, OptionError, FormatError: A model, samples, ranges or a metric that do not fit.
     """
-    options.found_metric()
+    options.resolve_metric()
     choose_target(target.name or "", target, recovers=recovers)
     model = read_model(source)
     ranged = calibrate(model, options.calibration, target=target.name, progress=progress).main
@@ -184,7 +187,7 @@ def read_subject(
 
 @contextmanager
 def open_evaluator(problem: Problem, options: TrialOptions, progress: Progress) -> Iterator[Evaluator]:
-    """Yield what evaluates trials, with the workers and the file of results that the options name."""
+    """Yield an evaluator of trials, with the workers and the results file of the options."""
     kept = ResultsFile(options.results, problem.digest)
     with open_workers(partial(evaluate, problem), options.jobs, options.scheduler) as run:
         yield Evaluator(problem, run, kept, progress)

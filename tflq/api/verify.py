@@ -1,14 +1,15 @@
-"""`tflq.verify`: every tensor against TFLite."""
+"""`tflq.verify`: comparison of every tensor with TFLite."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tflq.api.options import Progress, SampleOptions, SampleSource, changed, silent
+from tflq.api.options import Progress, SampleOptions, SampleSource, replace_options, silent
 from tflq.api.read_model import ModelSource, name_of, read_with_content
-from tflq.api.result import Result, picked
+from tflq.api.result import Result, select_attributes
 from tflq.api.samples import samples as choose_samples
 from tflq.converters.tflite import model_to_bytes
 from tflq.diagnosis import verify as verification
@@ -36,22 +37,29 @@ from tflq.report import Column, Table, Verdict, identifier, keys, number, word_o
 from tflq.report.junit import Case, write_junit
 from tflq.units import number as number_text
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tflq.api.keywords import VerifyKeywords
+
 DEFAULT_SAMPLES = 100
 
 
 @dataclass(frozen=True)
 class VerifyOptions:
-    """How TFLite runs, and what counts.
+    """Options of a comparison with TFLite.
+
+    With several jobs, processes import the calling program, which must not start the comparison on import.
 
     Attributes:
-        package: that holds TFLite; "auto" takes litert, else tensorflow.
-        kernels: TFLite's reference kernels, its optimized ones, or what it uses by default (with XNNPACK).
-        runtime: Runtime to compare with; another one than `ref` names package and kernels itself.
-        state: for models that keep state.
-        strict: known differences (docs/differences/tflite_operators.md) count, too.
-        jobs: processes to use, each with a TFLite of its own; those of more than one import the program that calls,
-            which must not run then. Samples that follow each other run in one.
-        scheduler: address of a dask scheduler whose workers are used instead.
+        package: Package with TFLite; auto selects litert, or else tensorflow.
+        kernels: Kernels of TFLite: the reference kernels, the optimized ones, or the default ones (with XNNPACK).
+        runtime: Runtime to compare with; every runtime except `ref` implies package and kernels.
+        state: State handling of stateful models (default: independent).
+        strict: True to count known differences (docs/differences/tflite_operators.md), too.
+        jobs: Number of processes, each with a separate TFLite; results do not depend on it. Samples of a stream run in
+            one process.
+        scheduler: Address of a dask scheduler with workers to use instead of processes (extra `cluster`).
     """
 
     package: Package = "auto"
@@ -68,22 +76,22 @@ class VerifyResult(Result):
     """Differences from TFLite.
 
     Attributes:
-        name: of the model.
+        name: Name of the model.
         verification: Differences of every tensor, and the identity of TFLite.
-        seed: of random samples; None where samples were named.
-        strict: as in the options.
-        wide_multipliers: layers whose results in TFLite depend on the processor.
+        seed: Seed of random samples; None for named samples.
+        strict: Value of the option.
+        wide_multipliers: Layers with results that depend on the processor in TFLite.
     """
 
     FACTS = (
         Column("model", "model", get="name"),
-        Column("oracle", get=lambda r: picked(r.verification.identity, "package", "version", "kernels")),
+        Column("oracle", get=lambda r: select_attributes(r.verification.identity, "package", "version", "kernels")),
         Column("", "TFLite", get=lambda r: str(r.verification.identity)),
         Column("samples", "samples", get="verification.samples"),
         Column("seed", "seed"),
         Column("elements", get="verification.total.elements"),
         Column("differing", get="verification.total.differing"),
-        Column("known", get=lambda r: _known(r.verification.known)),
+        Column("known", get=lambda r: _known_report(r.verification.known)),
         Column("unknown", get=lambda r: sum(t.unknown for t in r.verification.compared)),
         Column("equal", get="verification.is_equal"),
         Column("not_compared", get="verification.not_compared"),
@@ -98,18 +106,18 @@ class VerifyResult(Result):
 
     @property
     def is_right(self) -> bool:
-        """Whether nothing differs that counts."""
+        """Whether no difference counts."""
         return self.verification.is_equal or (self.verification.is_explained and not self.strict)
 
     @property
     def verdict(self) -> Verdict:
         """Number of elements that differ."""
-        found, total = self.verification, self.verification.total
+        verification, total = self.verification, self.verification.total
         unit = f"of {total.elements} elements differ"
-        tensors = f"{len(found.compared)} tensors of {self.name}"
-        advice = tensors if found.compared else "nothing was compared: TFLite returned no tensor"
-        reference = f"TFLite ({found.identity})"
-        return Verdict(word_of(self.is_right), total.differing, unit, reference, found.samples, advice, " from")
+        tensors = f"{len(verification.compared)} tensors of {self.name}"
+        advice = tensors if verification.compared else "no comparison: TFLite returned no tensor"
+        reference = f"TFLite ({verification.identity})"
+        return Verdict(word_of(self.is_right), total.differing, unit, reference, verification.samples, advice, " from")
 
     @property
     def title(self) -> str:
@@ -134,7 +142,7 @@ class VerifyResult(Result):
         """Write a JUnit test for each tensor.
 
         Raises:
-            OutputError: the file cannot be written.
+            OutputError: The file cannot be written.
         """
         cases = [Case(t.name, self._failure(t), t.unavailable) for t in self.verification.tensors]
         write_junit(Path(path), self.name, cases)
@@ -152,30 +160,30 @@ def verify(
     options: VerifyOptions = VerifyOptions(),
     *,
     progress: Progress = silent,
-    **changes: object,
+    **changes: Unpack[VerifyKeywords],
 ) -> VerifyResult:
     """Run a model in tflq and in TFLite and compare every tensor bit for bit (NaN equals NaN).
 
     If tflq refuses an operator because TFLite aborts its process, the operators before it are compared.
 
     Args:
-        model: as TFLite runs it.
-        samples: 100 random ones, within what the model's operators allow, where none are named.
-        options: which TFLite.
-        progress: shows how far it is.
-        **changes: fields of the options.
+        model: Model to compare, as TFLite runs it.
+        samples: Samples to run (default: 100 random ones, within the range that the model's operators allow).
+        options: Package, kernels and runtime.
+        progress: Progress callback.
+        **changes: Fields of the options, by name.
 
     Raises:
         MissingExtraError: TFLite is not installed.
-        UnsupportedError: an operator or type without a kernel, or a refused operator before which there is none.
-        OracleError: TFLite refuses the model, aborts, or does not answer.
+        UnsupportedError: An operator or type without a kernel, or the first operator is refused.
+        OracleError: TFLite refuses the model, aborts, or does not respond.
     """
-    options = changed(options, changes)
+    options = replace_options(options, changes)
     package, kernels = _package_and_kernels(options)
     opened = Oracle(package, kernels)
-    found, file = read_with_content(model)
-    chosen = choose_samples(found, samples, count=DEFAULT_SAMPLES)
-    content = model_to_bytes(found) if file is None else bytes(file)
+    original, file = read_with_content(model)
+    chosen = choose_samples(original, samples, count=DEFAULT_SAMPLES)
+    content = model_to_bytes(original) if file is None else bytes(file)
     state = options.state or "independent"
     with opened as oracle, progress("verify", chosen.count) as advance:
 
@@ -185,10 +193,10 @@ def verify(
             judged = Judged(part, file, package, kernels, options.runtime)
             return verify_parts(judged, chosen, options.jobs, options.scheduler, advance)
 
-        verdict = _until_refusal(run, lambda part: find_refusal(part, chosen, state), found, content)
+        verdict = _until_refusal(run, lambda part: find_refusal(part, chosen, state), original, content)
     given = SampleOptions() if samples is None else samples
     seed = given.seed if isinstance(given, SampleOptions) and given.is_random else None
-    return VerifyResult(name_of(model), verdict, seed, options.strict, wide_multipliers(found))
+    return VerifyResult(name_of(model), verdict, seed, options.strict, wide_multipliers(original))
 
 
 def _until_refusal(
@@ -217,7 +225,7 @@ def _package_and_kernels(options: VerifyOptions) -> tuple[Package, Kernels]:
     """Return the package and kernels to compare with.
 
     Raises:
-        UsageError: a runtime without a package, or together with kernels or a package.
+        UsageError: A runtime without a package, or together with kernels or a package.
     """
     if options.runtime == REFERENCE:
         return options.package, options.kernels
@@ -225,12 +233,12 @@ def _package_and_kernels(options: VerifyOptions) -> tuple[Package, Kernels]:
         raise UsageError("--runtime names the package and its kernels; omit --oracle and --kernels")
     if options.runtime not in RUNTIME_ORACLES:
         has = ", ".join((REFERENCE, *RUNTIME_ORACLES))
-        raise UsageError(f"no Python package runs {options.runtime}; verify takes {has}")
+        raise UsageError(f"no Python package runs {options.runtime}; verify supports {has}")
     return RUNTIME_ORACLES[options.runtime]
 
 
-def _known(known: Sequence[KnownElements]) -> Json:
-    return [picked(k, "elements", "reason") for k in known]
+def _known_report(known: Sequence[KnownElements]) -> Json:
+    return [select_attributes(k, "elements", "reason") for k in known]
 
 
 def _largest(tensor: TensorVerdict) -> str:
@@ -239,7 +247,7 @@ def _largest(tensor: TensorVerdict) -> str:
 
 def _first(tensor: TensorVerdict) -> Json:
     first = tensor.difference.first
-    return None if first is None else picked(first, "sample", "index", "found", "expected")
+    return None if first is None else select_attributes(first, "sample", "index", "found", "expected")
 
 
 _TENSORS = (
@@ -250,7 +258,7 @@ _TENSORS = (
     *keys("dtype", "shape"),
     number("differing", "differing", "difference.differing"),
     number("elements", "of", "difference.elements", rank=1),
-    Column("known", get=lambda t: _known(t.known)),
+    Column("known", get=lambda t: _known_report(t.known)),
     number("largest", "largest", "difference.largest", _largest),
     Column("mismatch", get="difference.mismatch"),
     Column("first", "first difference", get=_first, text=lambda t: t.unavailable or t.words),

@@ -1,4 +1,4 @@
-"""`tflq.cut` and `tflq.dequantize`: a model made of another, and the .tflite that it was written to."""
+"""`tflq.cut` and `tflq.dequantize`: a model derived from another one, and the .tflite with it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tflq.units import size
 
 @dataclass(frozen=True)
 class WrittenModel(Result):
-    """A model made of another.
+    """A model derived from another one.
 
     Attributes:
-        model: the new one.
-        whole: the one that it was made of.
-        output: the .tflite that it was written to, or None.
+        model: Derived model.
+        whole: Original model.
+        output: Path of the .tflite, or None.
     """
 
     model: Model
@@ -88,27 +88,28 @@ def cut(
     *,
     settled: bool = False,
 ) -> CutResult:
-    """Return the operators of a model between some tensors and others.
+    """Return the operators of a model from some tensors to later ones.
 
     Args:
-        model: whose main graph is cut.
-        inputs: tensors that become inputs, by name, a signature's name or index; the model's inputs where it is empty.
-        outputs: tensors that become outputs; the model's outputs where it is empty.
-        output: a .tflite to write.
-        settled: first give tensors their true shapes and fold what is known before the run, as targets see a model.
+        model: Model with the main graph to cut.
+        inputs: Tensors that become inputs: names, names of a signature, indices, or layers as --layer names them
+            (default: the model's inputs).
+        outputs: Tensors that become outputs, named in the same way (default: the model's outputs).
+        output: Path of a .tflite to write.
+        settled: True to resolve shapes and fold constants first, as targets do.
 
     Raises:
-        GraphError, OptionError: tensors that are unknown, or between which there is no part.
-        OutputError: the file cannot be written.
+        GraphError, OptionError: Tensors that are unknown, or without operators between them.
+        OutputError: The file cannot be written.
     """
     whole = read_model(model)
-    found = settled_model(whole) if settled else whole
-    graph = cut_graph(found.main, _named(found, inputs), _named(found, outputs))
-    part = replace(found, graphs=[graph, *found.graphs[1:]], signatures=[], extra=None)
-    return CutResult(part, whole, _written(part, output))
+    source = settled_model(whole) if settled else whole
+    graph = cut_graph(source.main, _tensor_indices(source, inputs), _tensor_indices(source, outputs))
+    part = replace(source, graphs=[graph, *source.graphs[1:]], signatures=[], extra=None)
+    return CutResult(part, whole, _write_if_requested(part, output))
 
 
-def _named(model: Model, texts: Sequence[str]) -> list[int]:
+def _tensor_indices(model: Model, texts: Sequence[str]) -> list[int]:
     known = {
         **{name: t for s in model.signatures if s.graph == 0 for name, t in s.outputs.items()},
         **input_names(model),
@@ -138,23 +139,23 @@ class DequantizeResult(WrittenModel):
 def dequantize(model: ModelSource, output: str | Path | None = None) -> DequantizeResult:
     """Return the float view of a model: float32 in place of every quantized tensor, constants dequantized.
 
-    QUANTIZE, DEQUANTIZE and FAKE_QUANT go; ranges of activations stay as minimum and maximum.
+    QUANTIZE, DEQUANTIZE and FAKE_QUANT are removed; ranges of activations are stored as minimum and maximum.
 
     Args:
-        model: quantized, or in part.
-        output: a .tflite to write.
+        model: Quantized or partly quantized model.
+        output: Path of a .tflite to write.
 
     Raises:
-        GraphError: a constant whose scales do not fit its shape.
-        OutputError: the file cannot be written.
+        GraphError: The scales of a constant do not fit its shape.
+        OutputError: The file cannot be written.
     """
-    found = read_model(model)
-    result = dequantized(found)
-    return DequantizeResult(result, found, _written(result, output))
+    original = read_model(model)
+    result = dequantized(original)
+    return DequantizeResult(result, original, _write_if_requested(result, output))
 
 
-def _written(model: Model, output: str | Path | None) -> Path | None:
-    """Write a model if it is to be written."""
+def _write_if_requested(model: Model, output: str | Path | None) -> Path | None:
+    """Write a model if a path is given, and return the path."""
     if output is None:
         return None
     write_model(model, output)

@@ -21,7 +21,7 @@ from tflq.sampling.files import read_exact, require_files, require_samples
 
 
 def area_under_roc(scores: Array, positive: NDArray[np.bool_]) -> float | None:
-    """Return the share of pairs (one positive, one negative) whose positive scores higher; ties count one half.
+    """Return the share of pairs (one positive, one negative) with a higher score of the positive; ties count one half.
 
     With n positives, m negatives and average ranks among equal scores:
     AUC = (sum of the positives' ranks - n (n + 1) / 2) / (n m), the Mann-Whitney statistic, which is the area under
@@ -32,7 +32,7 @@ def area_under_roc(scores: Array, positive: NDArray[np.bool_]) -> float | None:
         positive: bool[S].
 
     Returns:
-        None where one of the two kinds does not occur.
+        Area under the curve; None unless both kinds occur.
     """
     count = int(np.count_nonzero(positive))
     if count in (0, len(positive)):
@@ -44,17 +44,17 @@ def area_under_roc(scores: Array, positive: NDArray[np.bool_]) -> float | None:
 
 
 def one_against_rest(outputs: Array, labels: NDArray[np.int64]) -> float | None:
-    """Return the mean over classes of the area for that class against all others, as mlcommons' runner does.
+    """Return the mean over classes of the area for that class against the rest, as MLCommons' runner computes it.
 
-    A sample's scores are its outputs divided by their sum, where none is negative (benchmark/runner/main.py,
-    normalize_probabilities); the outputs themselves where any is. Two classes: the area for class 1.
+    The scores of a sample are its outputs divided by their sum if none is negative (benchmark/runner/main.py,
+    normalize_probabilities), else the outputs. With two classes it is the area for class 1.
 
     Args:
         outputs: real[S, classes].
-        labels: the true classes, int64[S].
+        labels: True classes, int64[S].
 
     Returns:
-        The mean over the classes that have samples; None where there are fewer than two of them.
+        Mean over the classes that have samples; None for fewer than two classes with samples.
     """
     scores = np.asarray(outputs, np.float64)
     if (scores >= 0).all():
@@ -72,10 +72,10 @@ class LabeledSamples:
     """Samples with their classes.
 
     Attributes:
-        samples: in the model's encoding.
-        labels: int64[S].
-        classes: number of classes.
-        files: the samples' files, where they come from a folder; they are read when they are run.
+        samples: Samples in the encoding of the model.
+        labels: True classes, int64[S].
+        classes: Number of classes.
+        files: Files of the samples, for samples of a folder; they are read when they run.
     """
 
     samples: Samples
@@ -86,7 +86,7 @@ class LabeledSamples:
 
 @dataclass(frozen=True)
 class ClassAccuracy:
-    """How many samples of one class were classified right: `right` of `total`."""
+    """Number of correctly classified samples of one class: `right` of `total`."""
 
     right: int
     total: int
@@ -94,14 +94,14 @@ class ClassAccuracy:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How many samples of a data set were classified right.
+    """Number of correctly classified samples of a data set.
 
     Attributes:
-        name: of the execution.
-        right: number of samples whose prediction is their class.
-        total: number of samples.
-        classes: the same for each class, by its number.
-        auc: mean area under the ROC curve, one class against the rest; None where fewer than two classes occur.
+        name: Name of the execution.
+        right: Number of samples with a correct prediction.
+        total: Number of samples.
+        classes: Same numbers for each class, in the order of the class numbers.
+        auc: Mean area under the ROC curve, one class against the rest; None if fewer than two classes occur.
     """
 
     name: str
@@ -127,11 +127,11 @@ class Accuracy:
 
 
 def load(task: Task, folder: Path, graph: Graph, count: int | None = None) -> LabeledSamples:
-    """Read a classification task's data set for a model: the first `count` lines of its labels, or all.
+    """Read a classification task's data set for a model: the first `count` lines of its labels (default: all).
 
     Raises:
-        InputError: the model does not fit the task; a task without classes; a label file of another form; files
-            missing or of another size.
+        InputError: The model does not fit the task; a task without classes; a label file with another format; files
+            that are missing or have another size.
     """
     if task.is_anomaly:
         raise InputError(f"{task.name} has no classes: `tflq bench {task.name}` measures the area under its ROC curve")
@@ -141,23 +141,25 @@ def load(task: Task, folder: Path, graph: Graph, count: int | None = None) -> La
     require_files(files)
     kind = task.stored_dtype(files[0].stat().st_size)
     require_samples(files, task.shape, kind)
-    return _labeled(lambda some: task.encode(read_exact(some, task.shape, kind), tensor), labels, files)
+    return _make_labeled(lambda some: task.encode(read_exact(some, task.shape, kind), tensor), labels, files)
 
 
 def load_folder(folder: Path, graph: Graph, count: int | None = None) -> LabeledSamples:
-    """Read any folder with y_labels.csv whose files hold samples as the model's input lies in memory.
+    """Read any folder with y_labels.csv and files that contain samples in the memory format of the model's input.
 
     Raises:
-        InputError: as `load`; an input that holds strings.
+        InputError: As for `load`; an input of strings.
     """
     if len(graph.inputs) != 1 or len(graph.outputs) != 1:
         raise InputError(
-            f"{folder}: its files are samples of one input for one output; the model has {len(graph.inputs)} and "
+            f"{folder}: contains samples of one input for one output; the model has {len(graph.inputs)} and "
             f"{len(graph.outputs)}"
         )
     tensor = graph.tensors[graph.inputs[0]]
     if tensor.dtype.storage.kind == "O":
-        raise InputError(f"{folder}: input '{tensor.name}' holds {tensor.dtype.value}, which raw bytes cannot give")
+        raise InputError(
+            f"{folder}: input '{tensor.name}' has type {tensor.dtype.value}, which raw bytes cannot represent"
+        )
     labels = _labels(folder, graph, count)
     files = tuple(folder / label.file for label in labels)
     kind, legal = tensor.dtype.storage, legal_values(graph, graph.inputs[0])
@@ -166,16 +168,16 @@ def load_folder(folder: Path, graph: Graph, count: int | None = None) -> Labeled
     def read(some: Sequence[Path]) -> Array:
         return fit(read_exact(some, tensor.shape, kind), tensor, legal, str(folder))
 
-    return _labeled(read, labels, files)
+    return _make_labeled(read, labels, files)
 
 
 def measure(execution: Execution, data: LabeledSamples, progress: Callable[[int], object] = lambda _: None) -> Accuracy:
-    """Run all samples and count the right predictions.
+    """Run all samples and count the correct predictions.
 
     Args:
-        execution: the model, in some arithmetic, with one output of `classes` elements.
-        data: samples in the encoding of the model that `execution` was made from.
-        progress: called with the number of samples just finished.
+        execution: Model in some arithmetic, with one output of `classes` elements.
+        data: Samples in the encoding of the model that `execution` was made from.
+        progress: Called with the number of samples just finished.
     """
     return summarize(execution.name, answers(execution, data.samples, progress), data)
 
@@ -183,7 +185,7 @@ def measure(execution: Execution, data: LabeledSamples, progress: Callable[[int]
 def answers(
     execution: Execution, samples: Samples, progress: Callable[[int], object] = lambda _: None
 ) -> NDArray[np.float64]:
-    """Run all samples and return the outputs as real numbers: float64[S, classes]. Arguments as for `measure`."""
+    """Run all samples and return the dequantized outputs: float64[S, classes]. Arguments as for `measure`."""
     reals = []
     for chunk in execution.iterate(samples):
         reals.append(real_outputs(execution, chunk[execution.graph.outputs[0]]))
@@ -206,7 +208,7 @@ def predictions(outputs: Array) -> NDArray[np.int64]:
 
 
 def real_outputs(execution: Execution, outputs: Array) -> NDArray[np.float64]:
-    """Return the real numbers of the first output, scale * (q - zero_point) exactly: float64[S, elements]."""
+    """Return the dequantized first output, exactly scale * (q - zero_point): float64[S, elements]."""
     graph = execution.graph
     return real_values(outputs, graph.tensors[graph.outputs[0]]).reshape(len(outputs), -1)
 
@@ -214,14 +216,16 @@ def real_outputs(execution: Execution, outputs: Array) -> NDArray[np.float64]:
 def _labels(folder: Path, graph: Graph, count: int | None) -> tuple[Label, ...]:
     labels = read_labels(folder)
     if labels[0].window_bytes:
-        raise InputError(f"{folder}: its labels state windows, which task ad01 has; others have one sample a file")
+        raise InputError(
+            f"{folder}: its labels define windows, which only task ad01 supports; other tasks have one sample per file"
+        )
     output = graph.tensors[graph.outputs[0]]
     if output.size != labels[0].classes:
         raise InputError(f"{folder}: has {labels[0].classes} classes, the model's output has {output.size} elements")
     return labels[:count]
 
 
-def _labeled(
+def _make_labeled(
     read: Callable[[Sequence[Path]], Array], labels: tuple[Label, ...], files: tuple[Path, ...]
 ) -> LabeledSamples:
     classes = np.array([label.true_class for label in labels], np.int64)

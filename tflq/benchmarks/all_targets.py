@@ -1,4 +1,4 @@
-"""One model for every target: what each makes of it, in one row each."""
+"""One model for every target: files, score and similarity of each target, in one row each."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from tflq.sampling import RandomSamples, Samples
 COMPARED_SAMPLES = 64
 """Samples over which layers are compared: a ratio in dB needs no more, and every target runs them all."""
 NEAR_TIE = 0.05
-"""Two highest outputs are nearly equal where they are less than this share of all outputs' range apart."""
+"""Largest difference of the two highest outputs that counts as a near tie, as a share of the range of all outputs."""
 ONE_ANSWER = 0.95
-"""Share of samples of one class from which on an agreement measures nothing."""
+"""Share of samples with the same predicted class from which on an agreement has no meaning."""
 
 
 @dataclass(frozen=True)
 class TargetRow:
-    """What a target makes of a model.
+    """Result of one target.
 
     Attributes:
-        target: its name.
+        target: Name of the target.
         score_percent: Accuracy on labeled data; without labels the share of samples with the highest output of the
             original model. None if the target refuses the model, or if the model returns one class for nearly all
             random samples: the share would have no meaning.
-        artifacts: file name -> content; empty where it refuses.
-        worst_layer: name of the layer with the smallest signal-to-noise ratio against the model as it is; empty where
-            no layer differs, None where the target's tensors have no counterpart in the model.
-        worst_sqnr_db: that ratio, 10 log10(sum of squares / sum of squared differences).
-        constraints: what was hit, in words: the reason of the refusal, or of layers that run elsewhere; and where the
-            score is an artifact of random samples.
+        artifacts: File name -> content; empty if the target refuses the model.
+        worst_layer: Name of the layer with the smallest signal-to-noise ratio relative to the unchanged model; empty if
+            no layer differs, None if no tensor of the target has a counterpart in the model.
+        worst_sqnr_db: Ratio of that layer, 10 log10(sum of squares / sum of squared differences).
+        constraints: Sentences: the reason of the refusal, reasons why layers run on another engine, and remarks on
+            scores that are artifacts of random samples.
         refused: Whether the target refuses the model.
         layers: Name of a tensor of the model: its signal-to-noise ratio in dB; inf without a difference.
         cycles: Estimated cycles of the network; None if the target has no estimate.
@@ -70,11 +70,11 @@ def summarize(
     """Quantize with the target's defaults, emit, run and compare.
 
     Args:
-        reference: the model as it is.
-        ranged: the same model with ranges, where the user gave any.
-        target: one of the table.
-        samples: in the model's encoding, for the comparison of layers.
-        labeled: for accuracy; None to count agreement with the model as it is.
+        reference: Unchanged model.
+        ranged: Same model, with ranges if the user passed any.
+        target: Target to quantize for.
+        samples: Samples in the encoding of the model, for the comparison of layers.
+        labeled: Labeled samples for the accuracy; None to measure the agreement with the unchanged model.
     """
     try:
         execution = for_target(ranged.main, target, parse_settings(target.settings))
@@ -103,11 +103,11 @@ def _compare_layers(
     """Return the worst layer, its ratio, and the ratio of each tensor of the reference."""
     count = min(samples.count, COMPARED_SAMPLES)
     try:
-        found = compare_sides(Running(execution, samples), Running(reference, samples), count)
+        comparison = compare_sides(Running(execution, samples), Running(reference, samples), count)
     except InputError:
         return None, float("inf"), {}
-    ratios = {t.match.second.name: t.figures.sqnr_db for t in found.tensors if t.node}
-    layers = [t for t in found.diverging if t.node]
+    ratios = {t.match.second.name: t.figures.sqnr_db for t in comparison.tensors if t.node}
+    layers = [t for t in comparison.diverging if t.node]
     if not layers:
         return "", float("inf"), ratios
     worst = min(layers, key=lambda t: t.figures.sqnr_db)
@@ -130,13 +130,13 @@ def describe_single_class(theirs: NDArray[np.float64]) -> tuple[str, ...]:
 
 
 def artifacts_of_chance(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> tuple[str, ...]:
-    """Return why the agreement over random samples is one of chance, in words; nothing where it is not.
+    """Return a remark if the agreement on random samples depends on near ties of the model; empty if not.
 
-    The outputs for noise may be nearly equal: the smallest difference changes their order.
+    Outputs for noise may be nearly equal, so that the smallest difference changes their order.
 
     Args:
-        ours: real[S, classes], of the target.
-        theirs: real[S, classes], of the model as it is.
+        ours: Outputs of the target, real[S, classes].
+        theirs: Outputs of the unchanged model, real[S, classes].
     """
     if theirs.shape[1] < 2:
         return ()
@@ -147,13 +147,13 @@ def artifacts_of_chance(ours: NDArray[np.float64], theirs: NDArray[np.float64]) 
     if not ties.any():
         return ()
     return (
-        f"random samples: {int(ties.sum())} of {int(different.sum())} that differ are near ties of the model, which "
-        f"samples of its task would not be; name some",
+        f"random samples: {int(ties.sum())} of {int(different.sum())} that differ are near ties of the model; samples "
+        f"of its task have fewer, name some",
     )
 
 
 def _constraints(graph: Graph) -> tuple[str, ...]:
-    """Return why layers do not run where the target is fastest, each reason with the number of layers."""
+    """Return the reasons why layers do not run on the target's fastest engine, each with the number of layers."""
     reasons = Counter(
         f"{node.attributes.text('engine', '')}: {node.attributes.text('engine_reason', '')}"
         for node in graph.nodes

@@ -1,4 +1,4 @@
-"""Anomaly detection: how far an autoencoder's output is from its input, averaged over the windows of a file."""
+"""Anomaly detection: distance of an autoencoder's output from its input, averaged over the windows of a file."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ ANOMALY = 1
 ScalarT = TypeVar("ScalarT", bound=np.generic)
 
 
-def joined(views: Sequence[NDArray[ScalarT]], start: int, stop: int) -> NDArray[ScalarT]:
-    """Return rows start..stop-1 of what the views would be one behind the other."""
+def concatenate_rows(views: Sequence[NDArray[ScalarT]], start: int, stop: int) -> NDArray[ScalarT]:
+    """Return rows start..stop-1 of the concatenated views."""
     pieces, first = [], 0
     for view in views:
         pieces.append(view[max(start - first, 0) : max(stop - first, 0)])
@@ -36,12 +36,12 @@ def joined(views: Sequence[NDArray[ScalarT]], start: int, stop: int) -> NDArray[
 
 @dataclass(frozen=True)
 class Windows:
-    """Windows of real numbers, which may overlap, as samples of a model.
+    """Windows of floating-point values, which may overlap, as samples of a model.
 
     Attributes:
-        task: says how a window becomes an input.
-        graph: the model's.
-        views: for each file its windows, float32[W, N]; nothing is copied.
+        task: Task that defines the encoding of a window.
+        graph: Graph of the model.
+        views: Windows of each file, float32[W, N], without a copy.
     """
 
     task: Task
@@ -53,23 +53,23 @@ class Windows:
         """Number of windows of all files."""
         return sum(map(len, self.views))
 
-    def real(self, start: int, stop: int) -> NDArray[np.float32]:
-        """Return windows start..stop-1 as they are in the files: float32[stop - start, N]."""
-        return joined(self.views, start, stop)
+    def float_windows(self, start: int, stop: int) -> NDArray[np.float32]:
+        """Return windows start..stop-1 unchanged: float32[stop - start, N]."""
+        return concatenate_rows(self.views, start, stop)
 
     def take(self, start: int, stop: int) -> list[Array]:
         """Return windows start..stop-1 in the encoding of the model's input."""
-        return [self.task.encode(self.real(start, stop), self.graph.tensors[self.graph.inputs[0]])]
+        return [self.task.encode(self.float_windows(start, stop), self.graph.tensors[self.graph.inputs[0]])]
 
 
 @dataclass(frozen=True)
 class LabeledWindows:
-    """Files with their classes, and the windows in them.
+    """Files with their classes and windows.
 
     Attributes:
-        samples: the windows, file by file.
-        labels: of the files, int64[F]: 0 normal, 1 anomaly.
-        files: their paths.
+        samples: Windows, file by file.
+        labels: Classes of the files, int64[F]: 0 normal, 1 anomaly.
+        files: Paths of the files.
     """
 
     samples: Windows
@@ -79,15 +79,15 @@ class LabeledWindows:
 
 @dataclass(frozen=True)
 class Detection:
-    """How well the errors tell anomalies from normal files.
+    """Separation of anomalies from normal files by the errors.
 
     Attributes:
-        name: of the execution.
-        normal: number of normal files.
-        anomalies: number of the others.
-        windows: number of windows of all files.
-        errors: mean squared error of each file.
-        auc: area under the ROC curve over files; None where one of the two kinds does not occur.
+        name: Name of the execution.
+        normal: Number of normal files.
+        anomalies: Number of anomalous files.
+        windows: Number of windows of all files.
+        errors: Mean squared error of each file.
+        auc: Area under the ROC curve over files; None unless both kinds occur.
     """
 
     name: str
@@ -103,11 +103,11 @@ class Detection:
 
 
 def load_windows(task: Task, folder: Path, graph: Graph, count: int | None = None) -> LabeledWindows:
-    """Read the data set of an anomaly task: the first `count` lines of its labels, or all.
+    """Read the data set of an anomaly task: the first `count` lines of its labels (default: all).
 
     Raises:
-        InputError: a model whose output is not of its input's size; labels without windows, with other classes or
-            windows of another size; files missing, too short, or not of whole numbers.
+        InputError: A model with different sizes of input and output; labels without windows, with other classes or with
+            windows of another size; files that are missing, too short, or not a sequence of float32.
     """
     task.check(graph)
     labels = read_labels(folder)[:count]
@@ -125,22 +125,22 @@ def window_errors(
     """Run all windows and return the error of each, float32[W, 1].
 
     Args:
-        execution: the autoencoder, in some arithmetic.
-        data: windows for the model that `execution` was made from.
-        progress: called with the number of windows just finished.
+        execution: Autoencoder, in some arithmetic.
+        data: Windows for the model that `execution` was made from.
+        progress: Called with the number of windows just finished.
     """
     errors: list[NDArray[np.float32]] = []
     start = 0
     for chunk in execution.iterate(data.samples):
         outputs = real_outputs(execution, chunk[execution.graph.outputs[0]])
-        errors.append(squared_errors(data.samples.real(start, start + len(outputs)), outputs))
+        errors.append(squared_errors(data.samples.float_windows(start, start + len(outputs)), outputs))
         start += len(outputs)
         progress(len(outputs))
     return np.concatenate(errors)[:, None]
 
 
 def summarize_errors(name: str, errors: Array, data: LabeledWindows) -> Detection:
-    """Average the windows' errors, real[W, 1], over each file, whose score that is, and compare with the labels."""
+    """Average the windows' errors, real[W, 1], to one score per file, and compare the scores with the labels."""
     ends = np.cumsum([len(view) for view in data.samples.views])[:-1]
     scores = [float(part.mean(dtype=np.float64)) for part in np.split(errors[:, 0], ends)]
     abnormal = data.labels == ANOMALY
@@ -152,8 +152,9 @@ def summarize_errors(name: str, errors: Array, data: LabeledWindows) -> Detectio
 def squared_errors(inputs: NDArray[np.float32], outputs: Array) -> NDArray[np.float32]:
     """Return the mean squared error of each window, float32[W] of float32[W, N] and real[W, N].
 
-    Outputs, differences, squares and their sum in float32, one element after the other, as the reference device does
-    (mlcommons/tiny, benchmark/reference_submissions/anomaly_detection/submitter_implemented.cpp, calculate_result).
+    Outputs, differences, squares and their sum are float32, summed in the order of the elements, as on the reference
+    device (mlcommons/tiny, benchmark/reference_submissions/anomaly_detection/submitter_implemented.cpp,
+    calculate_result).
     """
     differences = outputs.astype(np.float32) - inputs
     sums = np.add.accumulate(differences * differences, axis=1, dtype=np.float32)[:, -1]
@@ -168,7 +169,7 @@ def _check_windows(task: Task, folder: Path, label: Label) -> None:
         stated = f"windows of {label.window_bytes} bytes every {label.stride_bytes}" if label.window_bytes else "none"
         raise InputError(
             f"{folder}: {task.name} needs lines file,2,class,window_bytes,stride_bytes with windows of {size} bytes "
-            f"({task.size} float32) and a stride of whole numbers of 4 bytes; they state {stated}"
+            f"({task.size} float32) and a stride that is a multiple of 4 bytes; its lines state {stated}"
         )
 
 
@@ -177,8 +178,8 @@ def _views(path: Path, label: Label) -> NDArray[np.float32]:
     item = np.dtype("<f4").itemsize
     if len(data) % item or len(data) < label.window_bytes:
         raise InputError(
-            f"{path}: has {len(data)} bytes; float32 numbers and at least one window of {label.window_bytes} bytes "
-            "are needed"
+            f"{path}: has {len(data)} bytes; needed are float32 values, at least one window of {label.window_bytes} "
+            "bytes"
         )
     numbers = np.frombuffer(data, "<f4").astype(np.float32, copy=False)
     return sliding_window_view(numbers, label.window_bytes // item)[:: label.stride_bytes // item]

@@ -26,7 +26,7 @@ from tflq.parallel.executions import Execution
 from tflq.quoting import Json
 
 _PROBES = 3
-_MARGIN = 1.05  # a loop is planned this much longer than asked for: boards are not that steady
+_MARGIN = 1.05  # factor on the planned duration of a loop, because the speed of boards varies
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Sample:
     """One sample as bytes.
 
     Attributes:
-        name: of its file, with the number of the window where a file has several.
-        data: what the device's buffer must hold.
+        name: Name of the file, with the number of the window for files with several.
+        data: Content of the device's buffer.
     """
 
     name: str
@@ -44,12 +44,12 @@ class Sample:
 
 @dataclass(frozen=True)
 class Difference:
-    """A sample whose results differ.
+    """A sample with different results.
 
     Attributes:
-        sample: its name.
-        device: the numbers as the device writes them.
-        interpreter: the interpreter's, with three decimals.
+        sample: Name of the sample.
+        device: Numbers as written by the device.
+        interpreter: Numbers of the interpreter, with three decimals.
     """
 
     sample: str
@@ -59,11 +59,11 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A device's results beside the interpreter's.
+    """Comparison of a device's results with the interpreter's.
 
     Attributes:
-        samples: how many were compared.
-        differences: those that differ, in order.
+        samples: Number of compared samples.
+        differences: Samples with different results, in order.
     """
 
     samples: int
@@ -75,14 +75,20 @@ class Comparison:
         return self.samples - len(self.differences)
 
     def report(self) -> dict[str, Json]:
-        """Return it for --json."""
+        """Return the comparison for --json."""
         differences = [asdict(difference) for difference in self.differences]
         return {"samples": self.samples, "equal": self.equal, "differences": differences}
 
 
 @dataclass(frozen=True)
 class Board:
-    """Where a board is: its port, its speed in baud, and the silence in seconds after which it counts as dead."""
+    """Serial port of a board.
+
+    Attributes:
+        port: Serial port of the board to measure instead, such as /dev/ttyACM0.
+        baud: Speed of the port in baud.
+        timeout: Largest silence of the board in seconds.
+    """
 
     port: str
     baud: int = 115200
@@ -91,13 +97,13 @@ class Board:
 
 @dataclass(frozen=True)
 class BoardRun:
-    """What a device did.
+    """Run of a data set on a device.
 
     Attributes:
-        identity: who it says that it is.
-        row: its score or its times.
-        comparison: its results beside the interpreter's.
-        log: the conversation, but for the bytes of samples.
+        identity: Name and task that the device reports.
+        row: Score or times of the device.
+        comparison: Comparison with the interpreter's results.
+        log: Lines of the conversation, without the bytes of samples.
     """
 
     identity: Identity
@@ -114,18 +120,18 @@ def run_board(
     seconds: float | None,
     progress: Callable[[str, int], AbstractContextManager[Callable[[int], object]]],
 ) -> BoardRun:
-    """Let a board run a data set, and compare its results with the interpreter's.
+    """Run a data set on a board, and compare its results with the interpreter's.
 
     Args:
-        board: where it is.
-        task: that it must run.
-        execution: that judges it.
-        data: all samples for its score, the first five for its times.
-        seconds: how long each input is timed; None for the score.
-        progress: shows how far it is.
+        board: Serial port of the board.
+        task: Task that the board must run.
+        execution: Execution to compare with.
+        data: Data set: all samples for the score, the first five for the times.
+        seconds: Duration of the timing of each input, in seconds; None for the score.
+        progress: Progress callback.
 
     Raises:
-        DeviceError: no board, silence, another task, or answers outside the protocol.
+        DeviceError: The board is missing, silent, runs another task, or violates the protocol.
     """
     log: list[str] = []
     stream = open_port(board.port, board.baud)
@@ -140,31 +146,31 @@ def run_board(
             if seconds is None:
                 texts = run_samples(host, samples_of(chosen), advance)
             else:
-                found, texts = time_board(host, name, samples_of(chosen), seconds, advance)
+                performance, texts = time_board(host, name, samples_of(chosen), seconds, advance)
         expected = run_data(execution, chosen)
         if seconds is None:
             values = as_numbers(texts, expected.shape[1])
             row = Row(name, score(name, values, data), values=values)
         else:
-            row = Row(name, found)
+            row = Row(name, performance)
     finally:
         stream.close()
     return BoardRun(identity, row, compare(samples_of(chosen), texts, expected), log)
 
 
 def remember(log: list[str]) -> Callable[[str], object]:
-    """Return a listener that keeps the lines of a conversation, but for the bytes of samples and `m-ready`."""
+    """Return a listener that stores the lines of a conversation, without the bytes of samples and `m-ready`."""
     return lambda line: None if line.startswith(("> db ", READY)) else log.append(line)
 
 
 def samples_of(data: DataSet) -> Iterator[Sample]:
-    """Yield the samples of a data set as their files hold them."""
+    """Yield the samples of a data set with the content of their files."""
     if isinstance(data, LabeledSamples):
         for path in data.files:
             yield Sample(path.name, bytes(read_bytes(path)))
         return
     if isinstance(data, LabeledTruth):
-        raise InputError("a board takes samples with classes, or windows")
+        raise InputError("a board supports samples with classes, or windows")
     for path, view in zip(data.files, data.samples.views, strict=True):
         for number, window in enumerate(view):
             yield Sample(f"{path.name} window {number}", window.astype("<f4").tobytes())
@@ -173,10 +179,10 @@ def samples_of(data: DataSet) -> Iterator[Sample]:
 def run_samples(
     host: Host, samples: Iterator[Sample], progress: Callable[[int], object] = lambda _: None
 ) -> list[tuple[str, ...]]:
-    """Let the device infer each sample once and return its results as it writes them.
+    """Run each sample once on the device and return its results as written by the device.
 
     Raises:
-        DeviceError: an answer outside the protocol, or none.
+        DeviceError: The device is silent or violates the protocol.
     """
     results = []
     for sample in samples:
@@ -189,7 +195,7 @@ def run_samples(
 def compare(samples: Iterator[Sample], device: Sequence[tuple[str, ...]], values: Array) -> Comparison:
     """Compare a device's results with the interpreter's values, real[S, values].
 
-    A number agrees if the interpreter's, in float32, has those decimals when it is rounded or cut off.
+    A number agrees if the device's decimals are the interpreter's float32 value, rounded or truncated.
     """
     shown = np.asarray(values, np.float32)
     rows = zip(samples, device, shown, strict=True)
@@ -207,11 +213,13 @@ def as_numbers(results: Sequence[tuple[str, ...]], count: int) -> NDArray[np.flo
     """Return a device's results as numbers, float64[S, count].
 
     Raises:
-        DeviceError: a sample has another number of results.
+        DeviceError: A sample has another number of results.
     """
     for number, texts in enumerate(results):
         if len(texts) != count:
-            raise DeviceError(f"the device gives {len(texts)} results for sample {number}, the model has {count}")
+            raise DeviceError(
+                f"the device returns {len(texts)} results for sample {number}; the model has {count} outputs"
+            )
     return np.array([[float(text) for text in texts] for texts in results])
 
 
@@ -222,13 +230,13 @@ def time_board(
     seconds: float = SECONDS,
     progress: Callable[[int], object] = lambda _: None,
 ) -> tuple[Performance, list[tuple[str, ...]]]:
-    """Let the device run each sample for at least `seconds` on its own clock.
+    """Run each sample for at least `seconds` on the device's own clock.
 
     Returns:
-        The throughputs, and the results as the device writes them.
+        Throughputs, and the results as written by the device.
 
     Raises:
-        DeviceError: an answer outside the protocol, or a clock that stands still.
+        DeviceError: The device is silent, violates the protocol, or its clock does not advance.
     """
     windows, results = [], []
     for sample in samples:
@@ -241,12 +249,14 @@ def time_board(
 
 
 def _run_for(host: Host, seconds: float) -> tuple[int, Reply]:
-    """Find how often the sample must run, and run it: more often each time until it lasts long enough."""
+    """Run the sample repeatedly, with an increasing number of inferences until the run lasts long enough."""
     count = _PROBES
     while True:
         reply = host.infer(count, 1, seconds * 2)
         if reply.seconds >= seconds:
             return count, reply
         if reply.seconds <= 0:
-            raise DeviceError(f"the device's clock stands still: m-lap-us-{reply.start_us} before and after")
+            raise DeviceError(
+                f"the device's clock does not advance: m-lap-us-{reply.start_us} before and after the inferences"
+            )
         count = max(count + 1, math.ceil(count * seconds / reply.seconds * _MARGIN))

@@ -1,4 +1,4 @@
-"""A virtual device under test: the serial protocol in front of a model in any arithmetic."""
+"""A virtual device under test: the serial protocol for a model in any arithmetic."""
 
 from __future__ import annotations
 
@@ -31,34 +31,34 @@ from tflq.parallel.executions import Execution
 
 @dataclass(frozen=True)
 class Inference:
-    """One inference, bytes in, real numbers out: what submitters implement (benchmark/api/submitter_implemented.h).
+    """One inference, from bytes to floating-point values, as in benchmark/api/submitter_implemented.h.
 
     Attributes:
-        task: says what the bytes hold and what is answered.
-        execution: the model in some arithmetic.
+        task: Task that defines the bytes and the results.
+        execution: Model in some arithmetic.
     """
 
     task: Task
     execution: Execution
 
     def check(self) -> None:
-        """Check that the model takes the task's samples.
+        """Check that the model accepts the task's samples.
 
         Raises:
-            InputError: it does not.
+            InputError: The model does not fit.
         """
         self.task.check(self.execution.source)
 
     @property
     def input_bytes(self) -> tuple[int, ...]:
-        """The sizes that one sample may have: one for each type that the task's files may hold."""
+        """Allowed sizes of one sample in bytes: one for each type that the task's files may have."""
         return tuple(self.task.size * np.dtype(kind).itemsize for kind in self.task.stored)
 
-    def stored(self, data: bytes) -> Array:
-        """Return the params of one sample, dtype[1, *task's shape].
+    def parse_sample(self, data: bytes) -> Array:
+        """Return the values of one sample, dtype[1, *task's shape].
 
         Raises:
-            InputError: another number of bytes.
+            InputError: The number of bytes is wrong.
         """
         if len(data) not in self.input_bytes:
             allowed = " or ".join(map(str, self.input_bytes))
@@ -81,9 +81,9 @@ class Inference:
         return real_outputs(self.execution, self.run(self.execution.encode(samples)))
 
     def results(self, stored: Array, outputs: Array) -> NDArray[np.float32]:
-        """Return what a device answers (th_results), float32[S, values].
+        """Return a device's results (th_results), float32[S, values].
 
-        The outputs as real numbers; for anomalies one value, the mean squared error against the input.
+        These are the dequantized outputs; for anomalies one value, the mean squared error relative to the input.
         """
         reals = real_outputs(self.execution, outputs)
         if not self.task.is_anomaly:
@@ -103,18 +103,18 @@ _IGNORED = "\r\n\0"
 
 
 class Device:
-    """The state of a device: the command that is coming in, the buffer, the last results.
+    """The state of a device: the incomplete command, the buffer, the last results.
 
-    It answers as mlcommons' API does (benchmark/api/internally_implemented.cpp), with these differences: an inference
-    without a whole sample in the buffer is an error line, and so are bytes beyond the end of the buffer.
+    It responds like MLCommons' API (benchmark/api/internally_implemented.cpp), with these differences: an inference
+    without a complete sample in the buffer is an error line, and so are bytes beyond the end of the buffer.
 
     Args:
-        inference: the model and its task.
-        vendor: what it calls itself.
-        given_us: the time of one inference; None to measure it on this computer. With a time given, `infer N` runs the
-            model once and answers when N times that time has passed.
-        clock: seconds since any moment.
-        sleep: waits for a number of seconds.
+        inference: Model and its task.
+        vendor: Name that the device reports.
+        given_us: Time of one inference in microseconds; None to measure it on this computer. With a given time,
+            `infer N` runs the model once and responds after N times that time.
+        clock: Function that returns seconds since any moment.
+        sleep: Function that waits for a number of seconds.
     """
 
     def __init__(
@@ -138,9 +138,9 @@ class Device:
         yield READY
 
     def receive(self, data: bytes) -> Iterator[str]:
-        """Take bytes from the host and yield the lines of the answers, each as soon as it is known.
+        """Process bytes from the host and yield the lines of the replies, each without delay.
 
-        Ends of lines, which a person at a terminal types, are passed over.
+        Line ends, which a person at a terminal types, are ignored.
         """
         for character in data.decode("ascii", "replace"):
             if character == END_OF_COMMAND:
@@ -201,7 +201,7 @@ class Device:
         for start in range(0, len(digits), 2):
             pair = digits[start : start + 2]
             if len(self._buffer) == self._expected:
-                yield "e-[The buffer is full: db load N comes first]"
+                yield "e-[The buffer is full: send db load N first]"
                 return
             if not all(digit in "0123456789abcdefABCDEF" for digit in pair):
                 yield f"e-[Invalid hex digit '{pair}']"
@@ -226,7 +226,7 @@ class Device:
 
     def _infer(self, count: int, warmups: int) -> Iterator[str]:
         try:
-            stored = self._inference.stored(bytes(self._buffer))
+            stored = self._inference.parse_sample(bytes(self._buffer))
             inputs = self._inference.load(stored)
         except InputError as error:
             yield f"e-[{error}]"
@@ -245,7 +245,7 @@ class Device:
         yield self._results
 
     def _repeat(self, inputs: list[Array], count: int) -> list[Array]:
-        """Run the model `count` times, or once and wait for the time that was given; return the last output, if any."""
+        """Run the model `count` times, or once and wait for the given time; return the last output, if any."""
         start = self._clock()
         outputs = []
         for _ in range(count if self._given_us is None else min(count, 1)):
@@ -262,5 +262,5 @@ class Device:
 
     def _time_line(self) -> str:
         given = self._given_us
-        told = "measured on this computer" if given is None else f"given, {given} us an inference, not measured"
-        return f"m-time-[simulation: {told}]"
+        origin = "measured on this computer" if given is None else f"given, {given} us an inference, not measured"
+        return f"m-time-[simulation: {origin}]"

@@ -1,4 +1,4 @@
-"""Gets published files: a copy that is there already, or a download; nothing is kept that fails its checksum."""
+"""Fetch published files: use an existing copy or download it; no file with a wrong checksum is kept."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ Outcome = Literal["already there", "copied", "downloaded"]
 _TIMEOUT_S = 30.0
 _BLOCK_BYTES = 1 << 16
 _MOST_BYTES = 128 << 20
-"""Of a file whose size is not known."""
+"""Largest download of a file with unknown size."""
 _COPIES = "without a network, name a folder with copies in TFLQ_DATA"
 
 
 @dataclass(frozen=True)
 class Published:
-    """A file that others publish.
+    """A file published by a third party.
 
     Attributes:
-        task: of MLPerf Tiny, as mlcommons' folders or EnergyRunner call it.
-        name: of the file.
-        folder: below the base address.
-        size_bytes: its size; None where that is not known.
-        checksum: SHA-256 in hexadecimal; of 40 digits the number that git gives the file.
-        places: where a copy may lie below the folder that TFLQ_DATA names.
+        task: Task of MLPerf Tiny, as MLCommons' folders or EnergyRunner name it.
+        name: Name of the file.
+        folder: Folder below the base URL.
+        size_bytes: Size of the file in bytes; None if unknown.
+        checksum: SHA-256 in hexadecimal; with 40 digits git's object name of the file.
+        places: Paths of possible copies below the folder in TFLQ_DATA.
     """
 
     task: str
@@ -55,80 +55,84 @@ def fetch(
 ) -> Outcome:
     """Put one file into a folder.
 
-    A file of that name is kept if its checksum is right, and never overwritten if it is wrong. Copies below the folder
-    that the environment variable TFLQ_DATA names are used before the network.
+    An existing file is kept if its checksum matches, and never overwritten if it does not. Copies below the folder in
+    the environment variable TFLQ_DATA are used before the network.
 
     Args:
-        file: which one.
-        folder: where to; it is made where it is missing.
-        base_url: the folder that holds the file's folder.
-        progress: called with the number of bytes just received.
-        offline: what to do without a network, for the message.
+        file: File to fetch.
+        folder: Output folder; created if missing.
+        base_url: URL of the folder that contains the file's folder.
+        progress: Called with the number of bytes just received.
+        offline: Advice without a network, for the message.
 
     Raises:
-        FormatError: a file, here or there, has the wrong checksum, or the transfer was cut.
-        InputError: the server cannot be reached or refuses.
-        OutputError: the folder cannot be written.
+        FormatError: An existing or downloaded file has the wrong checksum, or the transfer was interrupted.
+        InputError: The server cannot be reached or refuses.
+        OutputError: The folder cannot be written.
     """
     target = folder / file.name
     if target.exists():
         if not _is_right(target, file):
             raise FormatError(
-                f"{target}: is there already, but is not {file.name} of MLPerf Tiny ({_kind(file)} "
+                f"{target}: already exists, but is not {file.name} of MLPerf Tiny ({_kind(file)} "
                 f"{_digest(target, file)}, expected {file.checksum}); move it away"
             )
         return "already there"
     copy = next((path for path in copies(file.places) if path.is_file() and _is_right(path, file)), None)
-    data = copy.read_bytes() if copy is not None else _downloaded(file, base_url, progress, offline)
+    data = copy.read_bytes() if copy is not None else _download_checked(file, base_url, progress, offline)
     make_folder(folder)
     write_bytes(target, data)
     return "downloaded" if copy is None else "copied"
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder, where it is missing.
+    """Create a folder unless it exists.
 
     Raises:
-        OutputError: it cannot be made.
+        OutputError: The folder cannot be created.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"{folder}: cannot be made: {error.strerror or error}; choose another --dir") from None
+        raise OutputError(f"{folder}: cannot be created: {error.strerror or error}; choose another --dir") from None
 
 
 def copies(places: tuple[str, ...]) -> list[Path]:
-    """Return what is there of some places below the folder that TFLQ_DATA names."""
+    """Return the existing ones of some paths below the folder in TFLQ_DATA."""
     root = os.environ.get("TFLQ_DATA")
     return [path for place in places if (path := Path(root, place)).exists()] if root else []
 
 
 def download(url: str, most: int, progress: Callable[[int], object] = lambda _: None, offline: str = _COPIES) -> bytes:
-    """Return what an address gives: at most one byte more than `most`; what was cut comes back short.
+    """Return the content of a URL, at most one byte more than `most`; an interrupted transfer returns less.
 
     Raises:
-        InputError: the server cannot be reached or refuses.
+        InputError: The server cannot be reached or refuses.
     """
     if not url.startswith(("https://", "http://")):
-        raise InputError(f"{url}: http or https is needed")
+        raise InputError(f"{url}: needs http or https")
     try:
         with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as reply:
             return _receive(reply, most, progress)
     except urllib.error.HTTPError as error:
-        raise InputError(f"{url}: the server answers {error.code} {error.reason}") from None
+        raise InputError(f"{url}: the server returns {error.code} {error.reason}") from None
     except (urllib.error.URLError, TimeoutError, ConnectionError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", None) or error
         raise InputError(f"{url}: cannot be downloaded: {reason}; {offline}") from None
 
 
-def _downloaded(file: Published, base_url: str, progress: Callable[[int], object], offline: str) -> bytes:
+def _download_checked(file: Published, base_url: str, progress: Callable[[int], object], offline: str) -> bytes:
     url = f"{base_url.rstrip('/')}/{file.folder}/{file.name}"
     data = download(url, file.size_bytes or _MOST_BYTES, progress, offline)
     if file.size_bytes is not None and len(data) < file.size_bytes:
-        raise FormatError(f"{url}: the transfer was cut, {len(data)} of {file.size_bytes} bytes came; try again")
-    found = _digest_of(data, file)
-    if found != file.checksum:
-        raise FormatError(f"{url}: wrong content, {_kind(file)} {found}, expected {file.checksum}; nothing was kept")
+        raise FormatError(
+            f"{url}: the transfer was interrupted after {len(data)} of {file.size_bytes} bytes; try again"
+        )
+    digest = _digest_of(data, file)
+    if digest != file.checksum:
+        raise FormatError(
+            f"{url}: wrong content, {_kind(file)} {digest}, expected {file.checksum}; no file was written"
+        )
     return data
 
 
@@ -138,7 +142,7 @@ def _is_right(path: Path, file: Published) -> bool:
 
 
 def _digest(path: Path, file: Published) -> str:
-    return _digest_of(path.read_bytes(), file) if path.is_file() else "none: no plain file"
+    return _digest_of(path.read_bytes(), file) if path.is_file() else "none: not a plain file"
 
 
 def _digest_of(data: bytes, file: Published) -> str:
@@ -148,11 +152,11 @@ def _digest_of(data: bytes, file: Published) -> str:
 
 
 def _kind(file: Published) -> str:
-    return "SHA-256" if len(file.checksum) == 64 else "git's number"
+    return "SHA-256" if len(file.checksum) == 64 else "git's object name"
 
 
 def _receive(reply: http.client.HTTPResponse, size: int, progress: Callable[[int], object]) -> bytes:
-    """Read at most one byte more than expected; what was cut comes back short."""
+    """Read at most one byte more than expected; an interrupted transfer returns less."""
     data = bytearray()
     try:
         while len(data) <= size:

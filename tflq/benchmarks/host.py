@@ -1,4 +1,4 @@
-"""The host's side of the serial protocol: drives a device under test, real or virtual."""
+"""The host's side of the serial protocol: control a device under test, real or virtual."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from tflq.benchmarks.protocol import (
 )
 from tflq.benchmarks.serial_port import Stream
 from tflq.errors import DeviceError
-from tflq.quoting import shown
+from tflq.quoting import escape_unprintable
 
-_ASK_AGAIN_S = 2.0  # a board that restarts when its port is opened misses what it is asked meanwhile
+_ASK_AGAIN_S = 2.0  # a board that restarts when its port is opened misses commands in the meantime
 _QUIET_S = 0.2
 _SHOWN_CHARACTERS = 80
 _LONGEST_LINE = 1 << 16
@@ -30,12 +30,12 @@ _MOST_LINES = 1 << 13  # `db print` of the largest buffer has 3456
 
 @dataclass(frozen=True)
 class Identity:
-    """How a device answers `name` and `profile`.
+    """Replies of a device to `name` and `profile`.
 
     Attributes:
-        name: what it calls itself.
-        model: the task that it runs.
-        simulation: what a virtual device says of its times; empty for a real one.
+        name: Name of the device.
+        model: Task that the device runs.
+        simulation: A virtual device's remark on the origin of its times; empty for a real device.
     """
 
     name: str
@@ -45,12 +45,12 @@ class Identity:
 
 @dataclass(frozen=True)
 class Reply:
-    """How a device answers `infer`.
+    """Reply of a device to `infer`.
 
     Attributes:
-        start_us: the device's clock before the first inference.
-        stop_us: the same after the last one.
-        results: the numbers as the device writes them.
+        start_us: Device's clock before the first inference, in microseconds.
+        stop_us: Device's clock after the last inference, in microseconds.
+        results: Numbers as written by the device.
     """
 
     start_us: int
@@ -59,7 +59,7 @@ class Reply:
 
     @property
     def seconds(self) -> float:
-        """How long the inferences took on the device's clock."""
+        """Duration of the inferences on the device's clock."""
         return (self.stop_us - self.start_us) / 1e6
 
 
@@ -67,11 +67,11 @@ class Host:
     """A conversation with a device.
 
     Args:
-        stream: the open port.
-        port: its name, for messages.
-        timeout: seconds without a line of the protocol after which the device counts as silent.
-        listen: called with each line of the conversation, commands marked with "> ".
-        clock: seconds since any moment.
+        stream: Open port.
+        port: Name of the port, for messages.
+        timeout: Seconds without a line of the protocol until the device counts as silent.
+        listen: Called with each line of the conversation; commands start with "> ".
+        clock: Function that returns seconds since any moment.
     """
 
     def __init__(
@@ -88,10 +88,10 @@ class Host:
         self._stray = ""
 
     def identify(self) -> Identity:
-        """Wait for the device, which may just be starting, and ask who it is.
+        """Wait for the device, which may just be starting, and query its name and task.
 
         Raises:
-            DeviceError: no answer, or another one than the protocol's.
+            DeviceError: The device is silent or violates the protocol.
         """
         name = self._wait_for_name()
         self._drain()
@@ -99,39 +99,39 @@ class Host:
         models = [match.group(1) for match in map(MODEL_PATTERN.fullmatch, lines) if match]
         times = [match.group(1) for match in map(TIME_PATTERN.fullmatch, lines) if match]
         if not models:
-            raise self._unexpected("profile", "m-model-[...]")
+            raise self._violation("profile", "m-model-[...]")
         return Identity(name, models[0], *times[:1])
 
     def load(self, data: bytes) -> None:
         """Fill the device's buffer.
 
         Raises:
-            DeviceError: it answers with an error, or not that it has everything.
+            DeviceError: The reply is an error, or does not confirm the last byte.
         """
         done = False
         for command in load_commands(data):
             done = LOAD_DONE in self.command(command)
         if not done:
-            raise self._unexpected("db", LOAD_DONE)
+            raise self._violation("db", LOAD_DONE)
 
     def infer(self, count: int, warmups: int, seconds: float = 0.0) -> Reply:
         """Run the loaded sample `count` times after `warmups`; `seconds` of silence are expected above the timeout.
 
         Raises:
-            DeviceError: it answers with an error, without results, or without two readings of its clock.
+            DeviceError: The reply is an error, lacks results, or lacks two readings of the clock.
         """
         lines = self.command(f"infer {count} {warmups}", self._timeout + seconds)
         laps = [int(match.group(1)) for match in map(LAP_PATTERN.fullmatch, lines) if match]
-        results = [found for found in map(parse_results, lines) if found is not None]
+        results = [texts for texts in map(parse_results, lines) if texts is not None]
         if len(laps) != 2 or len(results) != 1:
-            raise self._unexpected("infer", "two lines m-lap-us-N and one m-results-[f,f,...]", lines)
+            raise self._violation("infer", "two lines m-lap-us-N and one m-results-[f,f,...]", lines)
         return Reply(laps[0], laps[1], results[0])
 
     def command(self, text: str, timeout: float | None = None) -> list[str]:
         """Send a command and return its lines up to m-ready, which is omitted.
 
         Raises:
-            DeviceError: an error line, or silence, or lines of no protocol until the timeout.
+            DeviceError: An error line, silence, or lines outside the protocol until the timeout.
         """
         self._send(text)
         lines: list[str] = []
@@ -139,9 +139,9 @@ class Host:
             if line is None:
                 raise self._silent(text)
             if len(lines) == _MOST_LINES:
-                raise self._unexpected(text, f"at most {_MOST_LINES} lines", lines)
+                raise self._violation(text, f"at most {_MOST_LINES} lines", lines)
             if line.startswith("e-"):
-                raise DeviceError(f"{self._port}: the device answers '{_shown(text)}%' with '{_shown(line)}'")
+                raise DeviceError(f"{self._port}: the device replies '{_abbreviate(line)}' to '{_abbreviate(text)}%'")
             lines.append(line)
         return lines
 
@@ -158,7 +158,7 @@ class Host:
         raise self._silent("name", "m-name-dut-[...]")
 
     def _drain(self) -> None:
-        """Pass over what answers a question that was asked twice."""
+        """Discard the replies to a command that was sent twice."""
         end = self._clock() + self._timeout
         while self._clock() < end and self._line(_QUIET_S) is not None:
             pass
@@ -172,7 +172,7 @@ class Host:
             raise DeviceError(f"{self._port}: cannot be written: {error}; is the board still connected?") from None
 
     def _line(self, timeout: float) -> str | None:
-        """Return the next line of the protocol, or None after `timeout` seconds; others are kept for messages."""
+        """Return the next line of the protocol, None after `timeout` seconds; other lines are stored for messages."""
         end = self._clock() + timeout
         while True:
             while b"\n" in self._pending:
@@ -194,21 +194,23 @@ class Host:
 
     def _silent(self, command: str, expected: str = READY) -> DeviceError:
         rest = self._pending.decode("ascii", "backslashreplace")
-        found = rest or self._stray
+        received = rest or self._stray
         advice = "check the port, the speed (--baud) and that the board's firmware runs"
-        if not found:
-            return DeviceError(f"{self._port}: no answer to '{_shown(command)}%' within {self._timeout:g} s; {advice}")
+        if not received:
+            return DeviceError(
+                f"{self._port}: no reply to '{_abbreviate(command)}%' within {self._timeout:g} s; {advice}"
+            )
         return DeviceError(
-            f"{self._port}: '{_shown(command)}%' is answered with '{_shown(found)}', expected {expected} within "
-            f"{self._timeout:g} s; {advice}"
+            f"{self._port}: the reply to '{_abbreviate(command)}%' is '{_abbreviate(received)}', expected {expected} "
+            f"within {self._timeout:g} s; {advice}"
         )
 
-    def _unexpected(self, command: str, expected: str, lines: list[str] | None = None) -> DeviceError:
-        found = self._stray or (lines[-1] if lines else "")
-        told = f"'{_shown(found)}'" if found else f"nothing but {READY}"
-        return DeviceError(f"{self._port}: '{command}%' is answered with {told}, expected {expected}")
+    def _violation(self, command: str, expected: str, lines: list[str] | None = None) -> DeviceError:
+        received = self._stray or (lines[-1] if lines else "")
+        reply = f"'{_abbreviate(received)}'" if received else f"only {READY}"
+        return DeviceError(f"{self._port}: the reply to '{command}%' is {reply}, expected {expected}")
 
 
-def _shown(text: str) -> str:
-    printable = shown(text)
+def _abbreviate(text: str) -> str:
+    printable = escape_unprintable(text)
     return printable if len(printable) <= _SHOWN_CHARACTERS else f"{printable[:_SHOWN_CHARACTERS]}..."

@@ -1,8 +1,8 @@
-"""sww01's device behind mlcommons' interface board, which plays recordings to it and notes when it detects.
+"""sww01's device with MLCommons' interface board, which plays recordings to the device and records its detections.
 
-The board's commands are those that mlcommons' runner sends (benchmark/runner/io_manager_enhanced.py); `dut COMMAND`
-passes one on to the device. Sound is not played at its speed: all windows of a recording are run at once, and the times
-of detections are those that the reference device has, one frame of 32 ms after the other.
+MLCommons' runner defines the commands of the board (benchmark/runner/io_manager_enhanced.py); `dut COMMAND` is
+forwarded to the device. Recordings are not played in real time: all windows run at once, and the times of detections
+are the reference device's, with one frame every 32 ms.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from tflq.benchmarks.wake_words import FRAME_MS, THRESHOLD, Stream, StreamWindow
 from tflq.errors import TflqError
 
 _TICKS_A_MS = 100
-"""The board counts 10 us for the times of processing."""
+"""Units of the board's processing times: 10 us."""
 _NUMBERS_A_LINE = 10
 
 
 class InterfaceBoard(Device):
-    """A device that runs on recordings, and the board in front of it.
+    """A device that runs on recordings, with its interface board.
 
     Args:
-        inference: the model and its task.
-        vendor: what the device calls itself.
-        given_us: time of one inference; None to measure it on this computer.
-        clock: seconds since any moment.
-        sleep: waits for a number of seconds.
-        folder: the recordings, WAV files of 16 kHz.
+        inference: Model and its task.
+        vendor: Name that the device reports.
+        given_us: Time of one inference in microseconds; None to measure it on this computer.
+        clock: Function that returns seconds since any moment.
+        sleep: Function that waits for a number of seconds.
+        folder: Folder of the recordings, WAV files of 16 kHz.
     """
 
     def __init__(
@@ -80,9 +80,9 @@ class InterfaceBoard(Device):
                 yield from super()._answer(words)
 
     def _play(self, name: str) -> Iterator[str]:
-        """Run the device on a recording; only what it hears while it listens counts."""
+        """Run the device on a recording; it counts only while the device listens."""
         if not self._is_listening:
-            yield "e-[The device does not listen: dut start comes first]"
+            yield "e-[The device does not listen: send dut start first]"
             return
         try:
             windows = self._windows(self._folder / Path(name).name)
@@ -102,7 +102,7 @@ class InterfaceBoard(Device):
         return windows_of(self._inference.task, source, (Stream(path, (), 0.0),))
 
     def _detections(self) -> list[int]:
-        """Return the frames in which the device pulses: the first one, and those above the threshold."""
+        """Return the frames with a pulse of the device: the first one, and all above the threshold."""
         frames: list[int] = np.flatnonzero(self._outputs > THRESHOLD).tolist()
         return sorted({0, *frames}) if len(self._outputs) else []
 

@@ -1,7 +1,7 @@
-"""How fast the interpreter runs a model on this computer, measured as MLPerf Tiny measures a device.
+"""Speed of the interpreter on this computer, measured as MLPerf Tiny measures a device.
 
-Five inputs, each run again and again for at least ten seconds; the result is the median throughput
-(mlcommons/tiny, benchmark/runner/script.py and main.py). It says nothing about the speed of a chip.
+Each of five inputs runs repeatedly for at least ten seconds; the result is the median throughput (mlcommons/tiny,
+benchmark/runner/script.py and main.py). It does not measure the speed of a chip.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Window:
-    """One input, run again and again.
+    """Repeated runs of one input.
 
     Attributes:
-        file: where the input came from.
-        inferences: how often it ran.
-        seconds: how long all of them took together.
+        file: File of the input.
+        inferences: Number of inferences.
+        seconds: Duration of all inferences.
     """
 
     file: str
@@ -43,8 +43,8 @@ class Performance:
     """The windows of one execution or device.
 
     Attributes:
-        name: of the execution or device.
-        windows: one for each input.
+        name: Name of the execution or device.
+        windows: One window per input.
     """
 
     name: str
@@ -57,11 +57,11 @@ class Performance:
 
     @property
     def shortfall(self) -> str:
-        """Why the figure does not conform to MLPerf Tiny's rules, in words; empty where it does."""
+        """Reason why the figure does not conform to MLPerf Tiny's rules; empty if it does."""
         shortest = min(window.seconds for window in self.windows)
         if shortest < SECONDS:
-            return f"an input ran for {shortest:.3g} s only, at least {SECONDS:g} s are asked for"
-        return "" if len(self.windows) == INPUTS else f"{len(self.windows)} inputs, {INPUTS} are asked for"
+            return f"an input ran for {shortest:.3g} s; the rules require {SECONDS:g} s or more"
+        return "" if len(self.windows) == INPUTS else f"{len(self.windows)} inputs; the rules require {INPUTS}"
 
 
 def time_inputs(
@@ -71,23 +71,23 @@ def time_inputs(
     progress: Callable[[int], object] = lambda _: None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Performance:
-    """Run each of five inputs, one sample at a time, for at least `seconds`; encoding it is not part of the time.
+    """Run each of five inputs, one sample at a time, for at least `seconds`; encoding is not part of the time.
 
     Args:
-        execution: the model in some arithmetic.
-        data: the data set, whose first files are taken.
-        seconds: the shortest time of one input.
-        progress: called with 1 after each input.
-        clock: seconds since any moment.
+        execution: Model in some arithmetic.
+        data: Data set; its first files are used.
+        seconds: Shortest duration of one input.
+        progress: Called with 1 after each input.
+        clock: Function that returns seconds since any moment.
 
     Raises:
-        InputError: the data set has fewer than five files.
+        InputError: The data set has fewer than five files.
     """
     windows = []
     chosen = first_samples(data, INPUTS)
     for number, path in enumerate(chosen.files):
         encoded = execution.encode(chosen.samples.take(number, number + 1))
-        execution.engine.run(encoded)  # lowers what the first run lowers, and fills the caches
+        execution.engine.run(encoded)  # The first run lowers nodes and fills caches.
         count, start = 0, clock()
         while (spent := clock() - start) < seconds or not count:
             execution.engine.run(encoded)

@@ -22,7 +22,7 @@ LOAD_DONE = "m-load-done"
 PERFORMANCE_MODE = "m-timestamp-mode-performance"
 PROFILE = "ULPMark for tinyML Firmware V0.0.1"
 BUFFER_BYTES = 96 * 96 * 3
-"""The largest input of the reference devices (MAX_DB_INPUT_SIZE), that of vww01."""
+"""Size of the largest input of the reference devices (MAX_DB_INPUT_SIZE): vww01's."""
 
 DEFAULT_WARMUPS = 10
 """Warm-up inferences of `infer N`."""
@@ -34,7 +34,7 @@ NAME_PATTERN = re.compile(r"m-name-dut-\[([^]]+)\]")
 MODEL_PATTERN = re.compile(r"m-model-\[([^]]+)\]")
 LAP_PATTERN = re.compile(r"m-lap-us-(\d+)")
 TIME_PATTERN = re.compile(r"m-time-\[(.*)\]")
-"""Where a virtual device's times come from, a line that real ones do not have."""
+"""Origin of a virtual device's times; real devices do not send this line."""
 
 RESULTS_PATTERN = re.compile(r"m-results-\[((?:-?\d+\.\d+,?)+)\]")
 
@@ -45,9 +45,9 @@ def results_line(values: NDArray[np.float32]) -> str:
 
 
 def parse_results(line: str) -> tuple[str, ...] | None:
-    """Return the params of a results line as they are written, or None if it is none.
+    """Return the numbers of a results line as text, or None for another line.
 
-    A comma behind the last one is passed over: the reference device of vww01 writes it.
+    A comma after the last number is ignored: the reference device of vww01 sends it.
     """
     match = RESULTS_PATTERN.fullmatch(line)
     return tuple(match.group(1).rstrip(",").split(",")) if match else None
@@ -56,7 +56,7 @@ def parse_results(line: str) -> tuple[str, ...] | None:
 def is_shown_as(value: float, text: str) -> bool:
     """Whether a device that has computed `value` may write `text`.
 
-    The decimals are rounded (the reference devices of ic01, vww01 and ad01) or cut off (that of kws01).
+    The decimals are rounded (reference devices of ic01, vww01 and ad01) or truncated (kws01).
     """
     exact, unit = Decimal(value), Decimal(1).scaleb(-len(text.partition(".")[2]))
     return Decimal(text) in (exact.quantize(unit, rounding) for rounding in (ROUND_HALF_EVEN, ROUND_DOWN))

@@ -1,4 +1,4 @@
-"""The MLPerf Tiny reference models: where they are, and what they must be to the bit."""
+"""The MLPerf Tiny reference models: URLs and checksums."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ REFERENCE_MODELS = tuple(_model(task, *line.split()) for task, lines in _LISTED.
 
 
 def reference_models(names: tuple[str, ...] = ()) -> tuple[Published, ...]:
-    """Return the models of these names, with or without ".tflite"; all where none is named.
+    """Return the models with these names, with or without ".tflite" (default: all).
 
     Raises:
-        OptionError: a name that is none of them.
+        OptionError: A name is unknown.
     """
     if not names:
         return REFERENCE_MODELS

@@ -1,7 +1,8 @@
-"""Results in the layout of mlcommons' published ones: results/SYSTEM/TASK/MODE/{results.txt,results.json,log.txt}.
+"""Results in the layout of MLCommons' published results: results/SYSTEM/TASK/MODE/{results.txt,results.json,log.txt}.
 
-The lines of results.txt and the records of results.json have the form of mlcommons' runner (benchmark/runner/main.py
-and script.py), so that its tools/submission/submission_checker.py reads them. What was simulated says so in each file.
+The lines of results.txt and the records of results.json have the form of MLCommons' runner (benchmark/runner/main.py
+and script.py), so that its tools/submission/submission_checker.py reads them. Each file of a simulation states that the
+system is simulated.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ _RULE = "-" * 57
 
 @dataclass(frozen=True)
 class System:
-    """What was measured, for systems/NAME.json.
+    """A measured system, for systems/NAME.json.
 
     Attributes:
-        name: of the folder; characters that folders do not like are replaced.
-        is_device: a device over its serial port; False for a simulation.
-        software: name and version of this program.
-        notes: target and settings.
+        name: Name of the system and, with some characters replaced, of its folder.
+        is_device: True for a device on its serial port, False for a simulation.
+        software: Name and version of this program.
+        notes: Target and settings.
     """
 
     name: str
@@ -50,12 +51,12 @@ class System:
 
     @property
     def origin(self) -> str:
-        """Where the figures come from, for each line of results.txt that states one."""
+        """Origin of the figures, for each line of results.txt that states one."""
         return "device" if self.is_device else "simulation"
 
     @property
     def caption(self) -> str:
-        """The same in a sentence."""
+        """The origin in a sentence."""
         who = "a device over its serial port" if self.is_device else "a simulation on a computer, no device"
         return f"{self.software}: {self.name}, {who}"
 
@@ -63,22 +64,22 @@ class System:
 def write_accuracy(
     root: Path, system: System, task: Task, data: DataSet, found: Score, values: Array, log: Sequence[str] = ()
 ) -> Path:
-    """Write what a system answered to each sample, and its score.
+    """Write a system's results for each sample, and its score.
 
     Args:
-        root: the folder above results/ and systems/, made where it is missing.
-        system: who answered.
-        task: of the data.
-        data: the samples.
-        found: the score of `values`.
-        values: the answers, real[S, values].
-        log: the conversation with a device; empty for a simulation.
+        root: Folder above results/ and systems/; created if missing.
+        system: Measured system.
+        task: Task of the data.
+        data: Samples.
+        found: Score of `values`.
+        values: Results, real[S, values].
+        log: Lines of the conversation with a device; empty for a simulation.
 
     Returns:
-        The folder of the three files.
+        Folder of the three files.
 
     Raises:
-        OutputError: a folder cannot be made or written.
+        OutputError: A folder cannot be created or written.
     """
     lines = [system.caption]
     if isinstance(found, WakeWords):
@@ -90,7 +91,7 @@ def write_accuracy(
     if not isinstance(found, Judged) and found.auc is not None:
         lines.append(f"{system.origin} ulp-mlperf: AUC = {found.auc:.3f}")
     records = list(_records(data, values))
-    return _write(root, system, task, "accuracy", lines, records, log or _told(records))
+    return _write(root, system, task, "accuracy", lines, records, log or _log_lines(records))
 
 
 def write_performance(root: Path, system: System, task: Task, found: Performance, log: Sequence[str] = ()) -> Path:
@@ -144,7 +145,7 @@ def _records(data: DataSet, values: Array) -> Iterator[Record]:
         }
 
 
-def _told(records: Sequence[Record]) -> list[str]:
+def _log_lines(records: Sequence[Record]) -> list[str]:
     lines = []
     for record in records:
         infer = record["infer"]
@@ -167,14 +168,14 @@ def _write(
 
 
 def _description(system: System) -> dict[str, str]:
-    """Return the fields of a system's description that are known; a submitter fills in the others."""
+    """Return the known fields of a system's description; a submitter adds the rest."""
     board = system.name if system.is_device else f"none: simulation by {system.software}"
     return {
         "Submitter": "",
         "Division": "Open",
         "Status": "RDI",
         "Board Name": board,
-        "Hardware Notes": "" if system.is_device else "simulation on a computer; no figure is that of a device",
+        "Hardware Notes": "" if system.is_device else "simulation on a computer; no figure is a device's",
         "Inference Framework": "" if system.is_device else system.software,
         "Software Notes": system.notes,
     }

@@ -1,4 +1,4 @@
-"""One model as it is and for targets: a row for each, measured or refused."""
+"""The unchanged model and its targets: one row each, measured or refused."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from tflq.parallel.executions import Execution, as_is, for_target, spread
 
 @dataclass(frozen=True)
 class Candidate:
-    """What is to be measured.
+    """An execution to measure, or a refusal.
 
     Attributes:
-        name: "as is" or the target's.
-        execution: None where the target refuses the model.
-        refusal: its reason.
+        name: Name of the target or runtime; `executions.AS_IS` for the unchanged model.
+        execution: Model in its arithmetic; None if the target refuses the model.
+        refusal: Reason of the refusal.
     """
 
     name: str
@@ -37,17 +37,17 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured.
+    """Results of a candidate.
 
     Attributes:
-        name: of the candidate.
-        found: None where the target refuses the model.
-        refusal: its reason.
-        values: what was answered to each sample, real[S, values]; None in performance mode.
+        name: Name of the candidate.
+        result: Score or times; None if the target refuses the model.
+        refusal: Reason of the refusal.
+        values: Results for each sample, real[S, values]; None in performance mode.
     """
 
     name: str
-    found: Score | Performance | None
+    result: Score | Performance | None
     refusal: str = ""
     values: Array | None = None
 
@@ -62,14 +62,14 @@ def candidates(
     """Return the model in TFLite's reference kernels, in each runtime and for each target.
 
     Args:
-        model: as it is.
-        ranged: the same model with ranges, where the user gave any.
-        targets: with their settings.
+        model: Unchanged model.
+        ranged: Same model, with ranges if the user passed any.
+        targets: Targets with their settings.
+        keep_refused: True to turn a target's refusal into a row, False to raise the first one.
         runtimes: Other runtimes than TFLite's reference kernels.
-        keep_refused: turn a target's refusal into a row; without it the first one is raised.
 
     Raises:
-        TflqError: a target refuses the model, its settings or its values.
+        TflqError: A target refuses the model, its settings or its values.
     """
     rows = [Candidate("as is", as_is(model))]
     rows += [Candidate(name, as_is(model, runtime=name)) for name in runtimes]
@@ -84,11 +84,11 @@ def candidates(
 
 
 def pairs(rows: Sequence[Row], labels: NDArray[np.int64]) -> dict[str, Paired]:
-    """Return name -> the right answers of each row beside those of the first one, which are its reference.
+    """Return name -> correct predictions of each row and of the first row, the reference, paired.
 
     Args:
-        rows: with the answers of a classifier, the first one's as well; others are left out.
-        labels: int64[S].
+        rows: Rows with the results of a classifier, reference first; rows without results are omitted.
+        labels: True classes, int64[S].
     """
     right = {row.name: predictions(row.values) == labels for row in rows if row.values is not None}
     if rows[0].name not in right:
@@ -103,9 +103,9 @@ def measure_accuracy(
     jobs: int = 1,
     scheduler: str | None = None,
 ) -> list[Row]:
-    """Run all samples for each candidate, in so many processes or a scheduler's workers (`spread`).
+    """Run all samples for each candidate, in `jobs` processes or a scheduler's workers (`spread`).
 
-    `progress` gets the number of samples just finished.
+    `progress` is called with the number of samples just finished.
     """
     rows = []
     for candidate in chosen:
@@ -124,7 +124,7 @@ def measure_performance(
     seconds: float = SECONDS,
     progress: Callable[[int], object] = lambda _: None,
 ) -> list[Row]:
-    """Time five inputs for each candidate, each for `seconds`; `progress` gets 1 after each input."""
+    """Time five inputs for each candidate, each for `seconds`; `progress` is called with 1 after each input."""
     return [
         Row(candidate.name, time_inputs(candidate.execution, data, seconds, progress))
         if candidate.execution is not None

@@ -1,4 +1,4 @@
-"""Data sets of any kind, and what a model scores on them."""
+"""Data sets of any kind, and a model's scores on them."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ SUFFIX = ".json"
 
 
 def is_description(path: Path) -> bool:
-    """Whether a data set is named by its description."""
+    """Whether a path is a data description."""
     return path.suffix.lower() == SUFFIX and not path.is_dir()
 
 
 def load_described(path: Path, graph: Graph, count: int | None = None) -> LabeledSamples:
-    """Read the files of a description (docs/guides/data.md) for a classifier: all, or the first `count`.
+    """Read the files of a description (docs/guides/data.md) for a classifier: the first `count` (default: all).
 
     Raises:
-        InputError: no labels; more classes than the model's output has elements; what the files raise.
-        MissingExtraError: the package that reads the files is not installed.
+        InputError: Missing labels; more classes than elements of the model's output; a file that cannot be read.
+        MissingExtraError: The package that reads the files is not installed.
     """
     description = read_description(path).first(count)
     if description.truth is not None:
         raise InputError(
-            f"{path}: its labels are {description.truth.kind}, which `tflq bench`, search and sensitivity take"
+            f"{path}: its labels are {description.truth.kind}, which only `tflq bench`, search and sensitivity support"
         )
     if len(graph.inputs) != 1 or len(graph.outputs) != 1:
         raise InputError(
-            f"{path}: gives samples of one input for one output; the model has {len(graph.inputs)} and "
+            f"{path}: contains samples of one input for one output; the model has {len(graph.inputs)} and "
             f"{len(graph.outputs)}"
         )
     if description.labels is None:
-        raise InputError(f'{path}: says no labels; add "labels": "folders" where each class has a folder of its own')
+        raise InputError(f'{path}: has no labels; add "labels": "folders" if each class has a separate folder')
     outputs = graph.tensors[graph.outputs[0]].size
     if len(description.classes) > outputs:
         raise InputError(f"{path}: has {len(description.classes)} classes, the model's output has {outputs} elements")
@@ -60,15 +60,14 @@ Score = Accuracy | Detection | WakeWords | Judged
 
 
 def load_data(task: Task | None, folder: Path, graph: Graph, count: int | None = None) -> DataSet:
-    """Read a data set: a task's, or any folder with y_labels.csv, whose files then hold what the model's input takes.
+    """Read a data set: a task's, or any folder with y_labels.csv and files in the format of the model's input.
 
-    For sww01 a folder or file with the runner's truth of streams is a stream. Any other .json describes images or sound
-    instead, with or without a task that classifies.
-
-    Labels that state windows are those of an anomaly detector, whose windows are of its input's size.
+    For sww01 a folder or file with the runner's truth of streams is a stream. Any other .json describes images or
+    sound, with or without a classification task. Labels with windows belong to an anomaly detector with windows of its
+    input's size.
 
     Raises:
-        InputError: data, labels and model do not fit each other.
+        InputError: Data, labels and model do not fit each other.
     """
     description = _described_truth(task, folder)
     if description is not None:
@@ -85,12 +84,12 @@ def load_data(task: Task | None, folder: Path, graph: Graph, count: int | None =
 
 
 def _described_truth(task: Task | None, folder: Path) -> Description | None:
-    """Return the description of samples whose labels are no classes, where a folder or file is one."""
+    """Return the description, if the path is one and its labels are not classes."""
     if not is_description(folder) or (task is not None and task.name == "sww01"):
         return None
     description = read_description(folder)
     if description.truth is not None and task is not None:
-        raise InputError(f"{folder}: its labels are {description.truth.kind}; {task.name} has others")
+        raise InputError(f"{folder}: its labels are {description.truth.kind}; {task.name} needs classes")
     return None if description.truth is None else description
 
 
@@ -98,14 +97,14 @@ def kind_of_labels(text: str) -> str:
     """Return the kind of labels of [TASK=]DIR: "classes", "boxes", "masks" or "texts".
 
     Raises:
-        OptionError, InputError: as `load_judged`.
+        OptionError, InputError: As for `load_judged`.
     """
     description = _described_truth(*split_named(text))
     return "classes" if description is None or description.truth is None else description.truth.kind
 
 
 def load_judged(text: str, graph: Graph) -> LabeledSamples | LabeledTruth:
-    """Read what judges settings, named [TASK=]DIR: classes, boxes, masks or texts; errors as for `load_data`."""
+    """Read the samples and labels of [TASK=]DIR: classes, boxes, masks or texts; errors as for `load_data`."""
     task, folder = split_named(text)
     description = _described_truth(task, folder)
     return load_classified(task, folder, graph) if description is None else load_truth(description, graph)
@@ -119,10 +118,10 @@ def load_classified(task: Task | None, folder: Path, graph: Graph, count: int | 
 
 
 def split_named(text: str) -> tuple[Task | None, Path]:
-    """Return the task and the folder of [TASK=]DIR; a folder that has such a name stands alone.
+    """Return the task and the folder of [TASK=]DIR; the whole text is the folder if such a path exists.
 
     Raises:
-        OptionError: there is no such task.
+        OptionError: The task is unknown.
     """
     task, equals, folder = text.partition("=")
     return (find_task(task), Path(folder)) if equals and not Path(text).exists() else (None, Path(text))
@@ -134,14 +133,14 @@ def load_named(text: str, graph: Graph) -> LabeledSamples:
 
 
 def run_data(execution: Execution, data: DataSet, progress: Callable[[int], object] = lambda _: None) -> Array:
-    """Run all samples and return what a device answers to each, real[S, values]: outputs, or one window's error.
+    """Run all samples and return a device's results for each, real[S, values]: outputs, or the error of one window.
 
-    Where labels are no classes, the outputs are all of the model's, one behind the other.
+    If labels are not classes, the values are all outputs of the model, concatenated.
 
     Args:
-        execution: the model in some arithmetic.
-        data: samples for the model that `execution` was made from.
-        progress: called with the number of samples just finished.
+        execution: Model in some arithmetic.
+        data: Samples for the model that `execution` was made from.
+        progress: Called with the number of samples just finished.
     """
     if isinstance(data, (LabeledSamples, LabeledStreams)):
         return answers(execution, data.samples, progress)
@@ -151,7 +150,7 @@ def run_data(execution: Execution, data: DataSet, progress: Callable[[int], obje
 
 
 def score(name: str, values: Array, data: DataSet) -> Score:
-    """Compare what was answered, real[S, values], with the labels."""
+    """Compare results, real[S, values], with the labels."""
     if isinstance(data, LabeledStreams):
         return summarize_streams(name, values.astype(np.float64), data)
     if isinstance(data, LabeledTruth):
@@ -166,7 +165,7 @@ def take_samples(data: DataSet, span: Span) -> DataSet:
         InputError: There are fewer; a stream, which is one sequence.
     """
     if isinstance(data, LabeledStreams):
-        raise InputError("a stream is one sequence of windows; no part of it is measured")
+        raise InputError("a stream is one sequence of windows; a part of it cannot be measured")
     count = len(data.labels) if isinstance(data, LabeledWindows) else data.samples.count
     if span.stop > count:
         raise InputError(f"samples {span} were requested; there are 0:{count}")
@@ -185,17 +184,17 @@ def take_samples(data: DataSet, span: Span) -> DataSet:
 
 
 def first_samples(data: DataSet, count: int) -> DataSet:
-    """Return the first files of a data set, of each its first window: what mlcommons' runner takes for performance.
+    """Return the first files, or their first windows, as MLCommons' runner selects them for performance.
 
     Raises:
-        InputError: the data set has fewer files.
+        InputError: The data set has fewer files.
     """
     if isinstance(data, LabeledStreams):
-        raise InputError("a stream gives accuracy alone; performance takes windows in files with y_labels.csv")
+        raise InputError("performance is not measured on a stream; use windows in files with y_labels.csv")
     if isinstance(data, LabeledTruth):
-        raise InputError("performance takes samples with classes, or windows in files with y_labels.csv")
+        raise InputError("performance is measured on samples with classes, or windows in files with y_labels.csv")
     if len(data.labels) < count:
-        raise InputError(f"performance is measured with {count} inputs, the data set has {len(data.labels)} files")
+        raise InputError(f"performance is measured on {count} inputs; the data set has {len(data.labels)} files")
     labels, files = data.labels[:count], data.files[:count]
     if isinstance(data, LabeledSamples):
         return replace(data, samples=GivenSamples(data.samples.take(0, count)), labels=labels, files=files)

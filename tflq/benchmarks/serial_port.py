@@ -18,7 +18,7 @@ _WRITE_TIMEOUT_S = 2.0
 
 
 class Stream(Protocol):
-    """What a host needs of a serial port; pyserial's Serial has it."""
+    """The part of a serial port that a host uses; pyserial's Serial provides it."""
 
     @property
     def in_waiting(self) -> int:
@@ -31,15 +31,15 @@ class Stream(Protocol):
         """Send bytes."""
 
     def close(self) -> None:
-        """Give the port back."""
+        """Close the port."""
 
 
 def open_port(port: str, baud: int) -> Stream:
     """Open a serial port for 8 data bits, no parity and one stop bit.
 
     Raises:
-        MissingExtraError: pyserial is not installed.
-        DeviceError: the port cannot be opened.
+        MissingExtraError: Pyserial is not installed.
+        DeviceError: The port cannot be opened.
     """
     try:
         import serial
@@ -57,12 +57,12 @@ _BLOCK_BYTES = 4096
 
 
 class PseudoTerminal:
-    """A pair of ends: `path` for the host, and the one that `serve` reads and writes.
+    """A pair of ends: `path` for the host, and the end that `serve` reads and writes.
 
-    The host's end stays open here too, so that a host may close it and another may come.
+    The host's end also stays open here, so that one host may close it and the next one open it.
 
     Raises:
-        UnsupportedError: a system without pseudo-terminals.
+        UnsupportedError: The system has no pseudo-terminals.
     """
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class PseudoTerminal:
         self._stop_reader, self._stop_writer = os.pipe()
 
     def serve(self, device: Device) -> None:
-        """Let the device boot and answer until `stop` is called."""
+        """Boot the device and process commands until `stop` is called."""
         self._write(device.boot())
         while True:
             ready, _, _ = select.select([self._device_end, self._stop_reader], [], [])
@@ -108,22 +108,22 @@ class PseudoTerminal:
 
 
 @contextmanager
-def linked(path: str, link: Path | None) -> Iterator[None]:
-    """Keep a symbolic link to a port, under a name that stays the same from run to run.
+def create_link(path: str, link: Path | None) -> Iterator[None]:
+    """Create a symbolic link to a port, as a constant name, and remove it at the end.
 
     Raises:
-        OutputError: a file of that name is there, or the folder cannot be written.
+        OutputError: A file with that name exists, or the folder cannot be written.
     """
     if link is None:
         yield
         return
     if link.exists() and not link.is_symlink():
-        raise OutputError(f"{link}: is there already and no link; choose another --link")
+        raise OutputError(f"{link}: already exists and is not a link; choose another --link")
     try:
         link.unlink(missing_ok=True)
         link.symlink_to(path)
     except OSError as error:
-        raise OutputError(f"{link}: cannot be made: {error.strerror or error}") from None
+        raise OutputError(f"{link}: cannot be created: {error.strerror or error}") from None
     try:
         yield
     finally:

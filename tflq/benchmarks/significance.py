@@ -1,4 +1,4 @@
-"""What counts of right answers say: Wilson's interval of an accuracy, and McNemar's test of two settings."""
+"""Statistics of correct predictions: Wilson's interval of an accuracy, and McNemar's test of two settings."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Z_95 = 1.959963984540054
-"""Quantile 0.975 of the normal distribution: 95 % of it lie within +-Z_95."""
+"""Quantile 0.975 of the normal distribution: 95 % of it is within +-Z_95."""
 LEVEL = 0.05
-"""A p-value below it is called a difference."""
+"""Significance level: a smaller p-value counts as a difference."""
 
 
 def wilson_percent(right: int, total: int) -> tuple[float, float]:
@@ -32,8 +32,8 @@ class Paired:
     """Two settings on the same samples.
 
     Attributes:
-        gained: samples that the first alone has right.
-        lost: samples that the second alone has right.
+        gained: Number of samples that only the first setting predicts correctly.
+        lost: Number of samples that only the second setting predicts correctly.
     """
 
     gained: int
@@ -43,8 +43,8 @@ class Paired:
     def p_value(self) -> float:
         """McNemar's exact test, two-sided: min(1, 2 sum over k <= min(a, b) of C(n, k) / 2^n), n = a + b.
 
-        How likely the two counts are at least so far apart if each of the n samples that one alone has right is as
-        likely the one's as the other's (Q. McNemar, 1947; exact as the binomial test). 1 where n is 0.
+        It is the probability of two counts with at least this difference if each of the n discordant samples is equally
+        likely to be gained or lost (Q. McNemar, 1947; exact as the binomial test). It is 1 for n = 0.
         """
         n = self.gained + self.lost
         tail = term = 1
@@ -55,17 +55,17 @@ class Paired:
 
     @property
     def is_noise(self) -> bool:
-        """Whether the samples do not tell the two apart: p >= 0.05."""
+        """Whether the samples do not distinguish the two settings: p >= 0.05."""
         return self.p_value >= LEVEL
 
     def __str__(self) -> str:
-        """Return the counts, the p-value and what it means."""
+        """Return the counts, the p-value and its meaning."""
         meaning = "within the noise" if self.is_noise else "more than noise"
         return f"{self.gained} gained, {self.lost} lost, p = {self.p_value:.2g}: {meaning}"
 
 
 def count_paired(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> Paired:
-    """Count the samples that one of two settings alone has right: bool[S] each."""
+    """Count the samples that only one of two settings predicts correctly: bool[S] each."""
     return Paired(int(np.count_nonzero(first & ~second)), int(np.count_nonzero(second & ~first)))
 
 

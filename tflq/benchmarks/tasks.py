@@ -1,4 +1,4 @@
-"""The MLPerf Tiny tasks: what a file of their data sets holds, what a model makes of it, what must be reached."""
+"""The MLPerf Tiny tasks: format of their samples, scoring, and quality goals."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ Metric = Literal["top-1", "auc", "wake words"]
 
 @dataclass(frozen=True)
 class Quality:
-    """What MLPerf Tiny's closed division asks for (mlcommons/tiny, benchmark/MLPerfTiny_Rules.adoc).
+    """Quality goal of MLPerf Tiny's closed division (mlcommons/tiny, benchmark/MLPerfTiny_Rules.adoc).
 
     Attributes:
-        metric: "top-1" accuracy in percent; "auc", the area under the ROC curve, 0..1; "wake words", of a stream.
-        at_least: the smallest value that meets it; of wake words the most false positives, and false negatives.
+        metric: "top-1", accuracy in percent; "auc", area under the ROC curve, 0..1; "wake words", errors on a stream.
+        at_least: Smallest value that meets the goal; for wake words the largest number of false positives, and of false
+            negatives.
     """
 
     metric: Metric
@@ -37,16 +38,16 @@ class Task:
     """One task of MLPerf Tiny (mlcommons/tiny, benchmark/; EEMBC EnergyRunner's data sets).
 
     Attributes:
-        name: as EnergyRunner calls it, and as a device under test answers `profile`.
-        short: as the folders of published results call it.
-        title: what is asked.
-        shape: of one sample, without batch axis.
-        stored: types that the numbers in a file may have; float32 numbers are real ones.
-        offset: added to a stored integer to get the reference model's int8 code.
-        scale: real number = scale * (code - zero_point), the quantization of the reference model's input.
-        zero_point: see there.
-        quality: what must be reached; None where samples alone do not tell, or nobody asks.
-        is_anomaly: whether a sample is scored by how far the model's output is from it.
+        name: Name in EnergyRunner, and in a device's reply to `profile`.
+        short: Name in the folders of published results.
+        title: Description of the task.
+        shape: Shape of one sample, without batch axis.
+        stored: Types that the numbers in a file may have; float32 numbers are not quantized.
+        offset: Difference between the reference model's int8 code and a stored integer.
+        scale: Scale of the reference model's input: value = scale * (code - zero_point).
+        zero_point: Zero point of the reference model's input.
+        quality: Quality goal; None if single samples do not determine it, or the benchmark has none.
+        is_anomaly: True if the score of a sample is the distance between the model's output and the sample.
     """
 
     name: str
@@ -66,16 +67,16 @@ class Task:
         return int(np.prod(self.shape))
 
     def stored_dtype(self, size_bytes: int) -> np.dtype[np.generic]:
-        """Return the type of the numbers in a file of that size; the first allowed type where none fits."""
+        """Return the type of the numbers in a file of that size; the first allowed type if none fits."""
         kinds = [np.dtype(kind) for kind in self.stored]
         return next((kind for kind in kinds if kind.itemsize * self.size == size_bytes), kinds[0])
 
     def check(self, graph: Graph) -> Tensor:
-        """Check that a model takes this task's samples, as int8 or real numbers in float32; return its input.
+        """Check that a model accepts this task's samples, as int8 or float32; return its input.
 
         Raises:
-            InputError: several inputs or outputs, or an input of another type or number of elements; for anomalies, an
-                output of another number of elements.
+            InputError: Several inputs or outputs, or an input with another type or number of elements; for anomalies,
+                an output with another number of elements.
         """
         if len(graph.inputs) != 1 or len(graph.outputs) != 1:
             raise InputError(
@@ -90,7 +91,7 @@ class Task:
             )
         if self.is_anomaly and output.size != self.size:
             raise InputError(
-                f"{self.name} needs a model whose output has the {self.size} elements of its input; output "
+                f"{self.name} needs a model with the {self.size} elements of its input in its output; output "
                 f"'{output.name}' has {output.size}"
             )
         return tensor
@@ -98,12 +99,12 @@ class Task:
     def encode(self, stored: Array, tensor: Tensor) -> Array:
         """Return samples in the encoding of a model's input: dtype[S, *model's shape] of stored numbers [S, *shape].
 
-        Integers: q = stored + offset; a model in floating point gets the real numbers that q stands for. Real
-        numbers: as they are, or q = clip(round(x / scale) + zero_point) with the model's own scale, as the
-        reference devices do (mlcommons/tiny, benchmark/util/quantization_helpers.h).
+        Integers: q = stored + offset; a float model gets scale * (q - zero_point). Floating-point values: unchanged, or
+        q = clip(round(x / scale) + zero_point) with the model's own scale, as the reference devices do (mlcommons/tiny,
+        benchmark/util/quantization_helpers.h).
 
         Raises:
-            InputError: NaN among real numbers.
+            InputError: A floating-point value is NaN.
         """
         shaped = stored.reshape(len(stored), *tensor.shape)
         if stored.dtype.kind == "f":
@@ -141,7 +142,7 @@ def find_task(name: str) -> Task:
     """Return a task by name.
 
     Raises:
-        OptionError: there is none of that name.
+        OptionError: The name is unknown.
     """
     if name not in TASKS:
         raise OptionError(f"no task is called '{name}'; there are {', '.join(TASKS)}")

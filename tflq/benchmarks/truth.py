@@ -1,4 +1,4 @@
-"""Labels that are no classes: boxes, classes of pixels, texts (docs/guides/data.md)."""
+"""Labels other than classes of samples: boxes, classes of pixels, texts (docs/guides/data.md)."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ DETECTION = "TFLite_Detection_PostProcess"
 
 @dataclass(frozen=True)
 class LabeledTruth:
-    """Samples with what they show or say.
+    """Samples with their content as labels: boxes, masks or texts.
 
     Attributes:
-        samples: in the model's encoding.
-        labels: what they show or say.
-        files: the samples' files.
+        samples: Samples in the encoding of the model.
+        labels: True content of the samples.
+        files: Files of the samples.
     """
 
     samples: Samples
@@ -38,13 +38,13 @@ class LabeledTruth:
 
 @dataclass(frozen=True)
 class Judged:
-    """The score of a model on samples whose labels are no classes.
+    """The score of a model on samples with other labels than classes.
 
     Attributes:
-        name: of the execution.
-        samples: their number.
-        metric: the score's.
-        value: its figure.
+        name: Name of the execution.
+        samples: Number of samples.
+        metric: Metric of the score.
+        value: Value of the metric.
     """
 
     name: str
@@ -54,16 +54,16 @@ class Judged:
 
 
 def load_truth(description: Description, graph: Graph) -> LabeledTruth:
-    """Read the files of a description and what they show or say.
+    """Read the files of a description and their labels.
 
     Raises:
-        InputError: a model with other outputs; truth that cannot be read, or that lacks a file.
-        MissingExtraError: the package that reads the files is not installed.
+        InputError: A model with other outputs; labels that cannot be read, or that lack a file.
+        MissingExtraError: The package that reads the files is not installed.
     """
     of, where = description.truth, description.path
     assert of is not None
     if len(graph.inputs) != 1:
-        raise InputError(f"{where}: gives samples of one input; the model has {len(graph.inputs)}")
+        raise InputError(f"{where}: contains samples of one input; the model has {len(graph.inputs)}")
     truth = {"boxes": _boxes, "masks": _masks, "texts": _texts}[of.kind](description, of, graph)
     array, _ = described_array(description, graph.tensors[graph.inputs[0]])
     return LabeledTruth(GivenSamples([array]), truth, description.files)
@@ -76,7 +76,7 @@ def judge(name: str, values: Doubles, data: LabeledTruth) -> Judged:
 
 
 def _boxes(description: Description, of: StatedTruth, graph: Graph) -> Truth:
-    """Read COCO's instances; outputs are TFLite_Detection_PostProcess's: boxes, classes, scores, their number."""
+    """Read COCO's instances; outputs as of TFLite_Detection_PostProcess: boxes, classes, scores, their number."""
     how = description.preparation
     assert isinstance(how, Images)
     made = next((node.outputs for node in graph.nodes if node.custom_code == DETECTION), graph.outputs)
@@ -84,10 +84,10 @@ def _boxes(description: Description, of: StatedTruth, graph: Graph) -> Truth:
     shapes = [tuple(n for n in graph.tensors[t].shape[1:]) for t in order]
     count = shapes[0][0] if shapes[0] else 0
     if [tuple(s) for s in shapes] != [(count, 4), (count,), (count,), ()]:
-        found = ", ".join(str(list(graph.tensors[t].shape)) for t in order)
+        shapes_text = ", ".join(str(list(graph.tensors[t].shape)) for t in order)
         raise InputError(
-            f"{description.path}: labels are boxes; the model's outputs are {found}; needed are boxes [1, N, 4], "
-            f"classes [1, N], scores [1, N] and their number [1], as {DETECTION} gives them"
+            f"{description.path}: labels are boxes; the model's outputs are {shapes_text}; needed are boxes [1, N, 4], "
+            f"classes [1, N], scores [1, N] and their number [1], as {DETECTION} returns them"
         )
     truth, parts, ids = _instances(description, of, how)
     starts = np.cumsum([0, *(graph.tensors[t].size for t in graph.outputs)]).tolist()
@@ -97,7 +97,7 @@ def _boxes(description: Description, of: StatedTruth, graph: Graph) -> Truth:
 
 
 def _instances(description: Description, of: StatedTruth, how: Images) -> tuple[list[Boxes], list[Part], list[int]]:
-    """Return the objects of each file in pixels, the part of it that the model sees, and its id."""
+    """Return the objects of each file in pixels, the part of the file in the model's input, and its id."""
     try:
         content = json.loads(bytes(read_bytes(of.path)))
         images = {image["file_name"]: image for image in content["images"]}
@@ -111,13 +111,13 @@ def _instances(description: Description, of: StatedTruth, how: Images) -> tuple[
         sizes = {name: (int(image["width"]), int(image["height"])) for name, image in images.items()}
         ids = {name: int(image["id"]) for name, image in images.items()}
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InputError(f"{of.path}: is no COCO file of instances: {type(error).__name__}: {error}") from None
+        raise InputError(f"{of.path}: is not a COCO file of instances: {type(error).__name__}: {error}") from None
     classes = description.classes or tuple(names.values())
     truth, parts = [], []
     for file in description.files:
         name = file.relative_to(of.root).as_posix()
         if name not in images:
-            raise InputError(f"{of.path}: its images do not name '{name}', which lies in {of.root}")
+            raise InputError(f"{of.path}: its images do not contain '{name}', which is in {of.root}")
         truth.append(_objects(objects.get(ids[name], []), classes, of.path))
         parts.append(taken_part(*sizes[name], how))
     return truth, parts, [ids[file.relative_to(of.root).as_posix()] for file in description.files]
@@ -126,7 +126,7 @@ def _instances(description: Description, of: StatedTruth, how: Images) -> tuple[
 def _objects(entries: list[tuple[Doubles, str, bool]], classes: tuple[str, ...], where: Path) -> Boxes:
     unknown = next((name for _, name, _ in entries if name not in classes), None)
     if unknown is not None:
-        raise InputError(f"{where}: category '{unknown}' is none of the classes {', '.join(classes)}; add it")
+        raise InputError(f"{where}: category '{unknown}' is not one of the classes {', '.join(classes)}; add it")
     corners = np.array([box for box, _, _ in entries]).reshape(-1, 4)
     numbers = np.array([classes.index(name) for _, name, _ in entries], np.int64)
     return Boxes(corners, numbers, is_crowd=np.array([crowd for *_, crowd in entries], bool))
@@ -143,7 +143,7 @@ def _masks(description: Description, of: StatedTruth, graph: Graph) -> Truth:
         )
     how = description.preparation
     assert isinstance(how, Images)
-    files = [_beside(of, file, (".png", ".npy")) for file in description.files]
+    files = [_label_path(of, file, (".png", ".npy")) for file in description.files]
     truth = np.stack([nearest(file, (height, width), how) for file in files])
     return Truth(truth, SCORES["masks"], MaskDecoder(height, width, channels))
 
@@ -159,26 +159,28 @@ def _texts(description: Description, of: StatedTruth, graph: Graph) -> Truth:
             f"{description.path}: labels are texts; the model's output is {list(shape)}; needed is [1, T, C], with a "
             f"score for each of the {len(description.classes)} classes and for the blank, {of.blank}"
         )
-    texts = [_text(_beside(of, file, (".txt",))) for file in description.files]
+    texts = [_text(_label_path(of, file, (".txt",))) for file in description.files]
     return Truth(texts, SCORES["texts"], TextDecoder(tuple(tokens), of.blank))
 
 
 def _only_output(description: Description, graph: Graph) -> tuple[int, ...]:
     if len(graph.outputs) != 1:
-        raise InputError(f"{description.path}: its labels are of one output; the model has {len(graph.outputs)}")
+        raise InputError(
+            f"{description.path}: its labels need a model with one output; the model has {len(graph.outputs)}"
+        )
     return tuple(graph.tensors[graph.outputs[0]].shape)
 
 
-def _beside(of: StatedTruth, file: Path, suffixes: tuple[str, ...]) -> Path:
+def _label_path(of: StatedTruth, file: Path, suffixes: tuple[str, ...]) -> Path:
     paths = [(of.path / file.relative_to(of.root)).with_suffix(suffix) for suffix in suffixes]
-    found = next((path for path in paths if path.is_file()), None)
-    if found is None:
+    path = next((path for path in paths if path.is_file()), None)
+    if path is None:
         raise InputError(f"{file}: has no {' or '.join(map(str, paths))} with its label")
-    return found
+    return path
 
 
 def _text(path: Path) -> str:
     try:
         return " ".join(bytes(read_bytes(path)).decode("utf-8-sig").split())
     except UnicodeDecodeError:
-        raise InputError(f"{path}: is no text in UTF-8") from None
+        raise InputError(f"{path}: is not UTF-8 text") from None

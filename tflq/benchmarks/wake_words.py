@@ -1,4 +1,4 @@
-"""sww01 on a stream of sound: windows as the reference device cuts them, detections as mlcommons' runner counts them.
+"""sww01 on a stream of sound: windows of the reference device, and detections counted as by MLCommons' runner.
 
 Source: mlcommons/tiny, benchmark/reference_submissions/streaming_wakeword (features, threshold, first frame),
 benchmark/runner/streaming_ww_utils.py (counting), benchmark/runner/sww_data_dir (streams and their truth).
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from tflq.benchmarks.anomaly import joined
+from tflq.benchmarks.anomaly import concatenate_rows
 from tflq.benchmarks.tasks import Quality, Task
 from tflq.errors import InputError
 from tflq.files import read_bytes
@@ -27,15 +27,15 @@ RATE = 16_000
 STRIDE = 512
 """Samples from one inference to the next, 32 ms; a frame of features has two strides."""
 THRESHOLD = (115 + 128) / 256
-"""A wake word is detected where output 0 is above it: above 115 in int8 (DETECT_THRESHOLD)."""
+"""Threshold of output 0 for a detection: above 115 in int8 (DETECT_THRESHOLD)."""
 LIMIT = 8
-"""False positives, and false negatives, that the benchmark allows at most."""
+"""Largest number of false positives, and of false negatives, that the benchmark allows."""
 FRAME_MS = 1000 * STRIDE // RATE
 
 _LONG = "sww_long_test.json"
 _FEATURES = Features("lfbe", 2 * STRIDE, STRIDE, 40, 0, 0.0, RATE / 2)
 _DELAY_S = 2.0
-"""How long behind a wake word it may be detected: the runner adds its delay of one second twice."""
+"""Largest delay of a detection after a wake word: the runner adds its delay of one second twice."""
 _DEBOUNCE_MS = 1000
 
 
@@ -44,9 +44,9 @@ class Stream:
     """One recording and the wake words in it.
 
     Attributes:
-        file: a WAV file of 16 kHz, whose first channel is taken.
-        words: when each wake word is said, in seconds: start and end.
-        seconds: its length.
+        file: WAV file of 16 kHz; its first channel is used.
+        words: Start and end of each wake word, in seconds.
+        seconds: Length of the recording.
     """
 
     file: Path
@@ -59,8 +59,8 @@ class StreamWindows:
     """The model's inputs over streams: one window of 30 frames for each stride of sound.
 
     Attributes:
-        tensor: the model's input.
-        views: for each stream its windows [W, 30, 40], in the tensor's encoding; nothing is copied.
+        tensor: Input of the model.
+        views: Windows of each stream, [W, 30, 40], in the encoding of the tensor, without a copy.
     """
 
     tensor: Tensor
@@ -73,7 +73,7 @@ class StreamWindows:
 
     def take(self, start: int, stop: int) -> list[Array]:
         """Return windows start..stop-1."""
-        taken = joined(self.views, start, stop)
+        taken = concatenate_rows(self.views, start, stop)
         return [taken.reshape(len(taken), *self.tensor.shape)]
 
 
@@ -82,8 +82,8 @@ class LabeledStreams:
     """Streams with their wake words.
 
     Attributes:
-        samples: the windows, stream by stream.
-        streams: what is in them.
+        samples: Windows, stream by stream.
+        streams: Recordings and their wake words.
     """
 
     samples: StreamWindows
@@ -97,14 +97,14 @@ class LabeledStreams:
 
 @dataclass(frozen=True)
 class WakeWords:
-    """What was detected.
+    """Detections on streams.
 
     Attributes:
-        name: of the execution.
-        words: number of wake words said.
-        true_positives: how many of them were detected.
-        false_positives: detections where none was said, those within a second counted once.
-        seconds: length of the streams.
+        name: Name of the execution.
+        words: Number of wake words in the streams.
+        true_positives: Number of detected wake words.
+        false_positives: Number of detections without a wake word; detections within a second count once.
+        seconds: Length of the streams.
     """
 
     name: str
@@ -139,30 +139,30 @@ class WakeWords:
 
 
 def holds_streams(path: Path) -> bool:
-    """Whether a data set of sww01 is streams with their truth, and not windows with y_labels.csv."""
+    """Whether a data set of sww01 consists of streams with their truth, and not of windows with y_labels.csv."""
     if path.is_dir():
         return not (path / "y_labels.csv").exists() and any(path.glob("*_test.json"))
     return path.suffix.lower() == ".json" and path.is_file() and isinstance(_content(path), list)
 
 
 def read_streams(path: Path) -> tuple[Stream, ...]:
-    """Read the truth of streams: a JSON file of the runner's, or the folder with one (sww_long_test.json wins).
+    """Read the truth of streams: a JSON file of the runner, or its folder (sww_long_test.json has precedence).
 
     Raises:
-        InputError: several files, none of them the benchmark's; another form; a recording that is missing.
+        InputError: Several files without the benchmark's; another format; a missing recording.
     """
     if path.is_dir():
         named = sorted(path.glob("*_test.json"))
         chosen = [file for file in named if file.name == _LONG] or named
         if len(chosen) > 1:
-            raise InputError(f"{path}: holds {', '.join(file.name for file in chosen)}; name one of these files")
+            raise InputError(f"{path}: contains {', '.join(file.name for file in chosen)}; name one of these files")
         path = chosen[0]
     content = _content(path)
     try:
         streams = tuple(_stream(path.parent, entry) for entry in content)  # type: ignore[attr-defined]
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(
-            f"{path}: is no truth of streams: {type(error).__name__} {error}; allowed is a list of objects with "
+            f"{path}: is not a truth of streams: {type(error).__name__} {error}; allowed is a list of objects with "
             '"wav_file", "detection_windows" [[start, end], ...] and "length_sec"'
         ) from None
     missing = [stream.file.name for stream in streams if not stream.file.is_file()]
@@ -175,7 +175,7 @@ def load_streams(task: Task, path: Path, graph: Graph) -> LabeledStreams:
     """Read streams for a model.
 
     Raises:
-        InputError: the model does not fit the task, or what `read_streams` raises.
+        InputError: The model does not fit the task; errors of `read_streams`.
     """
     streams = read_streams(path)
     return LabeledStreams(windows_of(task, graph, streams), streams)
@@ -191,44 +191,44 @@ def windows_of(task: Task, graph: Graph, streams: Sequence[Stream]) -> StreamWin
 def stream_features(sound: NDArray[np.float64]) -> NDArray[np.float32]:
     """Return the features of each stride of sound, -1..1: float32[F, 40] between 0 and 1.
 
-    Frame f ends with stride f: the first one begins with zeros. Sound behind the last whole stride is left out.
+    Frame f ends with stride f: the first frame begins with zeros. Sound after the last complete stride is omitted.
     """
     whole = sound[: len(sound) // STRIDE * STRIDE]
     return lfbe(np.concatenate([np.zeros(STRIDE), whole]), _FEATURES, RATE).astype(np.float32)
 
 
 def summarize_streams(name: str, values: NDArray[np.float64], data: LabeledStreams) -> WakeWords:
-    """Count the detections in what was answered to each window, real[W, 3]."""
-    found = false = 0
+    """Count the detections in the results of all windows, real[W, 3]."""
+    detected = false = 0
     ends = np.cumsum([len(view) for view in data.samples.views])[:-1]
     for stream, scores in zip(data.streams, np.split(values[:, 0], ends), strict=True):
         times = FRAME_MS * np.flatnonzero(scores > THRESHOLD)
         true, wrong = count_detections(times[times > 0], stream.words)
-        found, false = found + true, false + wrong
+        detected, false = detected + true, false + wrong
     words = sum(len(stream.words) for stream in data.streams)
-    return WakeWords(name, words, found, false, sum(stream.seconds for stream in data.streams))
+    return WakeWords(name, words, detected, false, sum(stream.seconds for stream in data.streams))
 
 
 def count_detections(times_ms: NDArray[np.int64], words: Sequence[tuple[float, float]]) -> tuple[int, int]:
-    """Return true and false positives, as calc_detection_stats of the runner does.
+    """Return true and false positives, as calc_detection_stats of the runner counts them.
 
-    A wake word takes all detections from its start to two seconds behind its end; of the others each takes those of the
-    second behind it.
+    A wake word covers all detections from its start to two seconds after its end. Each remaining detection covers the
+    detections of the second after it.
     """
-    left, found = times_ms, 0
+    left, detected = times_ms, 0
     for start, end in words:
         hits = (left / 1000 >= start) & (left / 1000 <= end + _DELAY_S)
-        found += bool(hits.any())
+        detected += bool(hits.any())
         left = left[~hits]
     false = 0
     while len(left):
         false += 1
         left = left[left > left[0] + _DEBOUNCE_MS]
-    return found, false
+    return detected, false
 
 
 def _windows(task: Task, tensor: Tensor, features: NDArray[np.float32]) -> Array:
-    """Return windows of frames [F, frames, 40], the newest last; before the first frame the buffer holds zeros.
+    """Return windows of frames [F, frames, 40], newest frame last; the buffer is zero before the first frame.
 
     int8: q = low 8 bits of trunc(feature / scale + zero_point) in float32, as a cast in C on the reference device.
     """
@@ -250,10 +250,10 @@ def _encoding(tensor: Tensor) -> tuple[np.float32, np.float32]:
     """Return scale and zero point of an input of one scale.
 
     Raises:
-        InputError: it has none, or several.
+        InputError: The input has no scale, or several.
     """
     if not isinstance(tensor.quantization, Affine) or tensor.quantization.is_per_axis:
-        raise InputError(f"input '{tensor.name}' has no single scale and zero point, which features of sound need")
+        raise InputError(f"input '{tensor.name}' needs a single scale and zero point for features of sound")
     scale, offset = tensor.quantization.along(0)
     return np.float32(scale), np.float32(offset)
 
@@ -262,7 +262,7 @@ def _content(path: Path) -> object:
     try:
         return json.loads(bytes(read_bytes(path)))
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: is no JSON: {' '.join(str(error).split())}") from None
+        raise InputError(f"{path}: is not JSON: {' '.join(str(error).split())}") from None
 
 
 def _stream(folder: Path, entry: dict[str, object]) -> Stream:

@@ -1,4 +1,4 @@
-"""The command line. click and rich are imported here and nowhere else; each command loads when it is called."""
+"""The command line. Only this package imports click and rich; each command loads when it is called."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from tflq.cli.status import INTERRUPTED
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit status: 0, 1 where a check failed, 2 for bad use or input.
+    """Run the command line and return its exit status: 0, 1 if a check failed, 2 for invalid usage or input.
 
     Args:
-        arguments: without the program's name; None for those of the process.
+        arguments: Arguments without the program's name (default: the arguments of the process).
     """
     try:
         from tflq.cli.app import run

@@ -1,21 +1,20 @@
-"""`tflq compare`: two models, targets, arithmetics or tensor dumps over the same samples."""
+"""`tflq compare`: compare two models, targets, arithmetics or tensor dumps on the same samples."""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import click
 
 from tflq.api.compare import DEFAULT_SAMPLES, CompareOptions, compare
 from tflq.api.compare_runtimes import CompareRuntimesResult, compare_runtimes
-from tflq.api.options import SampleOptions, changed
+from tflq.api.options import SampleOptions, replace_options
 from tflq.api.prove import ProveResult, prove
 from tflq.api.sides import parse_runtimes
 from tflq.cli import completion, output
 from tflq.cli.help import SectionedCommand
 from tflq.cli.options import (
-    JOBS_OPTION,
-    SCHEDULER_OPTION,
     SIDE_HELP,
     STRICT_OPTION,
     calibration_options,
@@ -24,8 +23,12 @@ from tflq.cli.options import (
     reporting,
     sample_options,
     target_options,
+    worker_options,
 )
 from tflq.cli.outputs import OutputPath, writing
+from tflq.cli.record_options import option
+
+_option = partial(option, CompareOptions)
 
 
 @click.command("compare", cls=SectionedCommand, epilog=f"A and B: {SIDE_HELP}")
@@ -33,27 +36,20 @@ from tflq.cli.outputs import OutputPath, writing
 @click.argument("second", metavar="[B]", default="@float", shell_complete=completion.file)
 @click.argument("others", metavar="[C]...", nargs=-1, shell_complete=completion.file)
 @sample_options(DEFAULT_SAMPLES)
-@click.option("--isolated", is_flag=True, help="Feed each layer of A with B's tensors: its own error alone.")
-@click.option(
-    "--tolerance",
-    type=click.FloatRange(min=0),
-    default=0.0,
-    metavar="LSB",
-    help="Differences up to it do not count as such (0: any difference counts).",
-)
-@click.option("--tensor", "tensors", multiple=True, metavar="NAME", help="Compare this tensor of A only. Repeat it.")
+@_option("isolated")
+@_option("tolerance", minimum=0, metavar="LSB")
+@_option("tensors", "--tensor", metavar="NAME")
 @dump_options
 @STRICT_OPTION
-@click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Layers to rank in the text.")
-@JOBS_OPTION
-@SCHEDULER_OPTION
+@_option("top", minimum=1)
+@worker_options(CompareOptions)
 @report_option
 @click.option(
     "--model-explorer",
     "node_data_path",
     type=OutputPath(path_type=Path, dir_okay=False),
     metavar="FILE.json",
-    help="Write the noise of each tensor as node data of Model Explorer, too.",
+    help="Output file for the noise of each tensor, as node data of Model Explorer.",
 )
 @click.option(
     "--prove",
@@ -75,21 +71,21 @@ def command(
     node_data_path: Path | None,
     **options: object,
 ) -> int:
-    """Compare A with the reference B, tensor by tensor, and rank the layers by what they add.
+    """Compare A with the reference B, tensor by tensor, and rank the layers by the noise that they add.
 
     With C and more, all are runtimes of one model (MODEL@ref MODEL@xnnpack MODEL@tflm): which agree, the first layer
     where they part, its two rules, and the accuracy of each with --data. Exit status 1 only with --strict.
 
-    Without B the reference is A's model in floating point. Exit status 1 if a tensor differs; not where A is a model as
-    it is, B a dump of TFLite, and docs/differences/tflite_operators.md lists all that differs as known.
+    Without B the reference is A's model in floating point. Exit status 1 if a tensor differs; unless A is an unchanged
+    model, B a dump of TFLite, and docs/differences/tflite_operators.md lists all differences as known.
     """
     if is_proof or others:
         result = _compare_runtimes((first, second, *others), samples, is_proof)
         return max(output.show(result), int(strict and not result.is_equal))
-    found = compare(first, second, samples, changed(CompareOptions(), options), progress=output.progress)
+    comparison = compare(first, second, samples, replace_options(CompareOptions(), options), progress=output.progress)
     if node_data_path is not None:
-        found.write_node_data(node_data_path)
-    return max(output.show(found), int(strict and not found.is_equal))
+        comparison.write_node_data(node_data_path)
+    return max(output.show(comparison), int(strict and not comparison.is_equal))
 
 
 def _compare_runtimes(

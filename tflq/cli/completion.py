@@ -1,6 +1,6 @@
-"""What the shell completes after Tab: commands, targets, tasks, keys of settings, layers of the model, files.
+"""Shell completion: commands, targets, tasks, keys of settings, layers of the model, files.
 
-Nothing here may fail or print: what cannot be told completes to nothing.
+No function fails or prints; if candidates cannot be determined, there are none.
 """
 
 from __future__ import annotations
@@ -36,28 +36,28 @@ def tasks(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list
 
 
 def task_folder(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete TASK=DIR to the task; what is no task is a file."""
-    found = [CompletionItem(f"{item.value}=", help=item.help) for item in tasks(ctx, param, incomplete)]
-    return found or file(ctx, param, incomplete)
+    """Complete TASK=DIR to the task, or to a file if no task matches."""
+    items = [CompletionItem(f"{item.value}=", help=item.help) for item in tasks(ctx, param, incomplete)]
+    return items or file(ctx, param, incomplete)
 
 
 def settings(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete KEY=VALUE to the keys of the targets that stand on the command line before it."""
+    """Complete KEY=VALUE to the keys of the targets that precede it on the command line."""
     from tflq.api.targets import targets as named
 
-    found: dict[str, str] = {}
+    helps: dict[str, str] = {}
     single, several = ctx.params.get("target__name"), ctx.params.get("targets")
     for name in (single,) if isinstance(single, str) else several or ():
         with suppress(Exception):
-            found.update({s.key: s.help for t in named(name).targets for s in t.settings})
-    return [CompletionItem(f"{key}=", help=text) for key, text in found.items() if f"{key}=".startswith(incomplete)]
+            helps.update({s.key: s.help for t in named(name).targets for s in t.settings})
+    return [CompletionItem(f"{key}=", help=text) for key, text in helps.items() if f"{key}=".startswith(incomplete)]
 
 
 def layers(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete to the names of the model's operators, and of what they do."""
+    """Complete to the names of the model's operators and layers."""
     from tflq.api.read_model import read_model
 
-    # Arguments in front of an option that still lacks its value stay in ctx.args.
+    # Arguments before an option that still lacks its value stay in ctx.args.
     model = next((a for a in (ctx.params.get("model"), *ctx.args) if a), "")
     with suppress(Exception):
         nodes = read_model(model).main.nodes
@@ -66,16 +66,16 @@ def layers(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list
 
 
 def show(ctx: click.Context, _param: click.Parameter, shell: str | None) -> None:
-    """Print the script that teaches a shell, and end.
+    """Print the completion script of a shell, and exit.
 
     Raises:
-        click.UsageError: the shell is not known.
+        click.UsageError: The shell is unknown.
     """
     if shell is None or ctx.resilient_parsing:
         return
     kind = get_completion_class(shell)
     if kind is None:
-        raise click.UsageError(f"no completion for {shell}; there is {', '.join(SHELLS)}", ctx)
+        raise click.UsageError(f"no completion for {shell}; available: {', '.join(SHELLS)}", ctx)
     click.echo(kind(ctx.command, {}, "tflq", "_TFLQ_COMPLETE").source())
     ctx.exit()
 

@@ -1,4 +1,4 @@
-"""`tflq demo`: everything once, on the model inside the package."""
+"""`tflq demo`: a tour on the model inside the package."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from tflq.quoting import shell_word
 @demo_output
 @reporting
 def command(folder: Path | None) -> int:
-    """Show tflq at work on a small model that reads handwritten digits, on images that it has never seen.
+    """Show tflq at work on a small model that reads handwritten digits, on images that were not used in training.
 
     Exit status 1 if an element differs from TFLite.
     """
     if folder is not None:
         write_files(folder)
         return 0
-    found = demo()
-    status = output.show(found)
-    _print_next(found.path)
+    result = demo()
+    status = output.show(result)
+    _print_next(result.path)
     return status
 
 
 def _print_next(path: Path) -> None:
     model = shell_word(str(path))
     output.remark("")
-    output.remark("What to try next, here or with a .tflite of your own:")
+    output.remark("Next steps, with this model or another .tflite:")
     for arguments in (
         f"inspect {model}",
         f"verify {model} --samples 1000",
@@ -47,9 +47,9 @@ def _print_next(path: Path) -> None:
 
 
 def _program() -> str:
-    """Return what calls this program from here: tflq where the shell finds this one, else its path."""
-    found, called = shutil.which("tflq"), Path(sys.argv[0])
+    """Return the command for this program: tflq if the shell resolves it to this program, else its path."""
+    resolved, called = shutil.which("tflq"), Path(sys.argv[0])
     if called.name == "__main__.py":
         return f"{shell_word(sys.executable)} -m tflq"
-    is_found = found is not None and called.exists() and called.samefile(found)
-    return "tflq" if is_found else shell_word(sys.argv[0])
+    is_on_path = resolved is not None and called.exists() and called.samefile(resolved)
+    return "tflq" if is_on_path else shell_word(sys.argv[0])

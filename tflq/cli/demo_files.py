@@ -15,7 +15,7 @@ def write_files(folder: Path) -> None:
     """Write the files of the demo into an empty folder, and print their names.
 
     Raises:
-        UsageError: the folder contains files.
+        UsageError: The folder contains files.
     """
     if folder.is_dir() and any(folder.iterdir()):
         raise click.UsageError(f"--output {folder}: is not empty; name an empty folder")
@@ -28,7 +28,7 @@ demo_output = click.option(
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Write the model (digits.tflite), its test images (images.npy) and the labeled images (digits/) into this "
-    "folder, and run nothing.",
+    help="Output folder for the model (digits.tflite), its test images (images.npy) and the labeled images (digits/); "
+    "the demo itself does not run.",
 )
 """Adds --output to `tflq demo`."""

@@ -1,4 +1,4 @@
-"""`tflq dequantize`: the float network behind a quantized model."""
+"""`tflq dequantize`: write the float network of a quantized model."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ from tflq.cli.outputs import writing
 def command(model: str, path: Path) -> int:
     """Write the float view of MODEL: float32 in place of every quantized tensor, constants dequantized.
 
-    QUANTIZE, DEQUANTIZE and FAKE_QUANT go; ranges of activations stay in the file as minimum and maximum.
+    QUANTIZE, DEQUANTIZE and FAKE_QUANT are removed; ranges of activations are stored as minimum and maximum.
     """
     return output.show(dequantize(model, path))

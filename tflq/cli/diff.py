@@ -1,4 +1,4 @@
-"""`tflq diff`: what differs between two models."""
+"""`tflq diff`: list the differences between two models."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tflq.cli.options import reporting
 @click.argument("second", metavar="B", type=click.Path())
 @reporting
 def command(first: str, second: str) -> int:
-    """List what differs between the models A and B: operators, attributes, types, shapes, quantization, constants.
+    """List the differences between the models A and B: operators, attributes, types, shapes, quantization, constants.
 
-    Nothing is run; `tflq compare` says what the differences do. Exit status 1 if anything differs.
+    No model is run; `tflq compare` shows the effect of the differences. Exit status 1 if the models differ.
     """
     return output.show(diff(first, second))

@@ -1,59 +1,47 @@
-"""`tflq dut`: a virtual device under test on a pseudo-terminal, for mlcommons' runner and others."""
+"""`tflq dut`: emulate a device under test on a pseudo-terminal, for MLCommons' runner and other hosts."""
 
 from __future__ import annotations
 
 import signal
+from functools import partial
 
 import click
 
 from tflq.api.dut import DutOptions, dut
-from tflq.api.options import changed
+from tflq.api.options import replace_options
 from tflq.cli import output
 from tflq.cli.in_force import DEBUG_OPTION, LIMIT_OPTION
 from tflq.cli.options import (
-    ARITHMETIC_OPTION,
     MODEL_ARGUMENT,
-    RUNTIME_OPTION,
     calibration_options,
-    path_option,
     target_options,
 )
+from tflq.cli.record_options import help_of, option
+
+_option = partial(option, DutOptions)
 
 
 @click.command("dut")
 @MODEL_ARGUMENT
-@click.option("--task", required=True, metavar="TASK", help="What the model is: kws01, vww01, ic01, ic02, ad01, sww01.")
-@ARITHMETIC_OPTION
-@RUNTIME_OPTION
-@target_options("Quantize for this target and run its integers.")
+@option(dut, "task", required=True, metavar="TASK")
+@_option("arithmetic")
+@_option("runtime")
+@target_options(help_of(DutOptions, "target"))
 @calibration_options
-@click.option(
-    "--time-us",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="State this time for an inference, in microseconds, and answer no earlier; measured without it.",
-)
-@path_option(
-    "--streams",
-    metavar="DIR",
-    help="For sww01: recordings; the device then stands behind an interface board that plays them, as the runner asks.",
-)
-@click.option("--name", metavar="NAME", help="How the device calls itself; tflq and the arithmetic unless told.")
-@path_option(
-    "--link",
-    metavar="PATH",
-    help="Make a symbolic link to the port while the device runs, for a name that stays the same.",
-)
+@_option("time_us", minimum=1, metavar="N")
+@_option("streams", metavar="DIR")
+@_option("name", metavar="NAME")
+@_option("link", metavar="PATH")
 @LIMIT_OPTION
 @DEBUG_OPTION
 def command(model: str, task: str, **options: object) -> None:
-    """Run MODEL behind the serial protocol of MLPerf Tiny until interrupted.
+    """Run MODEL under the serial protocol of MLPerf Tiny until interrupted.
 
-    The first line printed is the port, which a host opens like that of a board. Times are those of this computer unless
-    --time-us states one; the answers to `profile` and `infer` say which.
+    The first printed line is the port, which a host opens in the same way as a board's port. Times are measured on this
+    computer unless --time-us states one; the replies to `profile` and `infer` specify the origin.
     """
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the link goes with the device
-    with dut(model, task, changed(DutOptions(), options)) as device:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # removes the link at the end
+    with dut(model, task, replace_options(DutOptions(), options)) as device:
         output.line(device.port)
         output.flush()
         device.serve()

@@ -1,4 +1,4 @@
-"""`tflq estimate`: what a network costs on a target."""
+"""`tflq estimate`: estimate the cost of a network on a target."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tflq.cli.options import MODEL_ARGUMENT, calibration_options, target_options
 
 @click.command("estimate", cls=SectionedCommand)
 @MODEL_ARGUMENT
-@target_options("`tflq targets` lists them; gap9-ne16 and gap9-sq8 have evidence.", required=True)
+@target_options("Target, as listed by `tflq targets`; gap9-ne16 and gap9-sq8 have evidence.", required=True)
 @calibration_options
 @with_page
 def command(model: str, target: TargetOptions, calibration: CalibrationOptions) -> int:

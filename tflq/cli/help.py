@@ -1,4 +1,4 @@
-"""What --help shows: a command's options in sections, and its examples."""
+"""Help of a command: its options in sections, and its examples."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import click
 
 _SECTIONS = {
     "target": "Target and settings",
-    "calibration": "Ranges, where the model has none of its own",
+    "calibration": "Ranges, for models without ranges",
     "samples": "Samples",
-    "dump": "How a tensor dump is read",
-    "board": "A board",
+    "dump": "Layout and encoding of a tensor dump",
+    "board": "Board",
 }
 """Name of a record (`options.record`) -> title of its options."""
 _SAMPLES = ("data", "labels", "span", "take")
@@ -17,10 +17,10 @@ _GENERAL = ("threads", "jobs", "scheduler", "report", "as_json", "help")
 
 
 class HelpfulGroup(click.Group):
-    """A group that shows its help on standard error and ends with status 2 where no command is named."""
+    """A group that shows its help on standard error and ends with status 2 if no command is named."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Answer an empty command line."""
+        """Show the help for an empty command line."""
         if not args and not ctx.resilient_parsing:  # completion parses half a line
             click.echo(ctx.get_help(), err=True)
             ctx.exit(2)
@@ -113,11 +113,11 @@ EXAMPLES = {
     ),
     "demo": ("tflq demo", "tflq demo -o digits_demo"),
 }
-"""Words behind `tflq` -> command lines."""
+"""Name of a command -> command lines."""
 
 
 def with_examples(command: click.Command, name: str) -> click.Command:
-    """Put the examples of a command, and of those below it, at the end of their help."""
+    """Add the examples of a command and of its subcommands to the end of their help."""
     if isinstance(command, click.Group):
         for below, part in command.commands.items():
             with_examples(part, f"{name} {below}")

@@ -1,4 +1,4 @@
-"""Options that put something in force until a command ends: limits, a backend, kernels, wide tables."""
+"""Options that apply until a command ends: limits, a backend, kernels, wide tables."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import click
 
 
 def _apply_limits(ctx: click.Context, _option: click.Parameter, words: tuple[str, ...]) -> None:
-    """Put limits in force until the command ends."""
-    from tflq.limits import exported, from_words
+    """Apply limits until the command ends."""
+    from tflq.limits import export_limits, from_words
 
     if words:
-        ctx.with_resource(exported(from_words(words)))
+        ctx.with_resource(export_limits(from_words(words)))
 
 
 LIMIT_OPTION = click.option(
@@ -20,13 +20,13 @@ LIMIT_OPTION = click.option(
     is_eager=True,
     expose_value=False,
     callback=_apply_limits,
-    help="Raise or lower a limit on what a model may ask for, as memory=8G: bytes, memory, tensors, operators, "
-    "subgraphs, depth, expansion, subgraph-runs (docs/guides/limits.md). Repeat it for several.",
+    help="Limit on the resources of a model, as memory=8G: bytes, memory, tensors, operators, subgraphs, depth, "
+    "expansion, subgraph-runs (docs/guides/limits.md). Repeatable.",
 )
 
 
 def _apply_backend(ctx: click.Context, _option: click.Parameter, name: str | None) -> None:
-    """Put a backend in force until the command ends."""
+    """Apply a backend until the command ends."""
     if name is not None:
         from tflq.backends import backend
 
@@ -38,9 +38,8 @@ BACKEND_OPTION = click.option(
     type=click.Choice(("numpy", "c")),
     expose_value=False,
     callback=_apply_backend,
-    help="c: layers of 8 bits run in C, compiled once by this machine's cc; results are the same "
-    "(docs/guides/c99.md). numpy "
-    "unless told, or unless TFLQ_BACKEND is set.",
+    help="Backend of layers with 8 bits: c, compiled once by this machine's cc, with the same results "
+    "(docs/guides/c99.md); or numpy (default: TFLQ_BACKEND, or numpy).",
 )
 DEBUG_OPTION = click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
 
@@ -60,18 +59,18 @@ KERNELS_OPTION = click.option(
     is_eager=True,
     expose_value=False,
     callback=_load_kernels,
-    help="Run this Python file first: kernels of custom operators "
-    "(docs/internals/extending.md). Only files that you trust.",
+    help="Python file to run first, with kernels of custom operators (docs/internals/extending.md). Only files that "
+    "you trust. Repeatable.",
 )
 
 
 def keep(ctx: click.Context, option: click.Parameter, value: object) -> None:
-    """Keep the value of an option until the command ends (`option_value`), as a callback."""
+    """Store the value of an option until the command ends (`option_value`), as a callback."""
     ctx.meta[f"tflq.{option.name}"] = value
 
 
 def option_value(name: str) -> object:
-    """Return the value of an option that `keep` kept; None without one."""
+    """Return the value of an option that `keep` stored; None without one."""
     context = click.get_current_context(silent=True)
     return None if context is None else context.meta.get(f"tflq.{name}")
 
@@ -82,7 +81,7 @@ WIDE_OPTION = click.option(
     is_eager=True,
     expose_value=False,
     callback=keep,
-    help="Show every column and whole names, whatever the width of the terminal.",
+    help="Show all columns and full names, regardless of the terminal's width.",
 )
 JSON_OPTION = click.option(
     "--json", "as_json", is_flag=True, expose_value=False, callback=keep, help="Print the result as JSON."
@@ -93,5 +92,5 @@ CSV_OPTION = click.option(
     metavar="TABLE",
     expose_value=False,
     callback=keep,
-    help="Print this table of the result as CSV; tables are the keys of --json whose values are rows.",
+    help="Print a table of the result as CSV: a key of --json with rows as its value.",
 )

@@ -1,4 +1,4 @@
-"""`tflq inspect`: what a model holds."""
+"""`tflq inspect`: show the content of a model."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tflq.cli.options import MODEL_ARGUMENT, reporting
 
 @click.command("inspect")
 @MODEL_ARGUMENT
-@click.option("--tensors", "show_tensors", is_flag=True, help="List every tensor, constants too.")
+@click.option("--tensors", "show_tensors", is_flag=True, help="List all tensors, including constants.")
 @reporting
 def command(model: str, show_tensors: bool) -> int:
-    """Show what MODEL holds.
+    """Show the content of MODEL.
 
-    Operators, tensors, shapes, quantization, sizes, multiply-accumulates by precision, the memory of activations over
-    the order of execution, signatures, metadata, operators without a kernel, and what each target would refuse.
+    Operators, tensors, shapes, quantization, sizes, multiply-accumulates by precision, memory of the activations over
+    the order of execution, signatures, metadata, operators without a kernel, and the reasons of targets to refuse it.
     """
     return output.show(inspect(model), *(("tensors",) if show_tensors else ()))

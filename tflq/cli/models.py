@@ -9,7 +9,8 @@ import click
 from tflq.api.mlperf_tiny import fetch_models, models
 from tflq.cli import output
 from tflq.cli.help import HelpfulGroup
-from tflq.cli.options import path_option, reporting
+from tflq.cli.options import reporting
+from tflq.cli.record_options import option
 
 
 @click.group("models", cls=HelpfulGroup, no_args_is_help=False)
@@ -19,20 +20,14 @@ def command() -> None:
 
 @command.command("fetch")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@path_option(
-    "--dir",
-    "folder",
-    default=Path("models"),
-    show_default=True,
-    help="Folder to put them into; it is made where it is missing.",
-)
-@click.option("--base-url", metavar="URL", help="Another place with the same folders: a mirror.")
+@option(fetch_models, "folder", "--dir", type=click.Path(path_type=Path))
+@option(fetch_models, "base_url", metavar="URL")
 @reporting
 def fetch_command(names: tuple[str, ...], folder: Path, base_url: str | None) -> int:
-    """Put the models named into a folder; all of them where none is named.
+    """Put reference models into a folder (default: all models).
 
-    A file that is there already is kept if its checksum is right, and refused if it is wrong. Where the environment
-    variable TFLQ_DATA names a folder with right copies (in it, or in its "models"), they are used, not the network.
+    An existing file is kept if its checksum matches, and refused if it does not. If the environment variable TFLQ_DATA
+    names a folder with valid copies (in it, or in its "models"), these are used, and the network is not.
     """
     return output.show(fetch_models(*names, folder=folder, base_url=base_url, progress=output.progress))
 

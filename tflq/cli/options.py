@@ -1,4 +1,4 @@
-"""The options that several commands share; each group fills one record of `tflq.api.options`."""
+"""Options shared by several commands; each group fills one record of `tflq.api.options`."""
 
 from __future__ import annotations
 
@@ -6,23 +6,21 @@ import atexit
 import os
 import sys
 from collections.abc import Callable
-from functools import partial, wraps
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import click
 
-from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions, changed
-from tflq.api.runtimes import REFERENCE, RUNTIME_NAMES
+from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions, replace_options
 from tflq.cli import completion
 from tflq.cli.in_force import CSV_OPTION, DEBUG_OPTION, JSON_OPTION, KERNELS_OPTION, LIMIT_OPTION, WIDE_OPTION, keep
 from tflq.cli.outputs import OutputFolder, OutputPath, writing
+from tflq.cli.record_options import Decorator, Source, option, record
 from tflq.diagnosis.dumps.wanted import LAYOUTS, NUMBERINGS, TYPES, DumpOptions
-from tflq.sampling.samples import Span
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])  # click's own type for decorated functions
-_Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 path_option = partial(click.option, type=click.Path(path_type=Path))
 """An option whose value is a path."""
@@ -31,7 +29,7 @@ output_option = partial(click.option, type=OutputPath(path_type=Path))
 
 
 class ModelPath(click.Path):
-    """A model's path; "-" is standard input, kept in a file of that name until the program ends."""
+    """Path of a model; standard input for "-" is stored in a temporary file until the program ends."""
 
     def convert(
         self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
@@ -47,164 +45,57 @@ class ModelPath(click.Path):
 
 
 MODEL_ARGUMENT = click.argument("model", type=ModelPath())
-STATE_OPTION = click.option(
-    "--state",
-    type=click.Choice(("independent", "stream")),
-    help="For models that keep state: a fresh one for each sample, or samples that are successive invocations.",
-)
-THREADS_OPTION = click.option(
-    "--threads",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Run so many chunks of samples at the same time; results do not depend on it. It pays with one thread for "
-    "numpy's own products: OPENBLAS_NUM_THREADS=1.",
-)
-SCHEDULER_OPTION = click.option(
-    "--scheduler", metavar="tcp://HOST:PORT", help="Use the workers of this dask scheduler (extra `cluster`)."
-)
-JOBS_OPTION = click.option(
-    "-j",
-    "--jobs",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Share the samples out to so many processes; results do not depend on it.",
-)
-STRICT_OPTION = click.option("--strict", is_flag=True, help="Exit status 1 for differences that are known, too.")
-ARITHMETIC_OPTION = click.option(
-    "--arithmetic",
-    type=click.Choice(("tflite", "float")),
-    help="tflite: the params of TFLite's reference kernels, the default; float: the model's float view.",
-)
-RUNTIME_OPTION = click.option(
-    "--runtime",
-    type=click.Choice(RUNTIME_NAMES),
-    default=REFERENCE,
-    show_default=True,
-    help="Runtime whose integers are computed: TFLite's reference kernels, or one that `tflq runtimes` lists.",
-)
-INPUT_OPTION = click.option(
-    "-i",
-    "--input",
-    "samples__inputs",
-    multiple=True,
-    metavar="[NAME=]FILE",
-    shell_complete=completion.file,
-    help="Samples for an input: NAME=FILE, or FILE where there is only one input. FILE is .npy, .npz, raw .bin in the "
-    "model's encoding (many samples one behind the other), a folder of .bin files, or a data description .json of "
-    "images or WAV files (docs/guides/data.md). Repeat it for each input.",
-)
-DATA_HELP = (
-    "Samples of a labeled data set: TASK=DIR, the one of a task of `tflq bench`; or DIR, a folder with y_labels.csv "
-    "whose files are as the model's input lies in memory, or a data description .json."
-)
+STRICT_OPTION = click.option("--strict", is_flag=True, help="Exit with status 1 for known differences, too.")
 SIDE_HELP = (
-    "MODEL.tflite, MODEL.tflite@float, MODEL.tflite@TARGET (@tflite is what a model alone means), or a tensor dump: "
-    "a file or folder (docs/guides/dumps.md). A second one without a model (@float, @gap9-ne16) takes the first one's."
+    "MODEL.tflite, MODEL.tflite@float, MODEL.tflite@TARGET (@tflite is the default), or a tensor dump: a file or "
+    "folder (docs/guides/dumps.md). A second side without a model (@float, @gap9-ne16) takes the model of the first "
+    "one."
 )
+_sample, _dump, _target, _calibrated = (
+    partial(option, SampleOptions, prefix="samples"),
+    partial(option, DumpOptions, prefix="dump"),
+    partial(option, TargetOptions, prefix="target"),
+    partial(option, CalibrationOptions, prefix="calibration"),
+)
+data_option = partial(option, metavar="[TASK=]DIR", shell_complete=completion.task_folder)
+"""--data of a record."""
 
 
-def record(name: str, kind: Callable[..., object], *options: _Decorator) -> _Decorator:
-    """Return a decorator that adds options and gives the function one record of their values.
-
-    Args:
-        name: of the function's parameter.
-        kind: the record; the option for its field F calls its value NAME__F.
-        options: click's.
-    """
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(function)
-        def command(*arguments: object, **given: object) -> object:
-            own = {key: given.pop(key) for key in tuple(given) if key.startswith(f"{name}__")}
-            values = {key.removeprefix(f"{name}__"): value for key, value in own.items()}
-            return function(*arguments, **{name: kind(**values)}, **given)
-
-        decorated: Callable[..., Any] = command
-        for option in reversed(options):
-            decorated = option(decorated)
-        return decorated
-
-    return decorate
+def worker_options(source: Source) -> Decorator:
+    """Add --jobs and --scheduler from the fields of a record."""
+    jobs = option(source, "jobs", "-j", "--jobs", minimum=1)
+    scheduler = option(source, "scheduler", metavar="tcp://HOST:PORT")
+    return lambda function: jobs(scheduler(function))
 
 
-def read_span(ctx: click.Context, param: click.Parameter, text: str | None) -> Span | None:
-    """Read START:STOP, or STOP alone for 0:STOP, as an option's callback."""
-    if text is None:
-        return None
-    first, colon, last = text.partition(":")
-    start, stop = (first, last) if colon else ("0", first)
-    if not (start.isdecimal() and stop.isdecimal() and int(start) < int(stop)):
-        raise click.BadParameter(f"'{text}' is no range; write START:STOP, as 0:500, or STOP alone", ctx, param)
-    return Span(int(start), int(stop))
-
-
-def count_option(default_samples: int) -> _Decorator:
-    """Return the option for the number of random samples."""
-    return click.option(
-        "-n",
-        "--samples",
-        "samples__count",
-        type=click.IntRange(min=1),
-        help=f"Number of random samples, if no samples are named (default: {default_samples}).",
+def random_samples(default_samples: int) -> tuple[Decorator, ...]:
+    """Return --input, --real, --samples and --seed."""
+    return (
+        _sample("inputs", "-i", "--input", metavar="[NAME=]FILE", shell_complete=completion.file),
+        _sample("real"),
+        _sample("count", "-n", "--samples", minimum=1, show_default=str(default_samples)),
+        _sample("seed", minimum=0),
     )
 
 
-def sample_options(default_samples: int) -> _Decorator:
-    """Add the options that say which samples to run; the function gets `samples: SampleOptions`."""
-    return record(
-        "samples",
-        SampleOptions,
-        INPUT_OPTION,
-        click.option(
-            "-d", "--data", "samples__data", metavar="[TASK=]DIR", shell_complete=completion.task_folder, help=DATA_HELP
-        ),
-        click.option(
-            "--real",
-            "samples__real",
-            is_flag=True,
-            help="The samples are real numbers: convert them with each input's scale and zero point. "
-            "Without it an array must have the model's own type.",
-        ),
-        count_option(default_samples),
-        click.option(
-            "--take",
-            "samples__take",
-            callback=read_span,
-            metavar="START:STOP",
-            help="Samples to use (default: all).",
-        ),
-        click.option(
-            "--seed", "samples__seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the samples."
-        ),
-    )
+def sample_options(default_samples: int) -> Decorator:
+    """Add the options that select samples; the function gets `samples: SampleOptions`."""
+    named, *rest = random_samples(default_samples)
+    data = data_option(SampleOptions, "data", "-d", "--data", prefix="samples")
+    return record("samples", SampleOptions, named, data, *rest, _sample("take"))
 
 
 dump_options = record(
     "dump",
     DumpOptions,
-    click.option(
-        "--map", "dump__map_path", metavar="FILE", help="Where the tensors lie in raw bytes (docs/guides/dumps.md)."
-    ),
-    click.option(
-        "--layout", "dump__layout", type=click.Choice(LAYOUTS), help="Order of a dump's axes, where shapes do not tell."
-    ),
-    click.option(
-        "--numbers",
-        "dump__numbers",
-        type=click.Choice(NUMBERINGS),
-        help="What the numbers in names of a dump count, where shapes do not tell.",
-    ),
-    click.option(
-        "--quantized-values",
-        "dump__values",
-        flag_value="quantized",
-        help="Whole numbers in floating point are quantized values.",
-    ),
-    click.option("--real-values", "dump__values", flag_value="real", help="They are real numbers."),
-    click.option("--dtype", "dump__dtype", type=click.Choice(TYPES), help="Type of a dump's raw bytes."),
+    _dump("map_path", "--map", metavar="FILE"),
+    _dump("layout", type=click.Choice(LAYOUTS)),
+    _dump("numbers", type=click.Choice(NUMBERINGS)),
+    _dump("values", "--quantized-values", flag_value="quantized", help="Treat integral floats as quantized values."),
+    _dump("values", "--real-values", flag_value="real", help="Treat integral floats as dequantized values."),
+    _dump("dtype", type=click.Choice(TYPES)),
 )
+"""Adds the options for reading a dump; the function gets `dump: DumpOptions`."""
 
 
 def target_options(
@@ -212,136 +103,75 @@ def target_options(
     *,
     required: bool = False,
     layer_metavar: str = "PATTERN:KEY=VALUE",
-    layer_help: str = "A setting for single layers: PATTERN is an operator's number, a name or a glob of names, or an "
-    "operator; later ones win. Repeat it for more.",
-) -> _Decorator:
-    """Add --set, --layer and --settings, and --target where it has a help; the function gets them as `target`."""
+    layer_help: str | None = None,
+) -> Decorator:
+    """Add --set, --layer and --settings; the function gets `target: TargetOptions`.
+
+    Args:
+        target_help: Help of --target; None to omit that option.
+        required: True if the command needs a target.
+        layer_metavar: Value of --layer in the help.
+        layer_help: Help of --layer, if it differs from the record's.
+    """
     named = (
-        []
+        ()
         if target_help is None
-        else [
-            click.option(
+        else (
+            _target(
+                "name",
                 "-t",
                 "--target",
-                "target__name",
                 required=required,
                 metavar="TARGET",
                 shell_complete=completion.targets,
                 help=target_help,
-            )
-        ]
+            ),
+        )
     )
     return record(
         "target",
         TargetOptions,
         *named,
-        click.option(
-            "-s",
-            "--set",
-            "target__settings",
-            multiple=True,
-            metavar="KEY=VALUE",
-            shell_complete=completion.settings,
-            help="A setting of the target; `tflq targets` lists them. Repeat it for more.",
-        ),
-        click.option(
-            "-l",
-            "--layer",
-            "target__layers",
-            multiple=True,
-            metavar=layer_metavar,
-            shell_complete=completion.layers,
-            help=layer_help,
-        ),
-        click.option(
-            "--settings",
-            "target__file",
-            type=click.Path(),
-            metavar="FILE",
-            help="Settings of the target from a file that `tflq search -o` wrote; --set and --layer win over it.",
-        ),
+        _target("settings", "-s", "--set", metavar="KEY=VALUE", shell_complete=completion.settings),
+        _target("layers", "-l", "--layer", metavar=layer_metavar, shell_complete=completion.layers, help=layer_help),
+        _target("file", "--settings", type=click.Path(), metavar="FILE"),
     )
 
 
-def _calibration(**given: object) -> CalibrationOptions:
-    """Fill the record; --real of the samples holds for those of the calibration, too."""
-    others = click.get_current_context().params
-    is_real = any(value for key, value in others.items() if key.endswith("__real"))
-    return changed(CalibrationOptions(real=is_real), given)
+def _calibration(**values: object) -> CalibrationOptions:
+    """Create the record; --real of the samples also applies to the samples of the calibration."""
+    parameters = click.get_current_context().params
+    is_real = any(value for key, value in parameters.items() if key.endswith("__real"))
+    return replace_options(CalibrationOptions(real=is_real), values)
 
 
 calibration_options = record(
     "calibration",
     _calibration,
-    click.option(
-        "--calibrate",
-        "calibration__samples",
-        multiple=True,
-        metavar="[NAME=]FILE",
-        shell_complete=completion.task_folder,
-        help="Samples that give tensors their ranges, for a target and a model without ranges of its own: "
-        "files as for --input, or TASK=DIR, a data set of `tflq bench`. Repeat it for each input.",
-    ),
-    click.option(
-        "--strategy",
-        "calibration__strategy",
-        metavar="NAME",
-        help="How a range follows from the samples: extrema (default; mean for aipu), mean, weighted-mean, 3std, kld, "
-        "99.99percentile, aciq-laplace, aciq-gauss, mse and others (docs/guides/calibration.md).",
-    ),
-    click.option(
-        "--batch-size",
-        "calibration__batch_size",
-        type=click.IntRange(min=1),
-        help="Samples of a calibration batch (default: 10; 1 for aipu).",
-    ),
-    click.option(
-        "--momentum",
-        "calibration__momentum",
-        type=click.FloatRange(0, 1),
-        help="Share of the old value in moving averages; 0.9 unless told.",
-    ),
-    click.option(
-        "--bins", "calibration__bins", type=click.IntRange(min=16), help="Bins of a histogram; 2048 unless told."
-    ),
-    click.option(
-        "--shuffle",
-        "calibration__shuffle",
-        type=click.IntRange(min=0),
-        metavar="SEED",
-        help="Shuffle the samples; without it they keep their order, on which moving averages depend.",
-    ),
-    click.option(
-        "--ranges",
-        "calibration__ranges",
-        type=click.Path(),
-        metavar="FILE",
-        help="Ranges by hand: lines of tensor,min,max, or JSON {tensor: [min, max]}. They win over all others.",
-    ),
-    click.option(
-        "--template",
-        "calibration__template",
-        type=click.Path(),
-        metavar="FILE",
-        help="Settings and ranges of each layer, as `tflq convert --write-template` writes them; --layer and "
-        "--ranges win over it.",
-    ),
+    _calibrated("samples", "--calibrate", metavar="[NAME=]FILE", shell_complete=completion.task_folder),
+    _calibrated("strategy", metavar="NAME"),
+    _calibrated("batch_size", minimum=1),
+    _calibrated("momentum", type=click.FloatRange(0, 1)),
+    _calibrated("bins", minimum=16),
+    _calibrated("shuffle", minimum=0, metavar="SEED"),
+    _calibrated("ranges", type=click.Path(), metavar="FILE"),
+    _calibrated("template", type=click.Path(), metavar="FILE"),
 )
 """Adds --calibrate, --ranges, --template and the options of the statistics; the function gets `calibration`."""
 
 
 def reporting(function: _Function) -> _Function:
-    """Add the options that every command has: --limit, --kernels, --json, --csv, --wide and --debug."""
+    """Add the general options: --limit, --kernels, --json, --csv, --wide and --debug."""
     return judging(KERNELS_OPTION(function))
 
 
 def judging(function: _Function) -> _Function:
-    """Add the options of `reporting` but --kernels: where TFLite judges, it names TFLite's own kernels."""
+    """Add the options of `reporting` without --kernels, which selects TFLite's kernels in `tflq verify`."""
     return JSON_OPTION(CSV_OPTION(WIDE_OPTION(DEBUG_OPTION(LIMIT_OPTION(function)))))
 
 
 def _keep_page(ctx: click.Context, param: click.Parameter, value: Path | None) -> None:
-    """Refuse before the work what could not be written after it."""
+    """Refuse a page that cannot be written, before the work starts."""
     if value is None:
         return
     if value.suffix.lower() not in (".html", ".htm"):
@@ -363,26 +193,21 @@ def report_option(function: _Function) -> _Function:
         metavar="FILE.html",
         expose_value=False,
         callback=_keep_page,
-        help="Write the result as one HTML page that needs no network, too (extra: report).",
+        help="Page to write in addition: one HTML file that needs no network (extra `report`).",
     )(function)
 
 
 def with_page(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what commands have that write files and, when asked, a page: --report, --force and those of `reporting`."""
+    """Add --report, --force and the options of `reporting`, for commands that write files or a page."""
     decorated: Callable[..., Any] = report_option(reporting(writing(function)))
     return decorated
 
 
-tflite_output = output_option("-o", "--output", "path", required=True, metavar="FILE.tflite", help="Where to write.")
-"""Adds --output for commands that make a model of a model."""
+tflite_output = output_option("-o", "--output", "path", required=True, metavar="FILE.tflite", help="Output file.")
+"""Adds --output for commands that convert a model to a model."""
 
-folder_output = click.option(
-    "-o",
-    "--output",
-    "folder",
-    type=OutputFolder(path_type=Path),
-    required=True,
-    metavar="DIR",
-    help="Folder to write into; it is made where it is missing.",
-)
-"""Adds --output for commands that write several files."""
+
+def folder_output(source: Source) -> Decorator:
+    """Add --output for commands that write several files."""
+    kind = OutputFolder(path_type=Path)
+    return option(source, "folder", "-o", "--output", type=kind, required=True, default=None, metavar="DIR")

@@ -11,7 +11,7 @@ from tflq.api.result import Result
 from tflq.cli.in_force import option_value
 from tflq.cli.progress import progress as progress
 from tflq.cli.terminal import page_lines, text_lines
-from tflq.quoting import json_text, shown
+from tflq.quoting import escape_unprintable, json_text
 
 
 def line(text: str = "") -> None:
@@ -26,7 +26,7 @@ def lines(texts: Iterable[str]) -> None:
 
 
 def flush() -> None:
-    """Let readers of a pipe see what was printed, before work that has no end."""
+    """Flush standard output before work that does not end."""
     sys.stdout.flush()
 
 
@@ -56,7 +56,7 @@ def show(result: Result, *requested: str) -> int:
 
 
 def remark(text: str) -> None:
-    """Print a line below the text of a result; nothing with --json and --csv."""
+    """Print a line after the text of a result, except with --json and --csv."""
     if not option_value("as_json") and option_value("as_csv") is None:
         line(text)
 
@@ -64,16 +64,16 @@ def remark(text: str) -> None:
 def warn(message: str) -> None:
     """Print a remark on standard error."""
     sys.stdout.flush()
-    sys.stderr.write(f"tflq: {shown(message)}\n")
+    sys.stderr.write(f"tflq: {escape_unprintable(message)}\n")
 
 
 def note(message: str) -> None:
-    """Print a line on how far work is to standard error; nothing where that is no terminal."""
+    """Print a line on the progress of work to standard error, if that is a terminal."""
     if sys.stderr.isatty():
-        sys.stderr.write(f"{shown(message)}\n")
+        sys.stderr.write(f"{escape_unprintable(message)}\n")
 
 
 def _write(text: str) -> None:
-    """Print a text; a character that the terminal's encoding lacks, such as those that draw bars, becomes "?"."""
+    """Print a text; a character that the terminal's encoding lacks, such as a bar of a chart, becomes "?"."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     sys.stdout.write(f"{text.encode(encoding, 'replace').decode(encoding)}\n")

@@ -1,4 +1,4 @@
-"""What a command writes: an output that exists stays, unless --force; an input is never written over."""
+"""Outputs of commands: an existing output is kept unless --force is set; an input is never overwritten."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class OutputFolder(OutputPath):
 
 
 def writing(function: _Function) -> Callable[..., Any]:
-    """Add --force, and refuse before the work to write over a file, into a folder that is not empty, or an input.
+    """Add --force, and refuse to overwrite a file, an input, or a non-empty folder, before the work starts.
 
-    Outputs are the options whose type is `OutputPath`.
+    Outputs are the options with type `OutputPath`.
     """
 
     @wraps(function)
@@ -39,7 +39,7 @@ def writing(function: _Function) -> Callable[..., Any]:
         is_flag=True,
         expose_value=False,
         callback=keep,
-        help="Write over outputs that exist, and into folders that are not empty.",
+        help="Overwrite existing outputs, and write into non-empty folders.",
     )(command)
 
 
@@ -47,7 +47,7 @@ def require_free(ctx: click.Context) -> None:
     """Check the outputs of a command.
 
     Raises:
-        click.UsageError: one exists and --force is not given, or it is an input.
+        click.UsageError: An output exists and --force is not set, or an output is an input.
     """
     kinds = {p.name: p for p in ctx.command.params}
     values = {**ctx.params, "report": option_value("report")}
@@ -63,11 +63,11 @@ def require_free(ctx: click.Context) -> None:
         path, called = Path(str(values[str(name)])), option.opts[-1]
         read = next((p for p in inputs if _is_written(p, path)), None)
         if read is not None:
-            raise click.UsageError(f"{called} {path}: the input {read} would be written over; name another output", ctx)
+            raise click.UsageError(f"{called} {path}: the input {read} would be overwritten; name another output", ctx)
         if option_value("force") or not path.exists():
             continue
         if not isinstance(option.type, OutputFolder):
-            raise click.UsageError(f"{called} {path}: exists; name another file, or write over it with --force", ctx)
+            raise click.UsageError(f"{called} {path}: exists; name another file, or overwrite it with --force", ctx)
         items = sorted(item.name for item in path.iterdir()) if path.is_dir() else []
         if items:
             more = f" and {len(items) - 1} more" if len(items) > 1 else ""
@@ -79,5 +79,5 @@ def require_free(ctx: click.Context) -> None:
 
 
 def _is_written(read: Path, output: Path) -> bool:
-    """Return whether an output is a file that is read, or the folder in which it lies."""
+    """Return whether an output is an input file, or the folder of an input file."""
     return output.exists() and (read.samefile(output) or read.resolve().parent == output.resolve())

@@ -1,4 +1,4 @@
-"""The options of the commands that try many settings of one model: `sensitivity` and `search`."""
+"""The options of the commands that try many settings of one model: `sensitivity`, `search` and `recover`."""
 
 from __future__ import annotations
 
@@ -10,56 +10,47 @@ from typing import Any
 import click
 
 from tflq.api.options import SampleOptions
-from tflq.api.trials import DEFAULT_SAMPLES
-from tflq.cli import completion
-from tflq.cli.options import DATA_HELP, INPUT_OPTION, SCHEDULER_OPTION, count_option, path_option, read_span, record
+from tflq.api.trials import DEFAULT_SAMPLES, JudgeOptions, TrialOptions
+from tflq.cli.options import data_option, random_samples
+from tflq.cli.record_options import Decorator, option, record
 
 
 def _read_widths(ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[int, ...]:
     parts = [] if text is None else [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() for part in parts):
-        raise click.BadParameter(f"'{text}' is no list of bits; write whole numbers with commas, as 4,6,8", ctx, param)
+        raise click.BadParameter(f"'{text}' is not a list of bits; write integers with commas, as 4,6,8", ctx, param)
     return tuple(int(part) for part in parts)
 
 
-GIVEN_SAMPLES = record(
-    "samples",
-    SampleOptions,
-    INPUT_OPTION,
-    click.option("--real", "samples__real", is_flag=True, help="The samples of --input are real numbers."),
-    count_option(DEFAULT_SAMPLES),
-    click.option(
-        "--seed", "samples__seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of random samples."
-    ),
-)
-DATA_OPTION = click.option("-d", "--data", metavar="[TASK=]DIR", shell_complete=completion.task_folder, help=DATA_HELP)
-LABELS_OPTION = click.option(
-    "--labels", metavar="FILE", help="Classes of the samples of --input: .npy or .csv, one integer for each sample."
-)
-METRIC_OPTION = click.option(
-    "--metric",
-    metavar="NAME",
-    help="Judge by this instead of the accuracy: top-K (as top-3), sqnr, or FILE.py:function as `tflq bench` takes it; "
-    "only files that you trust. Needs --data.",
-)
+def given_samples(default_samples: int) -> Decorator:
+    """Add the options of named or random samples; the function gets `samples: SampleOptions`."""
+    return record("samples", SampleOptions, *random_samples(default_samples))
+
+
+DATA_OPTION = data_option(JudgeOptions, "data", "-d", "--data")
+LABELS_OPTION = option(JudgeOptions, "labels", metavar="FILE")
+TAKE_OPTION = option(JudgeOptions, "span", "--take")
 _TRIALS = (
-    click.option("--take", "span", callback=read_span, metavar="START:STOP", help="Samples to use (default: all)."),
-    click.option("--widths", callback=_read_widths, metavar="BITS,BITS", help="Try only these bits, as 4,6,8."),
-    click.option("-j", "--jobs", type=click.IntRange(min=1), help="Processes to use; one for each core unless told."),
-    SCHEDULER_OPTION,
-    path_option(
-        "--results", metavar="FILE", help="Keep each result as it comes, and do not run again what is in the file."
-    ),
+    DATA_OPTION,
+    LABELS_OPTION,
+    option(JudgeOptions, "metric", metavar="NAME"),
+    given_samples(DEFAULT_SAMPLES),
+    TAKE_OPTION,
+    option(TrialOptions, "widths", callback=_read_widths, multiple=False, type=str, metavar="BITS,BITS"),
+    option(TrialOptions, "jobs", "-j", "--jobs", minimum=1, default=None, show_default="one per core"),
+    option(TrialOptions, "scheduler", metavar="tcp://HOST:PORT"),
+    option(TrialOptions, "results", metavar="FILE"),
 )
 
 
 def trials(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of samples, widths and workers: `samples: SampleOptions`, others as `TrialOptions` calls them."""
+    """Add the options of samples, widths and workers: `samples: SampleOptions`, and fields of `TrialOptions`."""
 
     @wraps(function)
-    def command(*arguments: object, jobs: int | None, **given: object) -> object:
-        return function(*arguments, jobs=jobs or os.cpu_count() or 1, **given)
+    def command(*arguments: object, jobs: int | None, **values: object) -> object:
+        return function(*arguments, jobs=jobs or os.cpu_count() or 1, **values)
 
-    for option in reversed(_TRIALS):
-        command = option(command)
-    return DATA_OPTION(LABELS_OPTION(METRIC_OPTION(GIVEN_SAMPLES(command))))
+    decorated: Callable[..., Any] = command
+    for add_option in reversed(_TRIALS):
+        decorated = add_option(decorated)
+    return decorated

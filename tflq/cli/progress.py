@@ -1,4 +1,4 @@
-"""`tflq.progress`: a progress bar, on a terminal's standard error or in a notebook."""
+"""`tflq.progress`: a progress bar, on standard error of a terminal or in a notebook."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from typing import Protocol
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from tflq.quoting import shown
+from tflq.quoting import escape_unprintable
 
 _SECONDS_UNTIL_BAR = 2.0
 
 
 class _Shown(Protocol):
     def update(self, done: int) -> None:
-        """Show how much is done."""
+        """Show the finished amount."""
 
     def close(self) -> None:
         """End."""
 
 
 class _TerminalBar:
-    """A line that goes when the work is done."""
+    """A line that is removed at the end of the work."""
 
     def __init__(self, what: str, total: int) -> None:
         columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
         self._progress = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
-        self._task = self._progress.add_task(shown(what), total=total)
+        self._task = self._progress.add_task(escape_unprintable(what), total=total)
         self._progress.start()
 
     def update(self, done: int) -> None:
@@ -41,7 +41,7 @@ class _TerminalBar:
 
 
 class _NotebookBar:
-    """IPython's own bar, which needs no package of widgets; it stays below the cell."""
+    """IPython's own bar, which needs no package of widgets; it remains below the cell."""
 
     def __init__(self, total: int) -> None:
         from IPython.display import ProgressBar
@@ -53,11 +53,11 @@ class _NotebookBar:
         self._bar.progress = done
 
     def close(self) -> None:
-        """It stays."""
+        """Keep the bar."""
 
 
 class Bar:
-    """A progress bar for work that lasts over two seconds; nothing where there is neither terminal nor notebook.
+    """A progress bar for work of more than two seconds, if there is a terminal or notebook.
 
     Example:
         with Bar("verify", 100) as bar:
@@ -82,8 +82,8 @@ class Bar:
         """Add finished samples or bytes."""
         self._done += count
         if self._enabled and self._shown is None and time.monotonic() - self._started > _SECONDS_UNTIL_BAR:
-            made = _NotebookBar(self._total) if self._in_notebook else _TerminalBar(self._what, self._total)
-            self._shown = made
+            bar = _NotebookBar(self._total) if self._in_notebook else _TerminalBar(self._what, self._total)
+            self._shown = bar
         if self._shown is not None:
             self._shown.update(self._done)
 
@@ -97,11 +97,11 @@ def in_notebook() -> bool:
 
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Callable[[int], object]]:
-    """Yield what adds finished parts to a bar: for the argument `progress` of every use case.
+    """Yield a function that adds finished parts to a bar, for the argument `progress` of every use case.
 
     Args:
-        what: is done.
-        total: how much of it there is.
+        what: Name of the work.
+        total: Total number of samples or bytes.
     """
     with Bar(what, total) as bar:
         yield bar.advance

@@ -1,52 +1,50 @@
-"""`tflq run`: a model over many samples, in any arithmetic."""
+"""`tflq run`: run a model over many samples, in any arithmetic."""
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
+
 import click
 
-from tflq.api.options import SampleOptions, changed
+from tflq.api.options import SampleOptions, replace_options
 from tflq.api.run import RunOptions, run
 from tflq.cli import output
 from tflq.cli.help import SectionedCommand
 from tflq.cli.in_force import BACKEND_OPTION
 from tflq.cli.options import (
-    ARITHMETIC_OPTION,
-    JOBS_OPTION,
     MODEL_ARGUMENT,
-    RUNTIME_OPTION,
-    SCHEDULER_OPTION,
-    STATE_OPTION,
-    THREADS_OPTION,
     calibration_options,
-    output_option,
     reporting,
     sample_options,
     target_options,
+    worker_options,
 )
-from tflq.cli.outputs import writing
+from tflq.cli.outputs import OutputPath, writing
+from tflq.cli.record_options import help_of, option
+
+_option = partial(option, RunOptions)
 
 
 @click.command("run", cls=SectionedCommand)
 @MODEL_ARGUMENT
 @sample_options(1)
-@ARITHMETIC_OPTION
-@RUNTIME_OPTION
-@target_options("Quantize for this target and run its integers.")
+@_option("arithmetic")
+@_option("runtime")
+@target_options(help_of(RunOptions, "target"))
 @calibration_options
-@STATE_OPTION
-@THREADS_OPTION
+@_option("state")
+@_option("threads", minimum=1)
 @BACKEND_OPTION
-@JOBS_OPTION
-@SCHEDULER_OPTION
-@click.option("--all-tensors", is_flag=True, help="Return every tensor that an operator writes, not the outputs alone.")
-@output_option(
-    "-o", "--output", metavar="FILE.npz", help="Write the tensors, each by its name: dtype[samples, *shape]."
-)
+@worker_options(RunOptions)
+@_option("all_tensors")
+@_option("output", "-o", "--output", type=OutputPath(path_type=Path), metavar="FILE.npz")
 @reporting
 @writing
 def command(model: str, samples: SampleOptions, **options: object) -> int:
-    """Run MODEL over samples, and show or write what comes out.
+    """Run MODEL over samples, and show or write its outputs.
 
-    Samples are in the model's own type and encoding (or real numbers, with --real); a target converts them itself.
+    Samples have the model's own type and encoding (or are floating-point values, with --real); a target converts them
+    itself.
     """
-    return output.show(run(model, samples, changed(RunOptions(), options), progress=output.progress))
+    return output.show(run(model, samples, replace_options(RunOptions(), options), progress=output.progress))

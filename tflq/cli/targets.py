@@ -1,4 +1,4 @@
-"""`tflq targets`: which there are, and what can be set."""
+"""`tflq targets`: list the targets and their settings."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ from tflq.cli.options import reporting
 @click.argument("names", nargs=-1, metavar="[TARGET]...", shell_complete=completion.targets)
 @reporting
 def command(names: tuple[str, ...]) -> int:
-    """List the targets and, for those named (all where none is), the keys that --set and --layer take."""
+    """List the named targets (default: all) with the keys of --set and --layer."""
     return output.show(targets(*names))

@@ -11,7 +11,7 @@ from rich.measure import Measurement
 from rich.table import Table as Grid
 from rich.text import Text
 
-from tflq.quoting import shown
+from tflq.quoting import escape_unprintable
 from tflq.report.page import Page
 from tflq.report.table import Column, Table
 
@@ -57,7 +57,7 @@ def _section(table: Table, width: int | None, has_all_rows: bool) -> Iterator[st
 
 def text_lines(text: str, width: int | None) -> list[str]:
     """Return a text in lines of a width, cut between words; a command to copy continues after a backslash."""
-    text = shown(text)
+    text = escape_unprintable(text)
     if width is None or len(text) <= width:
         return [text]
     is_command = text.lstrip().startswith("tflq ")
@@ -104,7 +104,7 @@ def _grid(
         wraps_heads: Whether heads of fixed columns wrap between words.
     """
     grid = Grid(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    cells = [[Text(shown(column.cell(row))) for row in rows] for column in columns]
+    cells = [[Text(escape_unprintable(column.cell(row))) for row in rows] for column in columns]
     for column, texts in zip(columns, cells, strict=True):
         heads = column.heading.split() if wraps_heads else [column.heading]
         whole = max((text.cell_len for text in (*texts, *map(Text, heads))), default=0)

@@ -1,4 +1,4 @@
-"""`tflq tune`: an alias of `tflq search --backward`, with the options that it always had."""
+"""`tflq tune`: an alias of `tflq search --backward`, with its original options."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tflq.cli.search import drop_option, search_backward, template_option
 
 @click.command("tune", cls=SectionedCommand)
 @MODEL_ARGUMENT
-@target_options("aipu unless told.")
+@target_options("Target with promotable layers (default: aipu).")
 @drop_option
 @calibration_options
 @template_option
@@ -33,10 +33,10 @@ def command(
     drop: float | None,
     template_path: Path | None,
 ) -> int:
-    """Find the last layer of MODEL from which on all need more bits: an alias of `tflq search --backward`.
+    """Find the last layer of MODEL from which on all layers need more bits: an alias of `tflq search --backward`.
 
-    First the layers from there to the end get 16 bits; where that is not enough they run in floating point, which files
-    cannot hold: that says how far the network is from what 16 bits give. The status is 1 where nothing is near enough.
+    It first tries 16 bits for the layers from there to the end, then floating point, which target files cannot store;
+    this second stage shows the remaining distance to the 16-bit result. Exit status 1 if no setting is accurate enough.
     """
     target = replace(target, name=target.name or "aipu")
     options = BackwardOptions(samples.data, samples.take, calibration=calibration, drop=drop)

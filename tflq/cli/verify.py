@@ -1,9 +1,10 @@
-"""`tflq verify`: every tensor against TFLite."""
+"""`tflq verify`: compare every tensor with TFLite."""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,11 +15,6 @@ from tflq.cli import output
 from tflq.cli.help import SectionedCommand
 from tflq.cli.in_force import BACKEND_OPTION
 from tflq.cli.options import (
-    JOBS_OPTION,
-    RUNTIME_OPTION,
-    SCHEDULER_OPTION,
-    STATE_OPTION,
-    STRICT_OPTION,
     ModelPath,
     calibration_options,
     judging,
@@ -26,13 +22,17 @@ from tflq.cli.options import (
     path_option,
     sample_options,
     target_options,
+    worker_options,
 )
 from tflq.cli.outputs import writing
-from tflq.oracle.package import Kernels, Package
+from tflq.cli.record_options import option
 
 if TYPE_CHECKING:
     from tflq.interpreter.execution.engine import State
     from tflq.interpreter.runtimes import RuntimeName
+    from tflq.oracle.package import Kernels, Package
+
+_option = partial(option, VerifyOptions)
 
 
 @click.command("verify", cls=SectionedCommand)
@@ -42,38 +42,24 @@ if TYPE_CHECKING:
     "--freeze",
     "frozen",
     metavar="FILE.json",
-    help="Do not ask TFLite: write what this run gives, for --baseline to check later.",
+    help="Output file for the tensors of this run, for a later check with --baseline; TFLite does not run.",
 )
 @path_option(
     "--baseline",
     metavar="FILE.json",
-    help="Repeat the run that --freeze wrote and say what has changed; MODEL, if given, takes the place of its model.",
+    help="File of --freeze: repeat its run and list the changes; MODEL, if given, replaces its model.",
 )
-@target_options("With --freeze: the integers of this target.")
+@target_options("Target to quantize for, with --freeze.")
 @calibration_options
-@output_option("--junit", metavar="FILE.xml", help="Write the result as JUnit XML too.")
-@click.option(
-    "--oracle",
-    "package",
-    type=click.Choice(get_args(Package)),
-    default="auto",
-    show_default=True,
-    help="The package that holds TFLite; auto takes litert, else tensorflow.",
-)
-@click.option(
-    "--kernels",
-    type=click.Choice(get_args(Kernels)),
-    default="BUILTIN_REF",
-    show_default=True,
-    help="TFLite's reference kernels, its optimized ones, or what it uses by default (with XNNPACK).",
-)
-@RUNTIME_OPTION
-@STATE_OPTION
+@output_option("--junit", metavar="FILE.xml", help="Output file for the result as JUnit XML.")
+@_option("package", "--oracle")
+@_option("kernels")
+@_option("runtime")
+@_option("state")
 @BACKEND_OPTION
-@JOBS_OPTION
-@SCHEDULER_OPTION
-@STRICT_OPTION
-@click.option("--all", "show_all", is_flag=True, help="List every tensor, not only those that differ.")
+@worker_options(VerifyOptions)
+@_option("strict")
+@click.option("--all", "show_all", is_flag=True, help="List all tensors instead of unequal tensors only.")
 @judging
 @writing
 def command(
@@ -95,21 +81,21 @@ def command(
 ) -> int:
     """Run MODEL in tflq and in TFLite and compare every tensor bit for bit (NaN equals NaN).
 
-    Without --input the samples are random, within what the model's operators allow. Exit status 1 if anything differs
-    that docs/differences/tflite_operators.md does not list as known.
+    Without --input the samples are random, within the range that the model's operators allow. Exit status 1 for a
+    difference that docs/differences/tflite_operators.md does not list as known.
     """
     has_target = target != TargetOptions() or not calibration.is_empty
     if (frozen is not None or baseline is not None) and (jobs > 1 or scheduler is not None):
-        raise click.UsageError("--jobs and --scheduler are for a run beside TFLite; leave them away")
+        raise click.UsageError("--jobs and --scheduler need a comparison with TFLite; omit them")
     if baseline is not None:
         if frozen is not None or samples.inputs or samples.count or has_target:
-            raise click.UsageError("--baseline repeats a frozen run: model aside, what it runs stands in the file")
-        return _judge(verify_baseline(baseline, model, progress=output.progress), junit, show_all)
+            raise click.UsageError("--baseline repeats a frozen run; its file defines everything except the model")
+        return _show(verify_baseline(baseline, model, progress=output.progress), junit, show_all)
     if model is None:
-        raise click.UsageError("name a MODEL, or a run to repeat with --baseline FILE.json")
+        raise click.UsageError("the model is missing; name a MODEL, or a run to repeat with --baseline FILE.json")
     if frozen is not None:
         if junit is not None:
-            raise click.UsageError("--freeze checks nothing; leave --junit away")
+            raise click.UsageError("--freeze performs no check; omit --junit")
         return output.show(
             freeze(
                 model,
@@ -122,12 +108,12 @@ def command(
             )
         )
     if has_target:
-        raise click.UsageError("TFLite runs the model as it is; a target's run is checked with --freeze and --baseline")
+        raise click.UsageError("TFLite runs the unchanged model; check a target's run with --freeze and --baseline")
     options = VerifyOptions(package, kernels, runtime, state, strict, jobs, scheduler)
-    return _judge(verify(model, samples, options, progress=output.progress), junit, show_all)
+    return _show(verify(model, samples, options, progress=output.progress), junit, show_all)
 
 
-def _judge(found: VerifyResult | BaselineResult, junit: Path | None, show_all: bool) -> int:
+def _show(result: VerifyResult | BaselineResult, junit: Path | None, show_all: bool) -> int:
     if junit is not None:
-        found.write_junit(junit)
-    return output.show(found, *(("tensors",) if show_all else ()))
+        result.write_junit(junit)
+    return output.show(result, *(("tensors",) if show_all else ()))

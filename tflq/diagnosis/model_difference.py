@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflq.arrays import same
+from tflq.arrays import is_same
 from tflq.diagnosis.compare.params import IntegerDifference, array_difference
 from tflq.diagnosis.inspection import describe_quantization
 from tflq.graph import ABSENT, Affine, Graph, Model, Node, Tensor
@@ -76,7 +76,7 @@ class _Pair:
         where = self._where(self._first, i)
         for name in sorted({*a.attributes, *b.attributes}):
             ours, theirs = a.attributes.get(name), b.attributes.get(name)
-            if not same(ours, theirs):
+            if not is_same(ours, theirs):
                 yield Finding("attribute", where, f"{name} is {_text(ours)} against {_text(theirs)}")
         if (a.version, a.custom_code, a.custom_options) != (b.version, b.custom_code, b.custom_options):
             yield Finding("operator", where, f"version or custom options differ: {a.version} against {b.version}")

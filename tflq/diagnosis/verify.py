@@ -305,7 +305,7 @@ def verify_parts(
 
 def _parts(samples: Samples) -> Iterator[Part]:
     for start in range(0, samples.count, _SAMPLES):
-        yield start, Portion.of(samples, start, start + _SAMPLES)
+        yield start, Portion.from_samples(samples, start, start + _SAMPLES)
 
 
 @cache

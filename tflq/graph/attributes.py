@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from tflq.arrays import same
+from tflq.arrays import is_same
 from tflq.errors import GraphError
 
 Attribute = bool | int | float | str | bytes | tuple[int, ...] | tuple[float, ...] | np.ndarray | None
@@ -32,7 +32,7 @@ class Attributes(Mapping[str, Attribute]):
         return len(self._values)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Attributes) and same(self._values, other._values)
+        return isinstance(other, Attributes) and is_same(self._values, other._values)
 
     def __hash__(self) -> int:
         return hash(tuple(sorted(self._values)))

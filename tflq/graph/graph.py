@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
-from tflq.arrays import Array, same
+from tflq.arrays import Array, is_same
 from tflq.errors import GraphError, RuntimeOperandError
 from tflq.graph.attributes import Attributes
 from tflq.graph.dtypes import DType
@@ -51,7 +51,7 @@ class Tensor:
         return self.quantization
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Tensor) and same(tuple(vars(self).values()), tuple(vars(other).values()))
+        return isinstance(other, Tensor) and is_same(tuple(vars(self).values()), tuple(vars(other).values()))
 
     def __hash__(self) -> int:
         return hash((self.name, self.shape, self.dtype))
@@ -111,7 +111,7 @@ class Node:
     intermediates: tuple[int, ...] | None = None
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Node) and same(tuple(vars(self).values()), tuple(vars(other).values()))
+        return isinstance(other, Node) and is_same(tuple(vars(self).values()), tuple(vars(other).values()))
 
     def __hash__(self) -> int:
         return hash((self.operator, self.inputs, self.outputs, self.name))

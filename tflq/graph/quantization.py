@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tflq.arrays import Doubles, Integers, Reals, Singles, same
+from tflq.arrays import Doubles, Integers, Reals, Singles, is_same
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class Affine:
     narrow_range: bool = False
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Affine) and same(tuple(vars(self).values()), tuple(vars(other).values()))
+        return isinstance(other, Affine) and is_same(tuple(vars(self).values()), tuple(vars(other).values()))
 
     def __hash__(self) -> int:
         return hash((self.scale.tobytes(), self.zero_point.tobytes(), self.axis, self.bits, self.signed))
@@ -122,7 +122,7 @@ class FakeQuantize:
     output_high: Singles
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, FakeQuantize) and same(tuple(vars(self).values()), tuple(vars(other).values()))
+        return isinstance(other, FakeQuantize) and is_same(tuple(vars(self).values()), tuple(vars(other).values()))
 
     def __hash__(self) -> int:
         return hash((self.levels, self.input_low.tobytes(), self.input_high.tobytes()))
@@ -146,7 +146,7 @@ class Range:
     statistics: Mapping[str, Doubles] = field(default_factory=dict, kw_only=True)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Range) and same((self.minimum, self.maximum), (other.minimum, other.maximum))
+        return isinstance(other, Range) and is_same((self.minimum, self.maximum), (other.minimum, other.maximum))
 
     def __hash__(self) -> int:
         return hash((self.minimum.tobytes(), self.maximum.tobytes()))

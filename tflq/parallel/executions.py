@@ -129,7 +129,7 @@ def _run_part(execution: Execution, part: Part) -> dict[int, Array]:
 
 def _portions(samples: Samples, size: int) -> Iterator[Portion]:
     for start in range(0, samples.count, size):
-        yield Portion.of(samples, start, start + size)
+        yield Portion.from_samples(samples, start, start + size)
 
 
 def _joined(pieces: Sequence[dict[int, Array]]) -> dict[int, Array]:

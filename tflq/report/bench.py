@@ -24,7 +24,7 @@ from tflq.report.table import Column, Table, identifier, number
 
 def row_columns(rows: Sequence[Row], quality: Quality | None) -> tuple[Column, ...]:
     """Return the columns of the score that was measured, with the reason of a refusal and the benchmark's goal."""
-    kinds = [type(row.found) for row in rows if row.found is not None]
+    kinds = [type(row.result) for row in rows if row.result is not None]
     columns = (identifier("name", "as"), *(_SCORES[kinds[0]] if kinds else ()))
     refused = Column("refused", "refused", get=lambda row: row.refusal or None)
     is_judged = quality is None or Judged in kinds or Performance in kinds
@@ -51,36 +51,36 @@ def _metric_column(metric: Metric, figures: Mapping[str, Mapping[str, float]]) -
 
 def misses(row: Row, quality: Quality | None) -> bool:
     """Whether a row is below the benchmark's goal."""
-    found = row.found
-    return quality is not None and isinstance(found, (Accuracy, Detection, WakeWords)) and not found.meets(quality)
+    score = row.result
+    return quality is not None and isinstance(score, (Accuracy, Detection, WakeWords)) and not score.meets(quality)
 
 
 def _goal(row: Row, quality: Quality | None) -> str | None:
-    return None if row.found is None else "missed" if misses(row, quality) else "met"
+    return None if row.result is None else "missed" if misses(row, quality) else "met"
 
 
 def score_of(row: Row) -> tuple[float, str]:
     """Return the figure of a row and its unit."""
-    found = row.found
-    if isinstance(found, Accuracy):
-        return found.percent, f"% accuracy ({found.right} of {found.total})"
-    if isinstance(found, WakeWords):
-        return found.percent, f"% of {wake_words_text(found)}"
-    if isinstance(found, Judged):
-        return found.value, f"{found.metric.unit} {found.metric.name}".strip()
-    if isinstance(found, Detection):
-        return (float("nan"), "AUC") if found.auc is None else (round(found.auc, 3), "AUC")
-    return (round(found.throughput, 1), "inferences/s") if found is not None else (float("nan"), "")
+    score = row.result
+    if isinstance(score, Accuracy):
+        return score.percent, f"% accuracy ({score.right} of {score.total})"
+    if isinstance(score, WakeWords):
+        return score.percent, f"% of {wake_words_text(score)}"
+    if isinstance(score, Judged):
+        return score.value, f"{score.metric.unit} {score.metric.name}".strip()
+    if isinstance(score, Detection):
+        return (float("nan"), "AUC") if score.auc is None else (round(score.auc, 3), "AUC")
+    return (round(score.throughput, 1), "inferences/s") if score is not None else (float("nan"), "")
 
 
 def lowest_text(rows: Sequence[Row], quality: Quality | None) -> str:
     """Return a sentence on the target with the lowest score, and on rows below the benchmark's goal."""
-    targets = [row for row in rows[1:] if row.found is not None]
+    targets = [row for row in rows[1:] if row.result is not None]
     missed = [row.name for row in rows if misses(row, quality)]
     goal = f"{', '.join(missed)} below MLPerf Tiny's {quality}" if missed else ""
     if not targets:
         return goal
-    score = targets[0].found
+    score = targets[0].result
     is_lower_better = isinstance(score, Judged) and score.metric.is_lower_better
     worst = (max if is_lower_better else min)(targets, key=lambda row: score_of(row)[0])
     is_tie = len(targets) > 1 and len({score_of(row)[0] for row in targets}) == 1
@@ -92,14 +92,14 @@ def score_text(row: Row) -> str:
     """Return the figure of a row with its unit."""
     value, unit = score_of(row)
     digits = f"{value:.1f}" if unit.startswith("%") else f"{value:.4g}"
-    return "" if row.found is None else f"{digits} {unit}"
+    return "" if row.result is None else f"{digits} {unit}"
 
 
-def wake_words_text(found: WakeWords) -> str:
+def wake_words_text(score: WakeWords) -> str:
     """Return the counts and rates of a stream."""
     return (
-        f"{found.true_positives} of {found.words} wake words, {found.false_positives} false positives in "
-        f"{found.seconds:g} s: {found.false_accepts_per_hour:.1f} false accepts and {found.false_rejects_per_hour:.1f} "
+        f"{score.true_positives} of {score.words} wake words, {score.false_positives} false positives in "
+        f"{score.seconds:g} s: {score.false_accepts_per_hour:.1f} false accepts and {score.false_rejects_per_hour:.1f} "
         "false rejects an hour"
     )
 
@@ -120,7 +120,7 @@ def confusion_tables(confusions: Mapping[str, NDArray[np.int64]]) -> list[Table]
 
 def class_table(rows: Sequence[Row]) -> Table:
     """Return the accuracy of each class; empty for other scores."""
-    scores = [row.found for row in rows if isinstance(row.found, Accuracy)]
+    scores = [row.result for row in rows if isinstance(row.result, Accuracy)]
     if not scores:
         return Table()
     columns = [
@@ -136,67 +136,69 @@ def class_table(rows: Sequence[Row]) -> Table:
 
 
 def _slowest(row: Row) -> float | None:
-    return min(w.throughput for w in row.found.windows) if isinstance(row.found, Performance) else None
+    return min(w.throughput for w in row.result.windows) if isinstance(row.result, Performance) else None
 
 
 def _fastest(row: Row) -> float | None:
-    return max(w.throughput for w in row.found.windows) if isinstance(row.found, Performance) else None
+    return max(w.throughput for w in row.result.windows) if isinstance(row.result, Performance) else None
 
 
 def _met(row: Row) -> str:
-    if not isinstance(row.found, Performance):
+    if not isinstance(row.result, Performance):
         return ""
-    return f"not conforming: {row.found.shortfall}" if row.found.shortfall else "met"
+    return f"not conforming: {row.result.shortfall}" if row.result.shortfall else "met"
 
 
 _SCORES: dict[type[Score | Performance], tuple[Column, ...]] = {
     Accuracy: (
-        number("right", "right", "found.right"),
-        number("samples", "of", "found.total"),
-        number("accuracy_percent", "accuracy", "found.percent", ".1f", "%", bar=True),
-        number("interval_percent", "95 % interval", "found.interval_percent", lambda r: _interval(r), rank=1),
-        number("auc", "AUC", "found.auc", ".3f", rank=2),
-        Column("classes", get=lambda r: None if r.found is None else _classes(r.found)),
+        number("right", "right", "result.right"),
+        number("samples", "of", "result.total"),
+        number("accuracy_percent", "accuracy", "result.percent", ".1f", "%", bar=True),
+        number("interval_percent", "95 % interval", "result.interval_percent", lambda r: _interval(r), rank=1),
+        number("auc", "AUC", "result.auc", ".3f", rank=2),
+        Column("classes", get=lambda r: None if r.result is None else _classes(r.result)),
     ),
     Detection: (
-        number("normal", "normal", "found.normal"),
-        number("anomalies", "anomalies", "found.anomalies"),
-        number("windows", "windows", "found.windows"),
-        number("auc", "AUC", "found.auc", ".3f", bar=True),
-        Column("errors", get="found.errors"),
+        number("normal", "normal", "result.normal"),
+        number("anomalies", "anomalies", "result.anomalies"),
+        number("windows", "windows", "result.windows"),
+        number("auc", "AUC", "result.auc", ".3f", bar=True),
+        Column("errors", get="result.errors"),
     ),
     Judged: (
-        number("samples", "samples", "found.samples"),
-        Column("metric", "metric", get="found.metric.name"),
-        number("score", "score", "found.value", lambda r: r.found and r.found.metric.text_of(r.found.value), bar=True),
+        number("samples", "samples", "result.samples"),
+        Column("metric", "metric", get="result.metric.name"),
+        number(
+            "score", "score", "result.value", lambda r: r.result and r.result.metric.text_of(r.result.value), bar=True
+        ),
     ),
     WakeWords: (
-        number("true_positives", "detected", "found.true_positives", bar=True),
-        number("words", "of", "found.words"),
-        number("false_negatives", "missed", "found.false_negatives"),
-        number("false_rejects_per_hour", "missed an hour", "found.false_rejects_per_hour", ".1f"),
-        number("false_positives", "false alarms", "found.false_positives"),
-        number("false_accepts_per_hour", "false alarms an hour", "found.false_accepts_per_hour", ".1f"),
-        number("seconds", "stream", "found.seconds", unit="s", rank=1),
+        number("true_positives", "detected", "result.true_positives", bar=True),
+        number("words", "of", "result.words"),
+        number("false_negatives", "missed", "result.false_negatives"),
+        number("false_rejects_per_hour", "missed an hour", "result.false_rejects_per_hour", ".1f"),
+        number("false_positives", "false alarms", "result.false_positives"),
+        number("false_accepts_per_hour", "false alarms an hour", "result.false_accepts_per_hour", ".1f"),
+        number("seconds", "stream", "result.seconds", unit="s", rank=1),
     ),
     Performance: (
-        number("inferences_per_second", "inferences/s", "found.throughput", ".3f", bar=True),
-        number("", "time", lambda r: r.found and 1000 / r.found.throughput, ".3f", "ms"),
+        number("inferences_per_second", "inferences/s", "result.throughput", ".3f", bar=True),
+        number("", "time", lambda r: r.result and 1000 / r.result.throughput, ".3f", "ms"),
         number("", "slowest", _slowest, ".3f", "1/s", rank=1),
         number("", "fastest", _fastest, ".3f", "1/s", rank=2),
-        number("", "inferences", lambda r: r.found and sum(w.inferences for w in r.found.windows), rank=3),
-        Column("inputs", get=lambda r: r.found and [asdict(window) for window in r.found.windows]),
-        Column("conforms", get=lambda r: r.found and not r.found.shortfall),
+        number("", "inferences", lambda r: r.result and sum(w.inferences for w in r.result.windows), rank=3),
+        Column("inputs", get=lambda r: r.result and [asdict(window) for window in r.result.windows]),
+        Column("conforms", get=lambda r: r.result and not r.result.shortfall),
         Column(
-            "shortfall", "MLPerf Tiny's 10 s each", get=lambda r: (r.found and r.found.shortfall) or None, text=_met
+            "shortfall", "MLPerf Tiny's 10 s each", get=lambda r: (r.result and r.result.shortfall) or None, text=_met
         ),
     ),
 }
 
 
 def _interval(row: Row) -> str:
-    return interval_text(row.found.right, row.found.total) if isinstance(row.found, Accuracy) else ""
+    return interval_text(row.result.right, row.result.total) if isinstance(row.result, Accuracy) else ""
 
 
-def _classes(found: Accuracy) -> list[dict[str, int]]:
-    return [{"class": n, "right": c.right, "samples": c.total} for n, c in enumerate(found.classes)]
+def _classes(accuracy: Accuracy) -> list[dict[str, int]]:
+    return [{"class": n, "right": c.right, "samples": c.total} for n, c in enumerate(accuracy.classes)]

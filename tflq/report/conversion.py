@@ -36,10 +36,11 @@ def emitted_text(compared: EmittedDifference | str | None) -> str:
         return "the target writes no .tflite"
     if isinstance(compared, str):
         return f"the .tflite was not compared: {compared}"
-    found = compared.output
+    output = compared.output
     return (
-        f"the .tflite in TFLite against the target's arithmetic: {found.differing} of {found.elements} output elements "
-        f"differ, by {number_text(found.largest_lsb)} LSB at most ({compared.samples} samples, {compared.identity})"
+        f"the .tflite in TFLite against the target's arithmetic: {output.differing} of {output.elements} output "
+        "elements "
+        f"differ, by {number_text(output.largest_lsb)} LSB at most ({compared.samples} samples, {compared.identity})"
     )
 
 
@@ -65,28 +66,28 @@ def differences_table(tool: str, differences: Mapping[str, str]) -> Table:
     return Table("differences", keys("layer", "difference"), rows, f"differs from {tool} here", lines=lines)
 
 
-def engine_table(found: EngineChoices) -> Table:
+def engine_table(choices: EngineChoices) -> Table:
     """Return the layers that were tried on another engine, with the saved cycles."""
     title = "Engines by the estimate of cycles"
     return Table(
         "",
         _ENGINES,
-        found.layers,
+        choices.layers,
         title,
-        [_gain(found)],
+        [_gain(choices)],
         marked=lambda row: row.is_moved,
         brief=lambda row: row.saved.is_offered,
     )
 
 
-def _gain(found: EngineChoices) -> str:
-    unknown = sum(not layer.saved.is_offered for layer in found.layers)
-    rest = f"; {count(unknown, 'layer')} of {len(found.layers)} stay: the other engine's cycles are not offered"
-    tail = f"the network: {found.after}{rest if unknown else ''}"
-    moved = ", ".join(f"{layer.name} to the {layer.engine} (--layer {layer.setting})" for layer in found.moved)
+def _gain(choices: EngineChoices) -> str:
+    unknown = sum(not layer.saved.is_offered for layer in choices.layers)
+    rest = f"; {count(unknown, 'layer')} of {len(choices.layers)} stay: the other engine's cycles are not offered"
+    tail = f"the network: {choices.after}{rest if unknown else ''}"
+    moved = ", ".join(f"{layer.name} to the {layer.engine} (--layer {layer.setting})" for layer in choices.moved)
     if not moved:
-        return f"no layer takes fewer cycles elsewhere for certain; {tail}"
-    return f"moved: {moved}; before: {found.before}; {tail}"
+        return f"no layer certainly takes fewer cycles on another engine; {tail}"
+    return f"moved: {moved}; before: {choices.before}; {tail}"
 
 
 _ENGINES = (
@@ -100,11 +101,11 @@ _ENGINES = (
 
 
 def all_targets_verdict(rows: Sequence[TargetRow], score: str, samples: int) -> Verdict:
-    """Return the number of targets that take the model, and the one with the lowest score."""
+    """Return the number of targets that support the model, and the one with the lowest score."""
     taken = [row for row in rows if not row.refused]
     scored = [row for row in taken if row.score_percent is not None]
     word = word_of(len(taken) == len(rows))
-    unit = f"of {count(len(rows), 'target')} take the model"
+    unit = f"of {count(len(rows), 'target')} support the model"
     worst = min(scored, key=lambda row: row.score_percent or 0.0, default=None)
     if worst is None:
         return Verdict(word, len(taken), unit, advice=taken[0].constraints[-1] if taken else "")
@@ -112,7 +113,7 @@ def all_targets_verdict(rows: Sequence[TargetRow], score: str, samples: int) -> 
     advice = f"the lowest {score} is {worst.target}, {worst.score_percent:.1f} %{layer}"
     if len(scored) > 1 and len({row.score_percent for row in scored}) == 1:
         advice = f"{score} of each: {worst.score_percent:.1f} %"
-    return Verdict(word, len(taken), unit, "the model as it is", samples, advice)
+    return Verdict(word, len(taken), unit, "the unchanged model", samples, advice)
 
 
 def all_targets_table(rows: Sequence[TargetRow], *, is_accuracy: bool, samples: int) -> Table:
@@ -120,7 +121,7 @@ def all_targets_table(rows: Sequence[TargetRow], *, is_accuracy: bool, samples: 
     scores = [row.score_percent for row in rows if row.score_percent is not None]
     lowest = min(scores, default=math.nan) if len(set(scores)) > 1 else math.nan
     note = (
-        f"agrees: share of {samples} samples with the same highest output as the model as it is; --data TASK=DIR "
+        f"agrees: share of {samples} samples with the same highest output as the unchanged model; --data TASK=DIR "
         "measures accuracy on labeled data instead"
     )
     score = number("score_percent", "accuracy" if is_accuracy else "agrees", form=_score, bar=True)

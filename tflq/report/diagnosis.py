@@ -1,4 +1,4 @@
-"""The cause of a wrong layer on a page: the sentence, what was computed, and where it differs, in small maps."""
+"""The cause of a wrong layer on a page: description, computation, and small maps of the differences."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def diagnosis_table(found: Diagnosis, explain: str) -> Table:
     if found.without_effect:
         notes.append(f"No effect on the samples, hence not excluded: {', '.join(found.without_effect)}.")
     notes += [
-        f"Wrong by itself, too: {other.node or other.tensor}: {other.description}; {other.words}."
+        f"Also wrong in isolation: {other.node or other.tensor}: {other.description}; {other.words}."
         for other in found.others
     ]
     if found.failed:
@@ -56,17 +56,17 @@ _COLUMNS = (
 
 
 def maps(wrong: NDArray[np.bool_], first_sample: int = 0) -> list[Chart]:
-    """Draw where elements differ: in the image, in which channels, in which samples.
+    """Draw the differing elements: in the image, by channel, by sample.
 
     Args:
-        wrong: bool[S, *shape].
-        first_sample: number of the first.
+        wrong: True for elements that differ, bool[S, *shape].
+        first_sample: Number of the first sample.
     """
     charts = []
     core = wrong.reshape(len(wrong), *[n for n in wrong.shape[1:] if n != 1])
     if core.ndim == 4:
         image = core.sum(axis=(0, 3))
-        charts.append(Chart(cells(_summed(image).tolist(), "columns", "rows"), _words("image", image, core)))
+        charts.append(Chart(cells(_sum_blocks(image).tolist(), "columns", "rows"), _words("image", image, core)))
     if core.ndim >= 2 and core.shape[-1] > 1:
         channels = core.reshape(-1, core.shape[-1]).sum(axis=0)
         charts.append(_strip(channels, "channel", 0))
@@ -75,7 +75,7 @@ def maps(wrong: NDArray[np.bool_], first_sample: int = 0) -> list[Chart]:
     return charts
 
 
-def _summed(image: NDArray[np.int64]) -> NDArray[np.int64]:
+def _sum_blocks(image: NDArray[np.int64]) -> NDArray[np.int64]:
     """Sum blocks, so that neither side has more than _MOST_CELLS."""
     block = max(1, -(-max(image.shape) // _MOST_CELLS))
     filled = np.pad(image, [(0, -n % block) for n in image.shape])

@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from tflq.files import write_bytes
-from tflq.quoting import shown
+from tflq.quoting import escape_unprintable
 
 
 @dataclass(frozen=True)
@@ -16,9 +16,9 @@ class Case:
     """One check.
 
     Attributes:
-        name: what was checked, a tensor.
-        failure: what was wrong, in one line; None where nothing was.
-        skipped: why it was not checked; None where it was.
+        name: Name of the checked tensor.
+        failure: Problem in one line; None if the check succeeded.
+        skipped: Reason why it was not checked; None if it was.
     """
 
     name: str
@@ -30,8 +30,8 @@ def junit_xml(suite: str, cases: Sequence[Case]) -> bytes:
     """Return a test suite as XML in UTF-8.
 
     Args:
-        suite: its name: the model. Also the class name of its cases.
-        cases: in order.
+        suite: Name of the model, also the class name of the cases.
+        cases: Cases, in order.
 
     Source: the schema that Jenkins publishes (jenkins-junit.xsd): testsuites, testsuite, testcase, failure, skipped.
     """
@@ -39,22 +39,24 @@ def junit_xml(suite: str, cases: Sequence[Case]) -> bytes:
     skipped = sum(case.skipped is not None for case in cases)
     counts = {"tests": str(len(cases)), "failures": str(failures), "errors": "0", "skipped": str(skipped)}
     root = ElementTree.Element("testsuites", counts)
-    parent = ElementTree.SubElement(root, "testsuite", {"name": shown(suite), **counts})
+    parent = ElementTree.SubElement(root, "testsuite", {"name": escape_unprintable(suite), **counts})
     for case in cases:
-        element = ElementTree.SubElement(parent, "testcase", {"classname": shown(suite), "name": shown(case.name)})
+        element = ElementTree.SubElement(
+            parent, "testcase", {"classname": escape_unprintable(suite), "name": escape_unprintable(case.name)}
+        )
         if case.failure is not None:
-            ElementTree.SubElement(element, "failure", {"message": shown(case.failure)})
+            ElementTree.SubElement(element, "failure", {"message": escape_unprintable(case.failure)})
         elif case.skipped is not None:
-            ElementTree.SubElement(element, "skipped", {"message": shown(case.skipped)})
+            ElementTree.SubElement(element, "skipped", {"message": escape_unprintable(case.skipped)})
     ElementTree.indent(root)
     content: bytes = ElementTree.tostring(root, "utf-8", xml_declaration=True)
     return content + b"\n"
 
 
 def write_junit(path: Path, suite: str, cases: Sequence[Case]) -> None:
-    """Write a test suite to a file; arguments as of `junit_xml`.
+    """Write a test suite to a file; arguments as for `junit_xml`.
 
     Raises:
-        OutputError: it cannot be written.
+        OutputError: The file cannot be written.
     """
     write_bytes(path, junit_xml(suite, cases))

@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from tflq import __version__
 from tflq.errors import MissingExtraError
-from tflq.quoting import shown
+from tflq.quoting import escape_unprintable
 from tflq.report.table import Table, Verdict
 from tflq.report.what_was_run import WhatWasRun
 
@@ -50,12 +50,12 @@ def render(page: Page) -> bytes:
     except ImportError:
         raise MissingExtraError("reports need jinja2: pip install 'tflq[report]'") from None
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_finalized
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_escape_value
     )
     source = files("tflq.report").joinpath(_TEMPLATE).read_text("utf-8")
     return environment.from_string(source).render(page=page, version=__version__).encode("utf-8")
 
 
-def _finalized(value: object) -> object:
-    """Return what the template prints: names of files and tensors escaped; drawings are Markup and stay."""
-    return shown(value) if type(value) is str else value
+def _escape_value(value: object) -> object:
+    """Return a value of the template, with names of files and tensors escaped; drawings are Markup and unchanged."""
+    return escape_unprintable(value) if type(value) is str else value

@@ -23,7 +23,7 @@ _OPERATOR = Column("operator", "operator", get="layer.operator", rank=1)
 
 
 def sensitivity_verdict(found: Sensitivity) -> Verdict:
-    """Return the layer that matters most."""
+    """Return the layer with the largest effect."""
     rows = [row for row in found.rows if row.results]
     if not rows:
         return Verdict("", 0, "layers have a choice of bits")
@@ -31,14 +31,16 @@ def sensitivity_verdict(found: Sensitivity) -> Verdict:
     bits = min(row.results)
     effect = "gains most from being spared" if found.is_spared else "suffers most"
     text = f"{row.layer.name} ({row.layer.operator}) {effect} at {bits} bits: {_cell(row.results[bits], found.metric)}"
-    reference = "the model in floating point" if found.in_float else "the model as it is"
+    reference = "the model in floating point" if found.in_float else "the unchanged model"
     return Verdict("", len(rows), "layers measured", reference, found.samples, text)
 
 
 def sensitivity_notes(found: Sensitivity) -> Iterator[str]:
-    """Yield how layers were measured, refusals, and the number of settings."""
+    """Yield the method of the measurement, refusals, and the number of settings."""
     widest = "in floating point" if found.in_float else "at the widest"
-    yield f"each layer alone left {widest}" if found.is_spared else f"each layer alone narrowed, the others {widest}"
+    yield (
+        f"each layer in turn {widest}" if found.is_spared else f"each layer in turn narrowed, all other layers {widest}"
+    )
     for row in found.rows:
         for bits, tried in row.results.items():
             if tried.refused:
@@ -48,7 +50,7 @@ def sensitivity_notes(found: Sensitivity) -> Iterator[str]:
 
 def settings_text(found: Sensitivity | PrecisionSearch) -> str:
     """Return the number of settings."""
-    return f"{found.evaluated + found.known} settings, {found.known} of them known from before"
+    return f"{found.evaluated + found.known} settings, {found.known} of them stored earlier"
 
 
 def sensitivity_table(found: Sensitivity) -> Table:
@@ -63,7 +65,7 @@ def sensitivity_table(found: Sensitivity) -> Table:
     worst = min(rated, key=lambda row: row.results[lowest].sqnr_db, default=None)
     base = " and ".join(f"{bits} bits: {_cell(result, found.metric)}" for bits, result in found.bases.items())
     note = f"without the {'spared' if found.is_spared else 'narrowed'} layer, {base}"
-    title = "Quality with each layer alone"
+    title = "Quality with each layer in isolation"
     return Table("layers", columns, found.rows, title, [note], marked=lambda row: row is worst)
 
 
@@ -103,7 +105,7 @@ def search_verdict(found: PrecisionSearch, verified: Result | None) -> Verdict:
 
 
 def requirement_text(requirement: Requirement) -> str:
-    """Say what is required."""
+    """Describe the requirement."""
     metric, score, ratio = requirement.metric, requirement.score, requirement.sqnr_db
     bound = "at most" if metric.is_lower_better else "at least"
     texts = [f"{quality_name(metric)} of {bound} {f'{score:g} {metric.unit}'.rstrip()}"] if score is not None else []
@@ -111,18 +113,18 @@ def requirement_text(requirement: Requirement) -> str:
 
 
 def cost_text(found: PrecisionSearch, point: Point) -> str:
-    """Say what a setting costs: what was made small with its grade and error, and the bytes."""
+    """Describe the cost of a setting: the objective with its grade and error, and the bytes."""
     size = f"{point.size_bytes} bytes of {found.plan.counted}"
     return size if found.objective.name == "bytes" else f"{point.cost}, {size}"
 
 
 def quality_name(metric: Metric) -> str:
-    """Return what a metric is called in texts."""
+    """Return the name of a metric in texts."""
     return "accuracy" if metric == TOP_1 else metric.name
 
 
 def value_text(result: Result, metric: Metric) -> str:
-    """Write the metric's figure without its unit, for a table; empty where there is none."""
+    """Format the metric's figure without its unit, for a table; empty without a figure."""
     if result.refused:
         return "refused"
     if result.value is None:
@@ -131,7 +133,7 @@ def value_text(result: Result, metric: Metric) -> str:
 
 
 def result_text(result: Result, metric: Metric) -> str:
-    """Say what a setting gave."""
+    """Describe the result of a setting."""
     return ", ".join(filter(None, (describe_score(result, metric), f"SQNR {result.sqnr_db:.1f} dB")))
 
 
@@ -188,18 +190,18 @@ def describe_verification(found: PrecisionSearch, verified: Result | None) -> st
 
 
 def judge_verification(requirement: Requirement, result: Result) -> str:
-    """Say whether a result on other samples keeps what is required, and whether these could say otherwise by luck."""
+    """Describe whether other samples confirm the requirement, and whether that could be chance."""
     kept = "kept" if requirement.holds(result) else "NOT kept"
     return f"{kept}, within the noise" if is_required_accuracy_within(requirement, result) else kept
 
 
 def noise_texts(found: PrecisionSearch, beside: Sequence[Beside]) -> Iterator[str]:
-    """Say where the samples do not tell the chosen setting's accuracy from the required one, or from another's."""
+    """Yield remarks on accuracies that the samples do not distinguish from the chosen setting's."""
     chosen = found.chosen
     if chosen is not None and is_required_accuracy_within(found.requirement, chosen.result):
         yield (
-            f"within the noise: {found.requirement.score:g} % lies in the 95 % interval of the chosen "
-            "setting; other samples may give less"
+            f"within the noise: {found.requirement.score:g} % is in the 95 % interval of the chosen "
+            "setting; other samples may have a lower accuracy"
         )
     for other in beside:
         accuracy = f"{other.point.result.right} right, {cost_text(found, other.point)}"
@@ -275,8 +277,10 @@ def _front(found: PrecisionSearch) -> Chart:
     ]
     axis = ", ".join(filter(None, (quality_name(metric), metric.unit))) if is_scored else "SQNR, dB"
     name, unit = found.objective.name, found.objective.unit
-    counted = f"bytes of {found.plan.counted}" if name == "bytes" else f"{unit}, as `tflq estimate` says"
-    caption = "Every setting that was tried; the line joins those that no other one beats. The chosen one is marked."
+    counted = f"bytes of {found.plan.counted}" if name == "bytes" else f"{unit}, as estimated by `tflq estimate`"
+    caption = (
+        "All tried settings; the line connects the settings that no other setting beats. The chosen setting is marked."
+    )
     return Chart(scatter(dots, axis, counted), caption)
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tflq.quoting import shown, xml_attribute, xml_text
+from tflq.quoting import escape_unprintable, xml_attribute, xml_text
 
 WIDTH, HEIGHT = 720, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 8, 22, 34
@@ -32,9 +32,9 @@ class Mark:
     """One value of a drawing.
 
     Attributes:
-        value: its height; NaN leaves a gap.
-        label: what shows when it is pointed at.
-        is_hot: whether it stands out.
+        value: Height of the value; NaN leaves a gap.
+        label: Text of the tooltip.
+        is_hot: True to highlight the value.
     """
 
     value: float
@@ -44,7 +44,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Dot:
-    """One point: x, y, what shows when it is pointed at, whether the line goes through it, whether it stands out."""
+    """One point: coordinates, text of the tooltip, whether it is on the line, whether it is highlighted."""
 
     x: float
     y: float
@@ -63,11 +63,11 @@ def bars(
     """Draw a bar for each mark, from 0 up or down; infinite values fill the height.
 
     Args:
-        marks: the values.
-        axis: what they are, with their unit.
-        below: what the bars are.
-        ticks: names of some bars, by number; left out on phones.
-        limit: a value to draw a line at, and its name.
+        marks: Values.
+        axis: Name of the values, with their unit.
+        below: Name of the bars.
+        ticks: Names of some bars, by number; omitted on phones.
+        limit: Value of a horizontal line, and its name.
     """
     finite = [m.value for m in marks if math.isfinite(m.value)] + ([limit[0]] if limit else [])
     scale = _Scale(min([0.0, *finite]), max([0.0, *finite]) or 1.0)
@@ -100,7 +100,7 @@ def _limit(scale: _Scale, value: float, name: str) -> tuple[str, str]:
 
 
 def histogram(counts: Sequence[int], first: int, below: str) -> str:
-    """Draw counts of differences first..first+n-1; the height is the fourth root, so that rare ones are seen."""
+    """Draw counts of differences first..first+n-1; the height is the fourth root, so that rare values are visible."""
     marks = [Mark(count**0.25, f"{first + n:+d}: {count}", first + n != 0) for n, count in enumerate(counts)]
     ends = {n: f"{first + n:+d}" for n in (0, len(counts) - 1)}
     return bars(marks, "", below, {**ends, -first: "0"})
@@ -125,7 +125,7 @@ def area(marks: Sequence[Mark], axis: str, below: str) -> str:
 
 
 def scatter(dots: Sequence[Dot], axis: str, below: str) -> str:
-    """Draw points, and a line through those that are on it, by x."""
+    """Draw points, and a line through the points that are on it, by x."""
     finite = [d for d in dots if math.isfinite(d.x) and math.isfinite(d.y)]
     scale = _Scale(min((d.y for d in finite), default=0.0), max((d.y for d in finite), default=1.0))
     low, high = min((d.x for d in finite), default=0.0), max((d.x for d in finite), default=1.0)
@@ -153,9 +153,9 @@ def cells(rows: Sequence[Sequence[float]], above: str, left: str) -> str:
     """Draw a map: a square for each number, the larger the stronger; 0 stays empty.
 
     Args:
-        rows: numbers from 0 on, all rows of one length.
-        above: what the columns are.
-        left: what the rows are.
+        rows: Numbers of at least 0, in rows of one length.
+        above: Name of the columns.
+        left: Name of the rows.
     """
     columns = max((len(row) for row in rows), default=1)
     side = max(3, min(14, 330 // max(columns, 1), 330 // max(len(rows), 1)))
@@ -180,13 +180,13 @@ def cells(rows: Sequence[Sequence[float]], above: str, left: str) -> str:
 
 
 class _Scale:
-    """Maps values to heights, and draws lines at round numbers."""
+    """Scale from values to heights, with lines at round numbers."""
 
     def __init__(self, low: float, high: float) -> None:
         self.low, self.high = (low, high) if high > low else (low - 1, low + 1)
 
     def y(self, value: float) -> float:
-        """Return the height of a value; what lies outside is cut."""
+        """Return the height of a value, clipped to the scale."""
         share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
         return HEIGHT - _BOTTOM - share * (HEIGHT - _TOP - _BOTTOM)
 
@@ -196,23 +196,23 @@ class _Scale:
         unit = 10.0 ** math.floor(math.log10(rough))
         step = next(unit * n for n in (1, 2, 5, 10) if unit * n >= rough)
         first = math.ceil(self.low / step)
-        found = []
+        lines = []
         for n in range(first, math.floor(self.high / step) + 1):
             y = self.y(n * step)
-            found.append(f'<line class="axis" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
-            found.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{_short(n * step)}</text>')
-        return found
+            lines.append(f'<line class="axis" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
+            lines.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{_short(n * step)}</text>')
+        return lines
 
 
 def _frame(axis: str, below: str, parts: Sequence[str]) -> str:
     label = f'<text x="4" y="12">{_text(axis)}</text>' if axis else ""
     under = f'<text x="{(WIDTH + _LEFT) / 2:.0f}" y="{HEIGHT - 6}" text-anchor="middle">{_text(below)}</text>'
-    name = xml_attribute(shown(f"{axis} {below}".strip()))
+    name = xml_attribute(escape_unprintable(f"{axis} {below}".strip()))
     return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label={name}>{"".join(parts)}{label}{under}</svg>'
 
 
 def _text(text: str) -> str:
-    return xml_text(shown(text))
+    return xml_text(escape_unprintable(text))
 
 
 def _short(value: float) -> str:

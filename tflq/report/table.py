@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, cast
 
 from tflq import units
-from tflq.quoting import Json, json_text, plain
+from tflq.quoting import Json, json_text, plain_json
 from tflq.report.svg import Chart
 
 Kind = Literal["identifier", "number", "text"]
@@ -86,8 +86,8 @@ def number(
         get: Attribute path or function that returns the value.
         form: Format specification of the value, or a function that writes it for a row.
         unit: Unit of the values.
-        rank: See `Column.rank`.
-        bar: See `Column.bar`.
+        rank: Rank as in `Column.rank`.
+        bar: Bar as in `Column.bar`.
     """
     if callable(form):
         return Column(key, head, "number", unit, get, form, rank, bar)
@@ -170,7 +170,7 @@ class Table:
     def records(self) -> list[dict[str, Json]]:
         """Return the rows by key, in JSON's own types."""
         keyed = [c for c in self.columns if c.key]
-        return [{c.key: plain(c.value(row)) for c in keyed} for row in self.rows]
+        return [{c.key: plain_json(c.value(row)) for c in keyed} for row in self.rows]
 
     def flat_records(self) -> list[dict[str, object]]:
         """Return the rows with scalar values: dotted keys for objects, space-separated items for lists."""
@@ -252,4 +252,4 @@ class Verdict:
     def to_dict(self) -> dict[str, Json]:
         """Return the parts and the sentence."""
         parts = ("word", "number", "unit", "reference", "samples", "advice", "text")
-        return {name: plain(getattr(self, name)) for name in parts}
+        return {name: plain_json(getattr(self, name)) for name in parts}

@@ -1,4 +1,4 @@
-"""The part of a page that tells two runs apart: what was called, on which files, with which settings, where, when."""
+"""Facts on a page that distinguish two runs: the call, its files and settings, the computer, the date."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tflq.units import size
 
 @dataclass(frozen=True)
 class FileRead:
-    """A file, folder or array that went into a run.
+    """A file, folder or array that a run used.
 
     Attributes:
-        use: what it was for: "model", "calibration samples".
-        name: as it was given.
-        size_bytes: of all files of a folder.
-        sha256: of the content; of a folder, of the names and digests of its files.
-        remark: such as that it was written again after the run; empty for none.
+        use: Purpose: "model", "calibration samples".
+        name: Name in the user's notation.
+        size_bytes: Size of the file, or of all files of a folder.
+        sha256: SHA-256 of the content; for a folder, of the names and digests of its files.
+        remark: Remark, such as a change of the file after the run; empty without one.
     """
 
     use: str
@@ -36,7 +36,7 @@ class FileRead:
 
 @dataclass(frozen=True)
 class Setting:
-    """A setting that is not at its default."""
+    """A setting with another value than its default."""
 
     name: str
     value: str
@@ -53,11 +53,11 @@ class WhatWasRun:
     """One run.
 
     Attributes:
-        command: the command line, or the call from Python.
-        date: when it began, ISO 8601 with the offset from UTC.
-        files: what was read.
-        settings: those that differ from their defaults.
-        environment: name -> value of what a result or its speed may depend on.
+        command: Command line, or the call from Python.
+        date: Start time, ISO 8601 with the offset from UTC.
+        files: Input files.
+        settings: Settings with other values than their defaults.
+        environment: Name -> value of facts that can influence results or their speed.
     """
 
     command: str
@@ -67,7 +67,7 @@ class WhatWasRun:
     environment: Sequence[tuple[str, str]]
 
     def report(self) -> dict[str, str | list[dict[str, str | int]] | dict[str, str]]:
-        """Return the same for --json."""
+        """Return the facts for --json."""
         return {
             "command": self.command,
             "tflq": __version__,

@@ -1,4 +1,4 @@
-"""Where samples come from: files of several kinds, checked against the model's inputs, or drawn at random."""
+"""Samples: files of several kinds, checked against the model's inputs, or random values."""
 
 from __future__ import annotations
 

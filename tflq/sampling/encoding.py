@@ -1,4 +1,4 @@
-"""Arrays in the encoding of a model's input: checks of shape, dtype and range, and quantization of real numbers."""
+"""Arrays in the encoding of a model's input: checks of shape, dtype and range, and quantization."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def fit(array: Array, tensor: Tensor, legal: Legal, where: str) -> Array:
         array.dtype.kind == expected.kind and array.dtype.newbyteorder("=") == expected
     ):
         raise InputError(
-            f"{where}: input '{tensor.name}' takes {tensor.dtype.value}, the array is {array.dtype}"
+            f"{where}: input '{tensor.name}' needs {tensor.dtype.value}; the array is {array.dtype}"
             + (
-                "; --real converts real numbers with the input's scale"
+                "; --real converts floating-point values with the input's scale"
                 if isinstance(tensor.quantization, Affine)
                 else ""
             )
@@ -43,7 +43,7 @@ def fit(array: Array, tensor: Tensor, legal: Legal, where: str) -> Array:
 
 
 def quantize_real(array: Array, tensor: Tensor, where: str) -> tuple[Array, int]:
-    """Quantize real numbers as TFLite's QUANTIZE: q = clip(round(x / scale) + zero_point).
+    """Quantize floating-point values as TFLite's QUANTIZE: q = clip(round(x / scale) + zero_point).
 
     The quotient is float32 and halves round away from zero (TFLite, AffineQuantize in reference/quantize.h).
     For a floating-point input the numbers are only cast to its type.
@@ -55,15 +55,15 @@ def quantize_real(array: Array, tensor: Tensor, where: str) -> tuple[Array, int]
         InputError: NaN, another kind of numbers, a wrong shape, or an input without a scale.
     """
     if array.dtype.kind not in "fiu":
-        raise InputError(f"{where}: real numbers are needed for input '{tensor.name}', the array is {array.dtype}")
+        raise InputError(f"{where}: input '{tensor.name}' needs numbers; the array is {array.dtype}")
     samples = with_samples(array, tensor, where).astype(np.float32)
     _refuse_nan(samples, tensor, where)
     if tensor.dtype.storage.kind == "f":
         return samples.astype(tensor.dtype.storage), 0
     if not isinstance(tensor.quantization, Affine) or not tensor.dtype.is_integer:
         raise InputError(
-            f"{where}: input '{tensor.name}' ({tensor.dtype.value}) has no scale that real numbers could be converted "
-            f"with; give {tensor.dtype.value} without --real"
+            f"{where}: input '{tensor.name}' ({tensor.dtype.value}) has no scale for the conversion of floating-point "
+            f"values; pass {tensor.dtype.value} without --real"
         )
     scale, zero_point = tensor.quantization.along(len(tensor.shape))
     ratio = samples / scale.astype(np.float32)
@@ -87,11 +87,11 @@ def with_samples(array: Array, tensor: Tensor, where: str) -> Array:
         samples = array[:, None]
     else:
         raise InputError(
-            f"{where}: input '{tensor.name}' takes shape {list(shape)}, or many samples as "
+            f"{where}: input '{tensor.name}' needs shape {list(shape)}, or several samples as "
             f"[S, {', '.join(map(str, shape))}]; the array has {list(array.shape)}"
         )
     if not samples.shape[0]:
-        raise InputError(f"{where}: input '{tensor.name}': the array holds no sample")
+        raise InputError(f"{where}: input '{tensor.name}': the array has no sample")
     return samples
 
 
@@ -100,7 +100,7 @@ def _refuse_nan(samples: Array, tensor: Tensor, where: str) -> None:
     if real.any():
         sample = int(np.argmax(real.reshape(len(samples), -1).any(axis=1)))
         raise SampleError(
-            f"{where}: input '{tensor.name}' holds {int(real.sum())} NaN, the first in sample {sample}; numbers are "
+            f"{where}: input '{tensor.name}' has {int(real.sum())} NaN, the first in sample {sample}; only numbers are "
             f"allowed",
             sample,
         )
@@ -117,7 +117,7 @@ def _check_range(samples: Array, tensor: Tensor, legal: Legal, where: str) -> No
         allowed = f"{np.broadcast_to(low, samples.shape)[place]}..{np.broadcast_to(high, samples.shape)[place]}"
         reason = legal.why or f"the type is {tensor.dtype.value}"
         raise SampleError(
-            f"{where}: input '{tensor.name}' holds {samples[place]} in sample {int(place[0])}, allowed is {allowed}: "
+            f"{where}: input '{tensor.name}' is {samples[place]} in sample {int(place[0])}; allowed is {allowed}: "
             f"{reason}",
             int(place[0]),
         )

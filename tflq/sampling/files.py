@@ -1,4 +1,4 @@
-"""Arrays out of files: .npy, .npz, raw .bin, and folders of .bin."""
+"""Arrays from files: .npy, .npz, raw .bin, and folders of .bin."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from pathlib import Path
 import numpy as np
 
 from tflq.errors import InputError
-from tflq.files import read_bytes, recognized, require_file
+from tflq.files import read_bytes, recognize_content, require_file
 from tflq.graph import Array, Tensor
 
 KINDS = (".npy", ".npz", ".bin")
 _NAMED = 3
-"""Missing files that are named."""
+"""Number of missing files that a message names."""
 
 
 def read_npy(path: str | os.PathLike[str]) -> Array:
     """Read one array; a file over a few megabytes is mapped, not copied.
 
     Raises:
-        InputError: no file, no .npy, truncated, or pickled objects inside.
+        InputError: The file is missing, not .npy, truncated, or contains pickled objects.
     """
     require_file(path)
     try:
@@ -30,7 +30,7 @@ def read_npy(path: str | os.PathLike[str]) -> Array:
     except (ValueError, EOFError, OSError) as error:
         raise _unreadable(path, ".npy", error) from None
     if not isinstance(array, np.ndarray):
-        raise InputError(f"{path}: is no .npy file; name it .npz if it holds several arrays")
+        raise InputError(f"{path}: is not a .npy file; name it .npz if it contains several arrays")
     return array
 
 
@@ -38,7 +38,7 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, Array]:
     """Read the arrays of an .npz by name.
 
     Raises:
-        InputError: no file, no .npz, truncated, pickled objects inside, or no array.
+        InputError: The file is missing, not .npz, truncated, contains pickled objects, or no array.
     """
     from zipfile import BadZipFile
     from zlib import error as zlib_error
@@ -47,41 +47,43 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, Array]:
     try:
         with np.load(path, allow_pickle=False) as archive:
             if isinstance(archive, np.ndarray):
-                raise InputError(f"{path}: is no .npz file; name it .npy if it holds one array")
+                raise InputError(f"{path}: is not an .npz file; name it .npy if it contains one array")
             arrays = {name: archive[name] for name in archive.files}
     except (ValueError, EOFError, OSError, KeyError, BadZipFile, zlib_error) as error:
         raise _unreadable(path, ".npz", error) from None
     if not arrays:
-        raise InputError(f"{path}: holds no array")
+        raise InputError(f"{path}: contains no array")
     return arrays
 
 
 def read_raw(path: str | os.PathLike[str], tensor: Tensor) -> Array:
-    """Read samples as they lie in memory: little-endian, C order, one byte an element for types below a byte.
+    """Read samples in the format of memory: little-endian, C order, one byte per element for types below a byte.
 
     Args:
-        path: a file of whole samples one behind the other, or a folder of such .bin files, in order of their names.
-        tensor: the model's input: its dtype and shape cut the bytes into samples.
+        path: File of complete samples in sequence, or folder of such .bin files, in the order of their names.
+        tensor: Input of the model; its dtype and shape define the samples.
 
     Returns:
-        dtype[S, *shape].
+        Samples, dtype[S, *shape].
 
     Raises:
-        InputError: nothing to read, or bytes that are not a whole number of samples.
+        InputError: No file, or a file that does not contain complete samples.
     """
     if tensor.dtype.storage.kind == "O":
-        raise InputError(f"{path}: input '{tensor.name}' holds {tensor.dtype.value}, which raw bytes cannot give")
+        raise InputError(
+            f"{path}: input '{tensor.name}' has type {tensor.dtype.value}, which raw bytes cannot represent"
+        )
     source = Path(path)
     if not source.is_dir():
         return _samples(source, read_bytes(source), tensor)
     files = sorted(source.glob("*.bin"))
     if not files:
-        raise InputError(f"{path}: the folder holds no .bin file")
+        raise InputError(f"{path}: the folder contains no .bin file")
     return np.concatenate([_samples(file, read_bytes(file), tensor) for file in files])
 
 
 def file_of_sample(path: str, tensor: Tensor, sample: int) -> str:
-    """Name the file that a sample came from: of a folder of .bin files the one, else the path itself."""
+    """Return the file of a sample: the one in a folder of .bin files, else the path itself."""
     rest = sample
     for file in sorted(Path(path).glob("*.bin")) if os.path.isdir(path) else ():
         count = file.stat().st_size // max(1, tensor.size * tensor.dtype.storage.itemsize)
@@ -95,7 +97,7 @@ def read_exact(paths: Sequence[Path], shape: tuple[int, ...], dtype: np.dtype[np
     """Read files of one sample each, all of the same size: dtype[S, *shape].
 
     Raises:
-        InputError: a file is missing (the first ones are named) or has another size.
+        InputError: A file is missing (the first ones are named) or has another size.
     """
     require_files(paths)
     samples = np.empty((len(paths), *shape), dtype)
@@ -107,10 +109,10 @@ def read_exact(paths: Sequence[Path], shape: tuple[int, ...], dtype: np.dtype[np
 
 
 def require_samples(paths: Sequence[Path], shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> None:
-    """Check that files of one sample each are there and have its size; nothing is read.
+    """Check that files of one sample each exist and have the correct size, without reading them.
 
     Raises:
-        InputError: as `read_exact`.
+        InputError: As for `read_exact`.
     """
     require_files(paths)
     for path in paths:
@@ -118,10 +120,10 @@ def require_samples(paths: Sequence[Path], shape: tuple[int, ...], dtype: np.dty
 
 
 def require_files(paths: Sequence[Path]) -> None:
-    """Check that the files of one folder are there.
+    """Check that the files of one folder exist.
 
     Raises:
-        InputError: names how many, and the first.
+        InputError: Files are missing; the message has their number and the first names.
     """
     missing = [path.name for path in paths if not path.is_file()]
     if missing:
@@ -131,12 +133,12 @@ def require_files(paths: Sequence[Path]) -> None:
         )
 
 
-def _require_size(path: Path, found: int, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> None:
+def _require_size(path: Path, length: int, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> None:
     size = prod(shape) * dtype.itemsize
-    if not found:
-        raise InputError(f"{path}: the file is empty (0 bytes), a sample has {size}")
-    if found != size:
-        raise InputError(f"{path}: has {found} bytes, a sample has {size} ({dtype} {'x'.join(map(str, shape))})")
+    if not length:
+        raise InputError(f"{path}: the file is empty (0 bytes); a sample has {size}")
+    if length != size:
+        raise InputError(f"{path}: has {length} bytes; a sample has {size} ({dtype} {'x'.join(map(str, shape))})")
 
 
 def _samples(path: Path, data: bytes | memoryview, tensor: Tensor) -> Array:
@@ -144,7 +146,7 @@ def _samples(path: Path, data: bytes | memoryview, tensor: Tensor) -> Array:
     size = tensor.size * kind.itemsize
     if size == 0 or len(data) % size:
         raise InputError(
-            f"{path}: has {len(data)} bytes, which is no multiple of the {size} bytes of one sample of input "
+            f"{path}: has {len(data)} bytes, which is not a multiple of the {size} bytes of one sample of input "
             f"'{tensor.name}' ({tensor.dtype.value} {'x'.join(map(str, tensor.shape))})"
         )
     values = np.frombuffer(data, kind.newbyteorder("<")).astype(kind, copy=False)
@@ -155,12 +157,13 @@ def _unreadable(path: str | os.PathLike[str], kind: str, error: Exception) -> In
     if isinstance(error, InputError):
         return error
     with open(path, "rb") as file:
-        found = recognized(file.read(1 << 10))
-    if found and not found.startswith(("a .npy", "an .npz")):
-        return InputError(f"{path}: is {found}, no {kind} file; numpy.save{'z' if kind == '.npz' else ''} writes one")
+        kind_text = recognize_content(file.read(1 << 10))
+    if kind_text and not kind_text.startswith(("a .npy", "an .npz")):
+        writer = f"numpy.save{'z' if kind == '.npz' else ''}"
+        return InputError(f"{path}: is {kind_text}, not a {kind} file; write one with {writer}")
     if any(words in str(error) for words in ("allow_pickle", "Object arrays", "Python objects")):
-        return InputError(f"{path}: holds Python objects, which are not read; save plain numbers")
-    return InputError(f"{path}: is no {kind} file, or it is cut short: {' '.join(str(error).split())}")
+        return InputError(f"{path}: contains Python objects, which are not read; save plain numbers")
+    return InputError(f"{path}: is not a {kind} file, or is truncated: {' '.join(str(error).split())}")
 
 
 def read_class_file(path: str) -> Array:
@@ -173,11 +176,11 @@ def read_class_file(path: str) -> Array:
     if kind == ".npy":
         return read_npy(path)
     if kind != ".csv":
-        raise InputError(f"{path}: labels are a file .npy or .csv")
+        raise InputError(f"{path}: labels must be a file .npy or .csv")
     rows = bytes(read_bytes(path)).decode("utf-8-sig", "replace").splitlines()
     classes = [row.split(",")[-1].strip() for row in rows if row.strip()]
     wrong = [n for n, text in enumerate(classes, 1) if not text.isdecimal()]
     if wrong:
         way_out = ". Remove the header row" if wrong == [1] else ""
-        raise InputError(f"{path}: row {wrong[0]}: '{classes[wrong[0] - 1]}' is no class, 0 or more{way_out}")
+        raise InputError(f"{path}: row {wrong[0]}: '{classes[wrong[0] - 1]}' is not a class, 0 or more{way_out}")
     return np.array(classes, np.int64)

@@ -1,4 +1,4 @@
-"""Samples from the files that the user names, one or several, fitted to the model's inputs: shape, dtype, range."""
+"""Samples from the user's files or arrays, checked against the model's inputs: shape, dtype, range."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _CSV = (
 
 @dataclass(frozen=True)
 class _Given:
-    """An array that was read.
+    """An array with its origin.
 
     Attributes:
-        array: as the file holds it.
-        where: the file, for messages.
-        clipped: of a data description, whose samples are converted already: how many values were clipped.
+        array: Content of the file.
+        where: Name of the file, for messages.
+        clipped: Number of clipped values in samples of a data description, which are already converted; else None.
     """
 
     array: Array
@@ -42,68 +42,68 @@ def given_inputs(
     """Read and check samples for every input of a graph.
 
     Args:
-        graph: whose inputs they are.
-        files: "NAME=FILE", or "FILE" where the model has one input, or for an .npz whose arrays have the inputs' names.
-            FILE is .npy, .npz, a .bin of raw samples, a folder of .bin files, or a data description, .json.
-        names: further names of inputs (a signature's), with the tensor index of each.
-        real: arrays are real numbers, to be converted with each input's scale and zero point.
+        graph: Graph with the inputs.
+        files: "NAME=FILE"; or "FILE" for single-input models, or for an .npz with the inputs' names. FILE is .npy,
+            .npz, a .bin of raw samples, a folder of .bin files, or a data description, .json.
+        names: Further names of inputs (a signature's), with the tensor index of each.
+        real: True for floating-point values, which are converted with each input's scale and zero point.
 
     Raises:
-        InputError: a file that cannot be read, an array that does not fit, an input without or with two files.
+        InputError: A file cannot be read, an array does not fit, an input has no file or several.
     """
     known = {**{graph.tensors[t].name: t for t in graph.inputs}, **(names or {})}
-    found: dict[int, _Given] = {}
+    arrays: dict[int, _Given] = {}
     for text in files:
         for t, given in _read(graph, text, known, real):
-            if t in found:
+            if t in arrays:
                 raise InputError(
-                    f"{given.where}: input '{graph.tensors[t].name}' was given already, by {found[t].where}"
+                    f"{given.where}: input '{graph.tensors[t].name}' already has samples, of {arrays[t].where}"
                 )
-            found[t] = given
-    return _all_fitted(graph, found, real)
+            arrays[t] = given
+    return _convert_all(graph, arrays, real)
 
 
 def given_arrays(
     graph: Graph, arrays: Mapping[str, Array], names: Mapping[str, int] | None = None, real: bool = False
 ) -> GivenSamples:
-    """Check samples for every input of a graph that are arrays already.
+    """Check arrays for every input of a graph.
 
     Args:
-        graph: whose inputs they are.
-        arrays: by an input's name, [S, *shape] each; the one of a graph with one input may be called "".
-        names: further names of inputs (a signature's), with the tensor index of each.
-        real: as of `given_inputs`.
+        graph: Graph with the inputs.
+        arrays: Name of an input -> [S, *shape]; the name may be "" for a single-input graph.
+        names: Further names of inputs (a signature's), with the tensor index of each.
+        real: Flag as for `given_inputs`.
 
     Raises:
-        InputError: an unknown name, an array that does not fit, an input without one.
+        InputError: A name is unknown, an array does not fit, an input has no array.
     """
     known = {**{graph.tensors[t].name: t for t in graph.inputs}, **(names or {})}
     if len(graph.inputs) == 1:
         known[""] = graph.inputs[0]
     unknown = [name for name in arrays if name not in known]
     if unknown:
-        raise InputError(f"no input is called '{unknown[0]}'; there are {', '.join(repr(n) for n in known if n)}")
+        raise InputError(f"no input is called '{unknown[0]}'; available: {', '.join(repr(n) for n in known if n)}")
     given = {known[name]: _Given(array, name or "the array") for name, array in arrays.items()}
-    return replace(_all_fitted(graph, given, real), files=())
+    return replace(_convert_all(graph, given, real), files=())
 
 
-def _all_fitted(graph: Graph, found: Mapping[int, _Given], real: bool) -> GivenSamples:
-    missing = [graph.tensors[t].name for t in graph.inputs if t not in found]
+def _convert_all(graph: Graph, given: Mapping[int, _Given], real: bool) -> GivenSamples:
+    missing = [graph.tensors[t].name for t in graph.inputs if t not in given]
     if missing:
-        raise InputError(f"no data for input {', '.join(map(repr, missing))}; give --input NAME=FILE for each")
+        raise InputError(f"no samples for input {', '.join(map(repr, missing))}; pass --input NAME=FILE for each")
     arrays, clipped = [], 0
     for t in graph.inputs:
-        samples, outside = _fitted(graph, t, found[t], real)
+        samples, outside = _convert(graph, t, given[t], real)
         arrays.append(samples)
         clipped += outside
     counts = {len(array) for array in arrays}
     if len(counts) > 1:
         each = ", ".join(f"'{graph.tensors[t].name}' {len(a)}" for t, a in zip(graph.inputs, arrays, strict=True))
         raise InputError(f"the inputs have different numbers of samples: {each}; they need the same number")
-    return GivenSamples(arrays, clipped, tuple(found[t].where for t in graph.inputs))
+    return GivenSamples(arrays, clipped, tuple(given[t].where for t in graph.inputs))
 
 
-def _fitted(graph: Graph, t: int, given: _Given, real: bool) -> tuple[Array, int]:
+def _convert(graph: Graph, t: int, given: _Given, real: bool) -> tuple[Array, int]:
     tensor = graph.tensors[t]
     if given.clipped is not None:
         return given.array, given.clipped
@@ -115,7 +115,7 @@ def _fitted(graph: Graph, t: int, given: _Given, real: bool) -> tuple[Array, int
         file = file_of_sample(given.where, tensor, error.sample)
         if file == given.where:
             raise
-        raise SampleError(f"{error}; that is {file}", error.sample) from None
+        raise SampleError(f"{error}; the file is {file}", error.sample) from None
 
 
 def _read(graph: Graph, text: str, known: Mapping[str, int], real: bool) -> list[tuple[int, _Given]]:
@@ -125,14 +125,14 @@ def _read(graph: Graph, text: str, known: Mapping[str, int], real: bool) -> list
     kind = Path(path).suffix.lower()
     if os.path.isdir(path) or kind == ".bin":
         if real:
-            raise InputError(f"{path}: raw bytes are in the model's own encoding; --real needs .npy or .npz")
-        own = _required(t, path, known)
+            raise InputError(f"{path}: raw bytes have the model's own encoding; --real needs .npy or .npz")
+        own = _require_index(t, path, known)
         return [(own, _Given(read_raw(path, graph.tensors[own]), path))]
     if kind == ".json":
-        own = _required(t, path, known)
-        return [(own, _Given(*_described(path, graph.tensors[own])))]
+        own = _require_index(t, path, known)
+        return [(own, _Given(*_read_described(path, graph.tensors[own])))]
     if kind == ".npy":
-        return [(_required(t, path, known), _Given(read_npy(path), path))]
+        return [(_require_index(t, path, known), _Given(read_npy(path), path))]
     if kind != ".npz":
         raise InputError(
             f"{path}: the file's name must end in {', '.join(KINDS)} or .json, or be a folder of .bin files"
@@ -146,30 +146,30 @@ def _read(graph: Graph, text: str, known: Mapping[str, int], real: bool) -> list
     return [(known[key], _Given(arrays[key], f"{path}[{key}]")) for key in _known_keys(arrays, known, path)]
 
 
-def _described(path: str, tensor: Tensor) -> tuple[Array, str, int]:
+def _read_described(path: str, tensor: Tensor) -> tuple[Array, str, int]:
     samples, clipped = described_array(read_description(Path(path)), tensor)
     return samples, path, clipped
 
 
 def _split(text: str, known: Mapping[str, int]) -> tuple[str | None, str]:
-    """Cut "NAME=FILE"; a name may hold "=" itself, so known names come first, then a file of the whole text."""
+    """Split "NAME=FILE"; names may contain "=", so known names have precedence, then an existing file with the text."""
     for name in sorted(known, key=len, reverse=True):
         if text.startswith(f"{name}="):
             return name, text[len(name) + 1 :]
     if "=" not in text or os.path.exists(text):
         return None, text
-    raise InputError(f"no input is called '{text.split('=', 1)[0]}'; there are {', '.join(map(repr, known))}")
+    raise InputError(f"no input is called '{text.split('=', 1)[0]}'; available: {', '.join(map(repr, known))}")
 
 
-def _required(t: int | None, path: str, known: Mapping[str, int]) -> int:
+def _require_index(t: int | None, path: str, known: Mapping[str, int]) -> int:
     if t is None:
-        raise InputError(f"{path}: the model has several inputs, name the one: {', '.join(known)}")
+        raise InputError(f"{path}: the model has several inputs; write NAME=FILE with one of {', '.join(known)}")
     return t
 
 
 def _of_name(arrays: Mapping[str, Array], name: str, path: str) -> Array:
     if name not in arrays:
-        raise InputError(f"{path}: holds no array '{name}'; it has {', '.join(arrays)}")
+        raise InputError(f"{path}: contains no array '{name}'; available: {', '.join(arrays)}")
     return arrays[name]
 
 

@@ -1,4 +1,4 @@
-"""Which values an input may have: indices must lie within what they index, and some inputs are shapes."""
+"""Legal values of inputs: indices must be within the indexed axis, and some inputs are shapes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tflq.graph.operators import Trait, with_traits
 
 Bound = int | NDArray[np.int64]
 
-# Integers that stand for nothing quantized: small enough that no sum or product of a few of them overflows, which C++
-# leaves undefined.
+# Bound of integers that are not quantized: sums and products of a few of them do not overflow, which C++ leaves
+# undefined.
 _PLAIN_INTEGER_BOUND = 1000
-# Operators that hand the values of their first input on, so that what is legal behind them is legal in front of them.
+# Operators that copy values of their first input: limits of their output are limits of their input.
 _VALUE_PRESERVING = {
     "reshape",
     "squeeze",
@@ -29,8 +29,8 @@ _VALUE_PRESERVING = {
     "slice",
     "split",
 }
-# Operators that choose between values: what is legal behind them is a good draw in front of them, and not all that is
-# legal there (Keras counts negative tokens from the end of a table: SELECT_V2 of x and x + rows).
+# Operators that select values: the limits of their output are suitable for random inputs, but other values are legal,
+# too (Keras counts negative tokens from the end of a table: SELECT_V2 of x and x + rows).
 _VALUE_CHOOSING = {
     **dict.fromkeys(with_traits(Trait.CHOICE), (1, 2)),
     **dict.fromkeys(with_traits(Trait.EXTREME), (0, 1)),
@@ -42,11 +42,11 @@ class Legal:
     """The legal values of an integer tensor.
 
     Attributes:
-        low: smallest value, one for all elements or an array that broadcasts against the tensor's shape.
-        high: largest value, likewise.
-        fixed: the one legal value, where the tensor states a shape; None elsewhere.
-        is_sorted: whether values must not fall along the first axis.
-        why: what asks for it, for messages; empty where only the type does.
+        low: Smallest value, one for all elements, or an array that broadcasts to the tensor's shape.
+        high: Largest value, in the same form.
+        fixed: The only legal value, for a tensor that states a shape; else None.
+        is_sorted: True if values must not decrease along the first axis.
+        why: Reason of the limits, for messages; empty for the limits of the type.
     """
 
     low: Bound
@@ -57,21 +57,21 @@ class Legal:
 
 
 def legal_values(graph: Graph, tensor_index: int) -> Legal:
-    """Return what is legal for a graph input: the values of its type, narrowed by the operators that read it.
+    """Return the legal values of a graph input: the range of its type, restricted by the operators that read it.
 
-    Quantized integers and integers of up to 16 bits use their whole range; wider plain integers are kept within
-    +-1000 (only for drawing: `why` is empty, so nothing is refused). Real numbers have bounds where CAST makes indices
-    of them.
+    Quantized integers and integers of up to 16 bits have their full range; wider unquantized integers are restricted to
+    +-1000 for random samples only (`why` is empty, so no value is refused). Floating-point inputs have limits if CAST
+    converts them to indices.
 
     Raises:
-        GraphError: an operator reads another number of values than the input has.
+        GraphError: An operator reads another number of values than the input has.
     """
     tensor = graph.tensors[tensor_index]
     for rule, node, operands, is_chosen in _readers(graph, tensor_index):
-        found = rule(operands, node)
-        if found is not None:
-            _require_fit(found, tensor)
-            return replace(found, why="") if is_chosen or not tensor.dtype.is_integer else found
+        legal = rule(operands, node)
+        if legal is not None:
+            _require_fit(legal, tensor)
+            return replace(legal, why="") if is_chosen or not tensor.dtype.is_integer else legal
     if not tensor.dtype.is_integer:
         return Legal(0, 0)
     kind = tensor.dtype
@@ -84,7 +84,7 @@ Rule = Callable[[Operands, Node], Legal | None]
 
 
 def _readers(graph: Graph, tensor_index: int) -> Iterator[tuple[Rule, Node, Operands, bool]]:
-    """Yield the rules that bear on a tensor, looking through operators that hand values on or choose between them."""
+    """Yield the rules that apply to a tensor, also through operators that copy or select values."""
     is_real = not graph.tensors[tensor_index].dtype.is_integer
     for number, node in enumerate(graph.nodes):
         if tensor_index not in node.inputs or (is_real and node.operator != "cast"):
@@ -95,8 +95,8 @@ def _readers(graph: Graph, tensor_index: int) -> Iterator[tuple[Rule, Node, Oper
         chosen = any(node.inputs[p] == tensor_index for p in _VALUE_CHOOSING.get(node.operator, ()))
         if chosen or (node.operator in _VALUE_PRESERVING and node.inputs[0] == tensor_index):
             for output in node.outputs:
-                behind = (r for r in _readers(graph, output) if r[0] in _ELEMENTWISE)
-                yield from ((*r[:3], chosen or r[3]) for r in behind)
+                later = (r for r in _readers(graph, output) if r[0] in _ELEMENTWISE)
+                yield from ((*r[:3], chosen or r[3]) for r in later)
 
 
 def _require_fit(legal: Legal, tensor: Tensor) -> None:
@@ -146,26 +146,26 @@ def _lengths(operands: Operands, node: Node) -> Legal:
 
 
 def _start(operands: Operands, node: Node) -> Legal:
-    """Starts of a slice whose size is known: 0 .. size - part along each axis."""
+    """Return the limits of a slice's start if its size is known: 0 .. size - part along each axis."""
     part = operands.input(1).shape if node.operator == "dynamic_update_slice" else operands.output().shape
     high = np.array(operands.input(0).shape, np.int64) - np.array(part, np.int64)
     return Legal(np.zeros_like(high), high, why=_where(operands, f"cuts {part} out of {operands.input(0).shape}"))
 
 
 def _output_shape(operands: Operands, _: Node) -> Legal:
-    return _fixed(operands, operands.output().shape, "states the shape of its output")
+    return _fix_values(operands, operands.output().shape, "states the shape of its output")
 
 
 def _output_size(operands: Operands, _: Node) -> Legal:
-    return _fixed(operands, operands.output().shape[1:3], "states the height and width of its output")
+    return _fix_values(operands, operands.output().shape[1:3], "states the height and width of its output")
 
 
 def _multiples(operands: Operands, _: Node) -> Legal:
     sizes = zip(operands.output().shape, operands.input(0).shape, strict=True)
-    return _fixed(operands, tuple(out // max(one, 1) for out, one in sizes), "states how often its input repeats")
+    return _fix_values(operands, tuple(out // max(one, 1) for out, one in sizes), "states how often its input repeats")
 
 
-def _fixed(operands: Operands, values: tuple[int, ...], what: str) -> Legal:
+def _fix_values(operands: Operands, values: tuple[int, ...], what: str) -> Legal:
     data = np.array(values, np.int64)
     return Legal(data, data, fixed=data, why=_where(operands, what))
 

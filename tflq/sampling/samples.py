@@ -1,4 +1,4 @@
-"""Samples by number, which a run takes chunk by chunk: given, of files, or drawn at random."""
+"""Samples by number, which a run reads chunk by chunk: arrays, files, or random values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tflq.sampling.legal import Legal, legal_values
 
 
 class Samples(Protocol):
-    """Samples by number; what a number gives does not depend on how they are taken."""
+    """Samples by number; the sample of a number does not depend on the chunks."""
 
     @property
     def count(self) -> int:
@@ -29,12 +29,12 @@ class Samples(Protocol):
 
 @dataclass(frozen=True)
 class GivenSamples:
-    """Samples that are there already.
+    """Samples in memory or mapped from files.
 
     Attributes:
-        arrays: one array [S, *shape] for each graph input.
-        clipped: number of real values that lay outside the input's range and were clipped.
-        files: where each array came from; empty where it came from no file.
+        arrays: One array [S, *shape] for each graph input.
+        clipped: Number of floating-point values outside the input's range, which were clipped.
+        files: File of each array; empty for arrays without files.
     """
 
     arrays: Sequence[Array]
@@ -47,17 +47,17 @@ class GivenSamples:
         return int(self.arrays[0].shape[0]) if self.arrays else 1
 
     def take(self, start: int, stop: int) -> list[Array]:
-        """Return samples start..stop-1; of mapped files copies, so that what was read need not stay in memory."""
+        """Return samples start..stop-1; mapped files are copied, so that their pages can leave memory."""
         return [_part(array, start, stop) for array in self.arrays]
 
 
 @dataclass(frozen=True)
 class FileSamples:
-    """Samples of a graph's only input, one a file, read when they are taken: memory does not grow with their number.
+    """Samples of a graph's only input, one per file, which are read on demand to limit memory.
 
     Attributes:
-        files: one sample each.
-        read: returns the samples of some files as one array [S, *shape].
+        files: File of each sample.
+        read: Function that returns the samples of some files as one array [S, *shape].
     """
 
     files: tuple[Path, ...]
@@ -72,7 +72,7 @@ class FileSamples:
         """Read samples start..stop-1.
 
         Raises:
-            InputError: as `read`.
+            InputError: As for `read`.
         """
         return [self.read(self.files[start:stop])]
 
@@ -105,7 +105,7 @@ class Span:
         return f"{self.start}:{self.stop}"
 
     def select(self, samples: Samples) -> GivenSamples:
-        """Return these samples of some.
+        """Return the samples of this range.
 
         Raises:
             InputError: There are fewer samples.
@@ -116,23 +116,23 @@ class Span:
 
 
 class RandomSamples:
-    """Draws samples: the same seed gives the same sample for the same number, however many are taken at a time.
+    """Random samples: seed and number determine a sample, independently of the chunks.
 
-    Integers are uniform over what is legal (`legal_values`), bools are even, floats are normal with mean 0 and standard
-    deviation 1.
+    Integers are uniform over the legal values (`legal_values`), bools are uniform, floats are normal with mean 0 and
+    standard deviation 1.
     """
 
     def __init__(self, graph: Graph, count: int, seed: int = 0) -> None:
-        """Prepare to draw.
+        """Prepare the draws.
 
         Raises:
-            OptionError: fewer than one sample, or a negative seed.
-            InputError: an input whose legal values nobody can guess, such as strings.
+            OptionError: Fewer than one sample, or a negative seed.
+            InputError: An input without a range of legal values, such as strings.
         """
         if count < 1:
-            raise OptionError(f"{count} samples were asked for; 1 or more are needed")
+            raise OptionError(f"the number of samples is {count}; it must be 1 or more")
         if seed < 0:
-            raise OptionError(f"seed {seed}: a whole number of 0 or more is needed")
+            raise OptionError(f"seed {seed}: it must be 0 or more")
         self._count, self._seed = count, seed
         self._inputs = [(graph.tensors[t], legal_values(graph, t)) for t in graph.inputs]
         for tensor, _ in self._inputs:
@@ -156,12 +156,12 @@ class RandomSamples:
 
 @dataclass(frozen=True)
 class Portion:
-    """Some samples as they are sent to another process: drawn ones as the numbers to draw, others as arrays.
+    """A range of samples for another process: random samples by number, other samples as arrays.
 
     Attributes:
-        samples: to take from.
-        start: the first.
-        stop: the one behind the last.
+        samples: Source of the samples.
+        start: First sample.
+        stop: End of the range, after the last sample.
     """
 
     samples: Samples
@@ -169,8 +169,8 @@ class Portion:
     stop: int
 
     @classmethod
-    def of(cls, samples: Samples, start: int, stop: int) -> Portion:
-        """Return samples start..stop-1, at most those that there are."""
+    def from_samples(cls, samples: Samples, start: int, stop: int) -> Portion:
+        """Return samples start..stop-1, limited to the existing samples."""
         stop = min(stop, samples.count)
         if isinstance(samples, RandomSamples):
             return cls(samples, start, stop)
@@ -190,7 +190,7 @@ def _draw(generator: np.random.Generator, tensor: Tensor, legal: Legal) -> Array
         kind = np.dtype(np.int64) if isinstance(legal.low, np.ndarray) else tensor.dtype.storage
         values = np.asarray(generator.integers(legal.low, legal.high, tensor.shape, kind, endpoint=True))
         return np.sort(values, axis=0) if legal.is_sorted else values
-    if np.any(legal.high):  # indices in a type of real numbers
+    if np.any(legal.high):  # indices in a floating-point type
         return np.asarray(
             generator.integers(legal.low, legal.high, tensor.shape, endpoint=True).astype(tensor.dtype.storage)
         )
@@ -205,5 +205,5 @@ def _draw(generator: np.random.Generator, tensor: Tensor, legal: Legal) -> Array
 def _refuse(tensor: Tensor) -> None:
     if tensor.dtype.storage.kind == "O" or tensor.dtype.value.startswith("float8"):
         raise InputError(
-            f"input '{tensor.name}' holds {tensor.dtype.value}: random values cannot be drawn; give them with --input"
+            f"input '{tensor.name}' has type {tensor.dtype.value}, which has no random values; pass --input"
         )

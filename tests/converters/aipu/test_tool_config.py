@@ -13,7 +13,7 @@ import pytest
 
 import tflq
 from tflq.api.options import CalibrationOptions, TargetOptions
-from tflq.api.target import calibration_of, complete
+from tflq.api.target import fill_calibration, merge_settings
 from tflq.converters.aipu import AIPU, graph_of
 from tflq.converters.aipu.emit import float_network_of
 from tflq.converters.aipu.tool_config import build_config_text, config_text, read_config
@@ -263,7 +263,7 @@ def test_convert_by_a_file_of_the_tool(tmp_path: Path) -> None:
     path = tmp_path / "opt.cfg"
     path.write_text("[Common]\ncalibration_data = c.npy\nactivation_bits = 16\n", encoding="utf-8")
     target = TargetOptions("aipu", file=str(path))
-    assert calibration_of(target, CalibrationOptions()).strategy == "mean"
+    assert fill_calibration(target, CalibrationOptions()).strategy == "mean"
     found = tflq.convert(Model([_network()], source="m.tflite"), target)
     assert all(t.affine.bits == 16 for t in (found.graph.tensors[node.outputs[0]] for node in found.graph.nodes))
     found.write_settings(tmp_path / "written.cfg")
@@ -314,7 +314,7 @@ def test_lines_without_effect_are_listed(tmp_path: Path) -> None:
     with pytest.warns(
         TflqWarning, match=r"without effect here: \[Common\] mode = build; \[Parser\] model_type = tflite"
     ):
-        complete(TargetOptions("aipu", file=str(path)), CalibrationOptions())
+        merge_settings(TargetOptions("aipu", file=str(path)), CalibrationOptions())
 
 
 def test_a_build_cfg_is_written_for_the_emitted_files() -> None:

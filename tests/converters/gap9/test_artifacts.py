@@ -13,7 +13,7 @@ import pytest
 from tests.support.gap9_golden import CASES, Golden, golden, quantized
 from tests.support.gap9_nets import Net
 from tests.support.gap9_read_back import read_graph
-from tflq.arrays import same
+from tflq.arrays import is_same
 from tflq.converters.gap9.emit.hardware import config0, multiplied_bias
 from tflq.converters.gap9.emit.tflite_view import tflite_view
 from tflq.converters.targets import find_target
@@ -61,10 +61,10 @@ def test_files_do_not_depend_on_the_run(case: Golden) -> None:
 def test_reads_back_to_the_same_graph(case: Golden) -> None:
     read = read_graph(emitted(case))
     for ours, again in zip(case.graph.tensors, read.tensors, strict=True):
-        assert same(ours, again), ours.name
+        assert is_same(ours, again), ours.name
     lowered = lower(read, "gap9")
     for ours, again in zip(case.graph.nodes, lowered.nodes, strict=True):
-        assert same(ours.params, again.params), ours.name
+        assert is_same(ours.params, again.params), ours.name
         assert (ours.operator, ours.inputs, ours.outputs, ours.name) == (
             again.operator,
             again.inputs,

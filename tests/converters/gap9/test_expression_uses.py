@@ -14,7 +14,7 @@ from tests.support.gap9_golden import quantized
 from tests.support.gap9_nets import Net
 from tests.support.gap9_read_back import read_graph
 from tflq import convert, explain
-from tflq.arrays import same
+from tflq.arrays import is_same
 from tflq.converters.gap9.departures import departures_of
 from tflq.converters.gap9.expressions.groups import NEEDING
 from tflq.converters.passes.rewrite import with_attributes
@@ -72,7 +72,7 @@ def test_one_operator_and_a_product_are_one_node(operator: str, target: str) -> 
     feeds = [rng.integers(-128, 128, (5, *graph.tensors[t].shape)).astype(np.int8) for t in graph.inputs]
     (one,), (other,) = Engine(graph).run(feeds).values(), Engine(again).run(feeds).values()
     assert np.array_equal(one, other)
-    assert same(graph.nodes[0].attributes, again.nodes[0].attributes)
+    assert is_same(graph.nodes[0].attributes, again.nodes[0].attributes)
 
 
 @pytest.mark.parametrize("operator", sorted(NEEDING - {"squared_difference"}))

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.float_forms import FORMS, built
 from tests.support.gap9_read_back import read_graph
-from tflq.arrays import same
+from tflq.arrays import is_same
 from tflq.converters.calibration import StatisticsOptions, calibrate
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
@@ -64,7 +64,7 @@ def test_the_files_read_back(name: str, engine: str) -> None:
     graph, _, found = _quantized(name, engine)
     if found is not None:
         again = lower(read_graph(find_target(engine).emit(found, Model([graph]))), "gap9")
-        assert all(same(a.params, b.params) for a, b in zip(found.nodes, again.nodes, strict=True))
+        assert all(is_same(a.params, b.params) for a, b in zip(found.nodes, again.nodes, strict=True))
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -13,7 +13,7 @@ import pytest
 from tests.support.data import data_path
 from tests.support.gap9_golden import quantized
 from tests.support.gap9_read_back import read_graph
-from tflq.arrays import same
+from tflq.arrays import is_same
 from tflq.converters.gap9.passes.choose_engines import NE16, SQ8
 from tflq.converters.gap9.passes.constants import cell_maximum
 from tflq.converters.passes.rewrite import with_attributes
@@ -113,7 +113,7 @@ def test_files_come_back(scheme: str) -> None:
     assert "model.tflite" not in files
     assert "no TFLite types" in json.loads(files["quantization.json"])["artefacts"]["tflite_reason"]
     again = lower(read_graph(files), "gap9")
-    assert all(same(a.params, b.params) for a, b in zip(graph.nodes, again.nodes, strict=True))
+    assert all(is_same(a.params, b.params) for a, b in zip(graph.nodes, again.nodes, strict=True))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from tests.support.gap9_golden import quantized
 from tests.support.gap9_random import random_network
 from tests.support.gap9_read_back import read_graph
-from tflq.arrays import same
+from tflq.arrays import is_same
 from tflq.converters.targets import find_target
 from tflq.graph import Model
 from tflq.interpreter import Engine, lower
@@ -32,4 +32,4 @@ def test_network(seed: int, target: str) -> None:
             assert tensor.dtype.bits == max(8, tensor.affine.bits)
             assert tensor.dtype.is_signed == tensor.affine.signed
     again = lower(read_graph(find_target(target).emit(found, model)), "gap9")
-    assert all(same(a.params, b.params) for a, b in zip(found.nodes, again.nodes, strict=True))
+    assert all(is_same(a.params, b.params) for a, b in zip(found.nodes, again.nodes, strict=True))

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.draw import affine
 from tests.support.single_op import assert_same_bits
-from tflq.arrays import same
+from tflq.arrays import is_same
 from tflq.converters.tflite import model_from_bytes, model_to_bytes, read_model, write_model
 from tflq.converters.tflite.extras import ModelExtra, NodeExtra, TensorExtra
 from tflq.converters.tflite.writer import to_tables
@@ -50,7 +50,7 @@ def with_constant(data: np.ndarray, quantization=None, dtype: DType | None = Non
 def reread(model: Model | Graph, **options: object) -> Model:
     content = model_to_bytes(model, **options)
     read = model_from_bytes(content)
-    assert same(read, model_from_bytes(model_to_bytes(read)))
+    assert is_same(read, model_from_bytes(model_to_bytes(read)))
     return read
 
 
@@ -126,7 +126,7 @@ def test_strings(oracle: Oracle) -> None:
     assert read.data.tolist() == [b"one", b"", "größer".encode()]
     picked = oracle.run(content, [np.array([[2, 0]], np.int32)]).outputs[0][0]
     assert picked.tolist() == read.data[[2, 0]].tolist()
-    assert same(read, constant(reread(model_from_bytes(content))))
+    assert is_same(read, constant(reread(model_from_bytes(content))))
 
 
 def test_empty_and_scalar_constants() -> None:
@@ -208,7 +208,7 @@ def test_constants_behind_the_flatbuffer(oracle: Oracle) -> None:
     c = b.constant("c", np.arange(64, dtype=F32))
     graph = b.build([b.add("add", [x, c], (1, 64), DType.FLOAT32, fused_activation_function="none")])
     inside, outside = model_to_bytes(graph), model_to_bytes(graph, external_buffers_above=100)
-    assert same(model_from_bytes(inside), model_from_bytes(outside))
+    assert is_same(model_from_bytes(inside), model_from_bytes(outside))
     ones = [np.ones((1, 1, 64), F32)]
     assert_same_bits(oracle.run(outside, ones).outputs[0], oracle.run(inside, ones).outputs[0], "the sum")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.data import data_files, data_path
-from tflq.arrays import same
+from tflq.arrays import is_same
 from tflq.converters.tflite import model_from_bytes, model_to_bytes, read_model, write_model
 from tflq.diagnosis.difference import compare
 from tflq.errors import OracleError
@@ -31,10 +31,10 @@ def test_read_written_read_again_is_equal(path: Path | None, tmp_path: Path) -> 
     model = read_model(path)
     write_model(model, tmp_path / "written.tflite")
     again = read_model(tmp_path / "written.tflite")
-    assert same(model, again)
+    assert is_same(model, again)
     assert model_to_bytes(again) == (tmp_path / "written.tflite").read_bytes()
     assert (tmp_path / "written.tflite").stat().st_size <= path.stat().st_size + LARGEST_GROWTH_BYTES
-    assert same(model, model_from_bytes(model_to_bytes(model, external_buffers_above=64), "outside"))
+    assert is_same(model, model_from_bytes(model_to_bytes(model, external_buffers_above=64), "outside"))
 
 
 def test_tflite_runs_the_written_file_with_the_same_bits(path: Path | None, oracle: Oracle) -> None:

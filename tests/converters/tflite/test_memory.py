@@ -8,7 +8,7 @@ import pytest
 from tflq.converters.tflite import model_from_bytes, model_to_bytes
 from tflq.errors import FormatError, LimitError
 from tflq.graph import Array, DType, Graph, GraphBuilder
-from tflq.limits import Limits, applied
+from tflq.limits import Limits, apply_limits
 from tflq.schemas import tflite as schema
 
 
@@ -29,11 +29,11 @@ def shifted(content: bytes, offset: int) -> memoryview:
 
 def check_bytes(content: memoryview, wanted: int) -> None:
     """Just so many are enough, and one less is refused."""
-    with applied(Limits(max_memory=max(wanted, 1))):
+    with apply_limits(Limits(max_memory=max(wanted, 1))):
         model_from_bytes(content)
     if wanted > 1:
         words = f"found {wanted}, {wanted - 1} are allowed"
-        with applied(Limits(max_memory=wanted - 1)), pytest.raises(LimitError, match=words):
+        with apply_limits(Limits(max_memory=wanted - 1)), pytest.raises(LimitError, match=words):
             model_from_bytes(content)
 
 

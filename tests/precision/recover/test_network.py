@@ -111,7 +111,10 @@ def test_interrupted_work_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_memory_is_bounded_before_anything_runs() -> None:
-    with limits.applied(limits.Limits(max_memory=100_000)), pytest.raises(LimitError, match="fewer rows need less"):
+    with (
+        limits.apply_limits(limits.Limits(max_memory=100_000)),
+        pytest.raises(LimitError, match="fewer rows need less"),
+    ):
         recovered("gap9-ne16", ("weight_bits=3",))
 
 

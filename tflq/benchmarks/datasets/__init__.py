@@ -1,1 +1,1 @@
-"""MLPerf Tiny's data sets: what mlcommons publishes of them, and the rest made of the original archives."""
+"""MLPerf Tiny's data sets: published files, and samples built from the original archives."""

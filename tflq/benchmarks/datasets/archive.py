@@ -1,4 +1,4 @@
-"""Archives and folders as names and contents: .zip, .tar, .tar.gz and a folder read the same."""
+"""Archives and folders as names and contents, for .zip, .tar, .tar.gz and folders alike."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from tflq.errors import InputError
 from tflq.files import read_bytes, require_file
 
 _MOST_BYTES = 1 << 30
-"""Of one file in an archive."""
+"""Largest size of one file in an archive."""
 Contents = Iterator[tuple[str, bytes]]
 
 
 def read_names(source: Path) -> list[str]:
-    """Return the names of all files, in the order of the archive; of a folder, sorted.
+    """Return the names of all files, in the order of the archive; sorted for a folder.
 
     Raises:
-        InputError: neither an archive nor a folder, or a broken one.
+        InputError: Neither an archive nor a folder, or a damaged archive.
     """
     return [name for name, _ in _items(source, lambda _: False)]
 
 
 def read_members(source: Path, is_wanted: Callable[[str], bool]) -> Contents:
-    """Yield name and content of the files that are wanted, in that order; errors as for `read_names`."""
+    """Yield name and content of the selected files, in the order of `read_names`; errors as for `read_names`."""
     return ((name, data) for name, data in _items(source, is_wanted) if data is not None)
 
 
 @dataclass(frozen=True)
 class Originals:
-    """Files of an archive, each of which becomes one file of a data set.
+    """Files of an archive that are converted one to one to files of a data set.
 
     Attributes:
-        kind: what one is, for messages.
-        archive: what to name as a source, for messages.
-        suffix: of the data set's files; what stands in front of it is the key of the original.
-        key_of: name of a member -> its key.
-        make: (name, content) of the original -> content of the file.
+        kind: Kind of an original, for messages.
+        archive: Sources to pass, for messages.
+        suffix: Suffix of the data set's files after the key of the original.
+        key_of: Function from the name of a member to its key.
+        make: Function from (name, content) of the original to the content of the file.
     """
 
     kind: str
@@ -54,7 +54,7 @@ class Originals:
         """Return each file of the labels, in their order.
 
         Raises:
-            InputError: an original is missing; what `read_members` and `make` raise.
+            InputError: An original is missing; errors of `read_members` and `make`.
         """
         wanted = {label.file.removesuffix(self.suffix): label.file for label in labels}
         made: dict[str, bytes] = {}
@@ -81,8 +81,10 @@ def _items(source: Path, is_wanted: Callable[[str], bool]) -> Iterator[tuple[str
         else:
             yield from _of_tar(source, is_wanted)
     except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError) as error:
-        said = " ".join(str(error).split())
-        raise InputError(f"{source}: cannot be read as .zip, .tar or .tar.gz: {said}; name one, or a folder") from None
+        reason = " ".join(str(error).split())
+        raise InputError(
+            f"{source}: cannot be read as .zip, .tar or .tar.gz: {reason}; name one, or a folder"
+        ) from None
 
 
 def _of_folder(source: Path, is_wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes | None]]:
@@ -111,4 +113,4 @@ def _of_tar(source: Path, is_wanted: Callable[[str], bool]) -> Iterator[tuple[st
 
 def _require_small(source: Path, name: str, size: int) -> None:
     if size > _MOST_BYTES:
-        raise InputError(f"{source}: '{name}' states {size} bytes; {_MOST_BYTES} are the most that is read of one file")
+        raise InputError(f"{source}: '{name}' states {size} bytes; the limit for one file is {_MOST_BYTES}")

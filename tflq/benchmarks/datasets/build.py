@@ -1,4 +1,4 @@
-"""A task's samples made of the original archives, beside the labels that mlcommons publishes."""
+"""Build a task's samples from the original archives, for the labels that MLCommons publishes."""
 
 from __future__ import annotations
 
@@ -20,45 +20,43 @@ _BUILDERS: dict[str, Callable[[Sequence[Path], Sequence[Label]], dict[str, bytes
 }
 
 
-def build(found: PublishedSet, sources: Sequence[Path], folder: Path, base_url: str | None = None) -> dict[str, bytes]:
+def build(data: PublishedSet, sources: Sequence[Path], folder: Path, base_url: str | None = None) -> dict[str, bytes]:
     """Write a task's samples into a folder and return them by name, in the order of the labels.
 
-    What says which ones they are is there already, or is fetched.
+    The list of samples is the folder's, or is fetched.
 
     Args:
-        found: the task's data.
-        sources: the original archives, or their folders.
-        folder: where to; it is made where it is missing.
-        base_url: a mirror of the labels.
+        data: Data set of the task.
+        sources: Original archives, or their folders.
+        folder: Output folder; created if missing.
+        base_url: URL of a mirror of the labels.
 
     Raises:
-        InputError: no sources, labels that cannot be had, or sources that are not the originals; nothing is written.
-        FormatError: labels with the wrong checksum.
-        MissingExtraError: a package is missing that a builder needs.
-        OutputError: the folder cannot be written, or holds such a file with other content.
+        InputError: No sources, unavailable labels, or sources that are not the originals; no file is written.
+        FormatError: The labels have the wrong checksum.
+        MissingExtraError: A package that a builder needs is missing.
+        OutputError: The folder cannot be written, or contains such a file with other content.
     """
     if not sources:
-        raise no_original(found)
-    if found.task == "sww01":
-        made = long_wave.build(sources, _listed(found, long_wave.SPECIFICATION, folder, base_url))
+        raise no_original(data)
+    if data.task == "sww01":
+        made = long_wave.build(sources, _fetch_list(data, long_wave.SPECIFICATION, folder, base_url))
     else:
-        _listed(found, FILE_NAME, folder, base_url)
-        made = _BUILDERS[found.task](sources, read_labels(folder))
+        _fetch_list(data, FILE_NAME, folder, base_url)
+        made = _BUILDERS[data.task](sources, read_labels(folder))
     make_folder(folder)
     for name, content in made.items():
         if (folder / name).exists() and (folder / name).read_bytes() != content:
-            raise OutputError(
-                f"{folder / name}: is there already with other content; move it away; nothing was written"
-            )
+            raise OutputError(f"{folder / name}: already exists with other content; move it away; no file was written")
     for name, content in made.items():
         write_bytes(folder / name, content)
     return made
 
 
-def _listed(found: PublishedSet, name: str, folder: Path, base_url: str | None) -> Path:
-    """Return the file that says what is made: the folder's own, whatever it lists, or the published one, fetched."""
+def _fetch_list(data: PublishedSet, name: str, folder: Path, base_url: str | None) -> Path:
+    """Return the file that lists the samples: the folder's own, or the published one, fetched."""
     path = folder / name
     if not path.exists():
-        (file,) = (one for one in found.files if one.name == name)
+        (file,) = (one for one in data.files if one.name == name)
         fetch_file(file, folder, base_url)
     return path

@@ -20,21 +20,21 @@ from tflq.sampling.described.images import open_image
 _SIDE = 96
 
 
-def _made(name: str, content: bytes) -> bytes:
+def _convert(name: str, content: bytes) -> bytes:
     return shrunk(np.asarray(open_image(name, io.BytesIO(content)), np.uint8)).tobytes()
 
 
 ORIGINALS = Originals(
-    "image", "val2017.zip, or the folder of its images", ".bin", lambda name: PurePosixPath(name).stem, _made
+    "image", "val2017.zip, or the folder of its images", ".bin", lambda name: PurePosixPath(name).stem, _convert
 )
-"""Of val2017.zip or its folder; X.bin, uint8[96, 96, 3], is made of the image X.jpg, by Pillow and scipy."""
+"""Images of val2017.zip or its folder; Pillow and scipy convert X.jpg to X.bin, uint8[96, 96, 3]."""
 
 
 def shrunk(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Return an image [H, W, 3] at 96 x 96, as scikit-image 0.19 and later resize.
 
-    real = image / 255 in float64; a Gaussian of sigma (side / 96 - 1) / 2 where that is above 0; linear interpolation
-    between pixels' centers, mirrored at the edges; values back in the range that the image has; 255 real, cut off.
+    real = image / 255 in float64; a Gaussian of sigma (side / 96 - 1) / 2 if that is above 0; linear interpolation
+    between pixels' centers, mirrored at the edges; values clipped to the range of the image; 255 * real, truncated.
     """
     ndimage = load_scipy().ndimage
     real = image * np.float64(1 / 255)
@@ -42,5 +42,5 @@ def shrunk(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
     smooth = ndimage.gaussian_filter(real, np.maximum(0, (factors - 1) / 2), mode="mirror")
     small = ndimage.zoom(smooth, [1 / factor for factor in factors], order=1, mode="mirror", grid_mode=True)
     small = np.clip(small, real.min(), real.max())
-    found: NDArray[np.uint8] = (255 * small).astype(np.uint8)
-    return found
+    pixels: NDArray[np.uint8] = (255 * small).astype(np.uint8)
+    return pixels

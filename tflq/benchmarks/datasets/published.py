@@ -1,4 +1,4 @@
-"""What is published of MLPerf Tiny's data sets, and where the originals are to be had."""
+"""Published files of MLPerf Tiny's data sets, and the sources of the originals."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class PublishedSet:
     """A task's data.
 
     Attributes:
-        task: its name.
-        files: what mlcommons publishes.
-        originals: the archives that the samples are made of.
-        home: where these are to be had.
-        clips_sha256: of all samples one behind the other, where they are published, too (by EEMBC); "" if not.
+        task: Name of the task.
+        files: Files that MLCommons publishes.
+        originals: Archives that the samples are built from.
+        home: Source of these archives.
+        clips_sha256: SHA-256 of all samples, concatenated, if they are published, too (by EEMBC); else empty.
     """
 
     task: str
@@ -48,8 +48,8 @@ _STREAMS = "runner/sww_data_dir"
 _TRUTH_SHA256 = "0dcaf559213930320cd2ad7143a484b9e82d79b9ea59b7434d3014179f873c1e"
 _SPECIFICATION_SHA256 = "729eb5240f7ef611973cbd113ca132081f671516d2d1058de14fe166fe378a73"
 SETS = {
-    found.task: found
-    for found in (
+    data.task: data
+    for data in (
         PublishedSet(
             "kws01",
             _labels("kws01", 27048, "6cb3709762d53fe64eb00eaf4a75796248bb3c1386f1d1f93ccdb07b071e9698"),
@@ -95,68 +95,68 @@ def find_set(task: str) -> PublishedSet:
     """Return a task's data.
 
     Raises:
-        OptionError: there is no such task.
+        OptionError: The task is unknown.
     """
     if task not in SETS:
         hint = "; ic02 has the data of ic01" if task == "ic02" else ""
-        raise OptionError(f"no data set is called '{task}'; there are {', '.join(SETS)}{hint}")
+        raise OptionError(f"no data set is called '{task}'; available: {', '.join(SETS)}{hint}")
     return SETS[task]
 
 
 def fetch_file(file: Published, folder: Path, base_url: str | None = None) -> Outcome:
-    """Put one file into a folder; errors as of `fetch`."""
+    """Put one file into a folder; errors as for `fetch`."""
     home = f"benchmark/{file.folder} of https://github.com/mlcommons/tiny"
     offline = f"without a network, put {file.name} of {home} into {folder}"
     return fetch(file, folder, base_url or REPOSITORY, offline=offline)
 
 
-def fetch_clips(found: PublishedSet, folder: Path, base_url: str | None, progress: Callable[[int], object]) -> Outcome:
-    """Put the samples that the folder's labels name into it: all of them, right to the bit, or none.
+def fetch_clips(data: PublishedSet, folder: Path, base_url: str | None, progress: Callable[[int], object]) -> Outcome:
+    """Put the samples that the folder's labels name into it: all of them, with the right checksum, or none.
 
     Args:
-        found: a task's data, whose clips are published.
-        folder: it holds the labels.
-        base_url: a mirror of EEMBC's folder "datasets".
-        progress: called with 1 for each sample.
+        data: Data set with published clips.
+        folder: Folder with the labels.
+        base_url: URL of a mirror of EEMBC's folder "datasets".
+        progress: Called with 1 for each sample.
 
     Raises:
-        FormatError: together they are not what is published.
-        InputError: the server cannot be reached or refuses.
-        OutputError: the folder cannot be written.
+        FormatError: The samples are not the published ones.
+        InputError: The server cannot be reached or refuses.
+        OutputError: The folder cannot be written.
     """
     names = [label.file for label in read_labels(folder)]
     if all((folder / name).is_file() for name in names):
-        _require(found, [(folder / name).read_bytes() for name in names], f"{folder}: is there already, but")
+        _require(data, [(folder / name).read_bytes() for name in names], f"{folder}: already exists, but")
         return "already there"
     outcome: Outcome
-    for place in copies((f"datasets/{found.task}", found.task)):
+    for place in copies((f"datasets/{data.task}", data.task)):
         files = [place / name for name in names]
         if all(file.is_file() for file in files):
             clips, outcome, where = [file.read_bytes() for file in files], "copied", str(place)
             break
     else:
-        where, outcome = f"{(base_url or _CLIPS_URL).rstrip('/')}/{found.task}", "downloaded"
-        offline = f"without a network, put the samples of datasets/{found.task} of EEMBC's energyrunner into {folder}"
+        where, outcome = f"{(base_url or _CLIPS_URL).rstrip('/')}/{data.task}", "downloaded"
+        offline = f"without a network, put the samples of datasets/{data.task} of EEMBC's energyrunner into {folder}"
         clips = []
         for name in names:
             clips.append(download(f"{where}/{name}", _CLIP_BYTES, offline=offline))
             progress(1)
-    _require(found, clips, where)
+    _require(data, clips, where)
     make_folder(folder)
     for name, clip in zip(names, clips, strict=True):
         write_bytes(folder / name, clip)
     return outcome
 
 
-def _require(found: PublishedSet, clips: Sequence[bytes], where: str) -> None:
+def _require(data: PublishedSet, clips: Sequence[bytes], where: str) -> None:
     digest = sha256_of(b"".join(clips))
-    if digest != found.clips_sha256:
+    if digest != data.clips_sha256:
         raise FormatError(
-            f"{where}: its samples are not those of {found.task} (SHA-256 of all {digest}, expected "
-            f"{found.clips_sha256}); nothing was written"
+            f"{where}: its samples differ from the published samples of {data.task} (SHA-256 of all {digest}, expected "
+            f"{data.clips_sha256}); no file was written"
         )
 
 
-def no_original(found: PublishedSet) -> InputError:
-    """Return what says that the original is missing, and where it is to be had."""
-    return InputError(f"{found.task} is made of {found.originals} ({found.home}); name it with --from")
+def no_original(data: PublishedSet) -> InputError:
+    """Return the error for a missing original, with its source."""
+    return InputError(f"{data.task} is built from {data.originals} ({data.home}); name it with --from")

@@ -25,13 +25,13 @@ def _key_of(name: str) -> str:
     return path.stem if path.suffix == ".wav" and path.parent.name in ("test", "") else ""
 
 
-def _made(name: str, content: bytes) -> bytes:
+def _convert(name: str, content: bytes) -> bytes:
     sound = read_wave(Path(name), _RATE, channels=1, content=content)
     return spectrogram(sound.astype(np.float32)).tobytes()
 
 
-ORIGINALS = Originals("recording", "dev_data_ToyCar.zip, or its folder", "_hist_librosa.bin", _key_of, _made)
-"""X_hist_librosa.bin, float32[200, 128], frames 50..249, is made of the recording test/X.wav of 16 kHz, by scipy."""
+ORIGINALS = Originals("recording", "dev_data_ToyCar.zip, or its folder", "_hist_librosa.bin", _key_of, _convert)
+"""X_hist_librosa.bin, float32[200, 128], frames 50..249, computed by scipy from the recording test/X.wav of 16 kHz."""
 
 
 def spectrogram(sound: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""What is measured on a data set beside top-1 and AUC: by name, or a function of the user's own."""
+"""Metrics on a data set other than top-1 and AUC: by name, or a function of the user."""
 
 from __future__ import annotations
 

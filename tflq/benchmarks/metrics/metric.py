@@ -29,20 +29,21 @@ Labels = NDArray[np.int64]
 Found = Sequence[Boxes] | Sequence[str] | Labels
 """In each sample: boxes, a text, or classes of pixels (int64[S, H, W])."""
 IGNORED = 255
-"""The class of a mask whose pixels do not count."""
+"""Class of ignored pixels in masks."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A figure of a model on a labeled data set; worker processes take it as it is.
+    """A figure of a model on a labeled data set; it can be pickled for worker processes.
 
     Attributes:
-        name: as it was asked for.
-        unit: "%", "dB" or nothing.
-        k: the class counts as right among the `k` highest outputs; 0 where the metric is no share of right answers.
-        is_lower_better: whether less is better, as of an error.
-        text: of the user's file; empty for the metrics that tflq has.
-        kind: of labels that it is for: "classes", "boxes", "masks", "texts"; empty for all.
+        name: Name in the user's notation.
+        unit: "%", "dB" or empty.
+        k: Number of highest outputs that may contain the true class; 0 if the metric is not a share of correct
+            predictions.
+        is_lower_better: True for error metrics.
+        text: Content of the user's file; empty for the metrics of tflq.
+        kind: Kind of labels that it needs: "classes", "boxes", "masks", "texts"; empty for all.
     """
 
     name: str
@@ -58,25 +59,25 @@ class Metric:
         return self.name == "sqnr"
 
     def for_labels(self, kind: str) -> Metric:
-        """Return itself, where it is for labels of a kind.
+        """Return the metric itself after a check of the kind of labels.
 
         Raises:
-            UsageError: it is for others.
+            UsageError: It needs another kind of labels.
         """
         if self.kind not in ("", kind):
-            raise UsageError(f"--metric {self.name} is for {self.kind}; the labels of this data set are {kind}")
+            raise UsageError(f"--metric {self.name} needs {self.kind}; the labels of this data set are {kind}")
         return self
 
     def require(self, at_least: float | None, at_most: float | None) -> None:
-        """Refuse bounds of the worse side, and those in another unit than the metric's.
+        """Refuse bounds on the wrong side of the metric or in another unit.
 
         Raises:
-            UsageError: it is one of these.
+            UsageError: A bound does not fit the metric.
         """
         sides = (("--at-least", at_least, at_most), ("--at-most", at_most, at_least))
         bound, value, other = sides[self.is_lower_better]
         if other is not None:
-            raise UsageError(f"of {self.name} {'less' if self.is_lower_better else 'more'} is better: use {bound}")
+            raise UsageError(f"{self.name} is better if {'lower' if self.is_lower_better else 'higher'}; use {bound}")
         if value is None or self.unit == "dB" or self.text:
             return
         if not 0 <= value <= (100 if self.unit else 1):
@@ -88,42 +89,42 @@ class Metric:
         """Return the figure.
 
         Args:
-            outputs: real[S, classes].
-            labels: int64[S].
-            reference: outputs of the model that the figure compares with.
+            outputs: Outputs, real[S, classes].
+            labels: True classes, int64[S].
+            reference: Outputs of the model that the figure compares with.
 
         Raises:
-            InputError: the user's function failed, or returned no number.
+            InputError: The user's function failed, or returned another type than a number.
         """
         if self.k:
             return 100.0 * float(np.count_nonzero(self.right(outputs, labels))) / len(labels)
         if self.is_against_reference:
             return snr_db(outputs, reference)
-        return _called(self.name, self.text, outputs, labels)
+        return _call_user_function(self.name, self.text, outputs, labels)
 
-    def compare(self, found: Found, truth: Found) -> float:
-        """Return the figure of a metric whose labels are no classes, of what was found in each sample and is there.
+    def compare(self, predicted: Found, truth: Found) -> float:
+        """Return the figure of a metric for other labels than classes, of predictions and truth of each sample.
 
         Raises:
-            InputError: as `compute`; nothing to find.
+            InputError: As for `compute`; a truth without any object, pixel or word.
         """
         if self.text:
-            return _called(self.name, self.text, found, truth)
+            return _call_user_function(self.name, self.text, predicted, truth)
         if self.kind == "boxes":
             overlaps = {"map50": (0.5,), "map75": (0.75,)}.get(self.name, IOUS)
-            return mean_average_precision(cast(Sequence[Boxes], found), cast(Sequence[Boxes], truth), overlaps)
+            return mean_average_precision(cast(Sequence[Boxes], predicted), cast(Sequence[Boxes], truth), overlaps)
         if self.kind == "texts":
-            return word_error_rate(cast(Sequence[str], found), cast(Sequence[str], truth))
-        masks, wanted = np.asarray(found, np.int64), np.asarray(truth, np.int64)
+            return word_error_rate(cast(Sequence[str], predicted), cast(Sequence[str], truth))
+        masks, wanted = np.asarray(predicted, np.int64), np.asarray(truth, np.int64)
         known = wanted[wanted != IGNORED]
         return mean_iou(masks, wanted, 1 + int(max(masks.max(), known.max(initial=0))), IGNORED)
 
     def right(self, outputs: Doubles, labels: Labels) -> NDArray[np.bool_]:
-        """Return which samples are right, bool[S], of a metric that is a share of these (`k` > 0)."""
+        """Return a mask of correct samples, bool[S], for a metric that is a share of them (`k` > 0)."""
         return among_highest(outputs, labels, self.k)
 
     def worth(self, value: float) -> float:
-        """Return a value of which more is better: itself, or its negative; of NaN -inf."""
+        """Return a value for comparisons, higher is better: the value or its negative; -inf for NaN."""
         if np.isnan(value):
             return -np.inf
         return -value if self.is_lower_better else value
@@ -147,7 +148,7 @@ OF_TRUTHS = {
         Metric("wer", "%", is_lower_better=True, kind="texts"),
     )
 }
-"""Metrics of labels that are no classes."""
+"""Metrics for other labels than classes."""
 SCORES = {"classes": TOP_1, "boxes": OF_TRUTHS["map"], "masks": OF_TRUTHS["miou"], "texts": OF_TRUTHS["wer"]}
 """Kind of labels -> the metric that is their score."""
 
@@ -158,13 +159,13 @@ NAMES = f"top-K (as top-3), sqnr, {', '.join(OF_TRUTHS)}"
 def find_metric(text: str) -> Metric:
     """Return a metric by name: "top-3" and the like, "sqnr", or one of OF_TRUTHS, or "FILE.py:function".
 
-    A function of the user's is called with the outputs as real numbers, float64[S, elements], and the labels, int64[S],
-    or with what was found and the truth where labels are no classes, and returns one number. Of a function with an
-    attribute `is_lower_better` that is true, less is better. Its file is run: only files that you trust.
+    The user's function is called with the dequantized outputs, float64[S, elements], and the labels, int64[S]; for
+    other labels than classes, with predictions and truth. It returns one number. A true attribute `is_lower_better` of
+    the function marks an error metric. The file is executed: only files that you trust.
 
     Raises:
-        OptionError: no such metric.
-        InputError: a file without that function.
+        OptionError: The metric is unknown.
+        InputError: The file does not contain the function.
     """
     if match := re.fullmatch(r"top-([1-9]\d*)", text):
         return Metric(text, "%", int(match[1]))
@@ -174,7 +175,7 @@ def find_metric(text: str) -> Metric:
         return OF_TRUTHS[text]
     path, colon, name = text.rpartition(":")
     if not colon or not path.endswith(".py"):
-        raise OptionError(f"no metric is called '{text}'; there are {NAMES} and FILE.py:function")
+        raise OptionError(f"no metric is called '{text}'; available: {NAMES} and FILE.py:function")
     try:
         content = Path(path).read_text("utf-8")
     except (OSError, ValueError) as error:
@@ -192,11 +193,11 @@ def _function(path: str, name: str, text: str) -> Callable[..., object]:
     function = names.get(name)
     if not callable(function):
         there = ", ".join(key for key, value in names.items() if callable(value) and not key.startswith("_"))
-        raise InputError(f"{path}: has no function '{name}'; there are {there or 'none'}")
+        raise InputError(f"{path}: has no function '{name}'; available: {there or 'none'}")
     return function
 
 
-def _called(metric: str, text: str, outputs: object, labels: object) -> float:
+def _call_user_function(metric: str, text: str, outputs: object, labels: object) -> float:
     path, _, name = metric.rpartition(":")
     try:
         value = _function(path, name, text)(outputs, labels)
@@ -204,4 +205,4 @@ def _called(metric: str, text: str, outputs: object, labels: object) -> float:
         raise InputError(f"metric {metric} failed: {type(error).__name__}: {error}") from None
     if isinstance(value, (int, float, np.integer, np.floating)):
         return float(value)
-    raise InputError(f"metric {metric} returned {type(value).__name__}; one number is needed")
+    raise InputError(f"metric {metric} returned {type(value).__name__}; it must return one number")

@@ -14,22 +14,22 @@ from tflq.errors import InputError
 
 
 def top_k_percent(outputs: Doubles, labels: Integers, k: int) -> float:
-    """Return the share of samples, in percent, whose class is among the k highest outputs.
+    """Return the share of samples, in percent, with the true class among the k highest outputs.
 
-    Of equal outputs those of the lower classes count first, as for top-1.
+    Equal outputs rank by class, lower classes first, as for top-1.
 
     Args:
-        outputs: real[S, classes].
-        labels: the true classes, int64[S].
-        k: 1 or more.
+        outputs: Outputs, real[S, classes].
+        labels: True classes, int64[S].
+        k: Number of highest outputs, 1 or more.
     """
     return 100.0 * float(np.count_nonzero(among_highest(outputs, labels, k))) / len(labels)
 
 
 def among_highest(outputs: Doubles, labels: Integers, k: int) -> NDArray[np.bool_]:
-    """Return the samples whose class is among the k highest outputs, bool[S]; arguments as for `top_k_percent`.
+    """Return a mask of samples with the true class among the k highest outputs, bool[S]; arguments as `top_k_percent`.
 
-    NaN counts as the highest, as numpy's argmax takes it.
+    NaN ranks highest, as in numpy's argmax.
     """
     known = np.where(np.isnan(outputs), np.inf, outputs)
     own = np.take_along_axis(known, labels[:, None], axis=1)
@@ -38,7 +38,7 @@ def among_highest(outputs: Doubles, labels: Integers, k: int) -> NDArray[np.bool
 
 
 def confusion_matrix(predicted: Integers, labels: Integers, classes: int) -> Integers:
-    """Return how often each class was taken for each, int64[true class, predicted class]."""
+    """Return the number of samples for each pair of classes, int64[true class, predicted class]."""
     counted = np.bincount(classes * labels.reshape(-1) + predicted.reshape(-1), minlength=classes * classes)
     return counted.reshape(classes, classes).astype(np.int64)
 
@@ -50,13 +50,13 @@ def mean_iou(predicted: Integers, truth: Integers, classes: int, ignored: int = 
     neither has none and does not count. This is the mean IoU of COCO-Stuff and of Pascal VOC.
 
     Args:
-        predicted: classes of pixels, int64[...].
-        truth: the true ones, of the same shape.
-        classes: their number.
-        ignored: a true class whose pixels do not count.
+        predicted: Classes of pixels, int64[...].
+        truth: True classes of pixels, with the same shape.
+        classes: Number of classes.
+        ignored: True class of pixels that do not count.
 
     Raises:
-        InputError: no pixel counts.
+        InputError: No pixel counts.
     """
     counts = truth != ignored
     matrix = confusion_matrix(predicted[counts], truth[counts], classes)
@@ -67,44 +67,44 @@ def mean_iou(predicted: Integers, truth: Integers, classes: int, ignored: int = 
     return float((both[union > 0] / union[union > 0]).mean())
 
 
-def word_error_rate(found: Sequence[str], wanted: Sequence[str]) -> float:
-    """Return the word error rate in percent: substitutions, deletions and insertions over the words that were said.
+def word_error_rate(predicted: Sequence[str], truth: Sequence[str]) -> float:
+    """Return the word error rate in percent: substitutions, deletions and insertions over the number of true words.
 
-    Edits are the fewest that make one sequence of words the other (Levenshtein), summed over all sentences.
+    Edits are the minimum that turns one sequence of words into the other (Levenshtein), summed over all sentences.
 
     Raises:
-        InputError: sequences of other lengths, or no word was said.
+        InputError: The numbers of sentences differ, or the truth has no word.
     """
-    if len(found) != len(wanted):
-        raise InputError(f"{len(found)} sentences were found and {len(wanted)} said; as many are needed")
-    words = sum(len(sentence.split()) for sentence in wanted)
+    if len(predicted) != len(truth):
+        raise InputError(f"{len(predicted)} predicted and {len(truth)} true sentences; the numbers must be equal")
+    words = sum(len(sentence.split()) for sentence in truth)
     if not words:
-        raise InputError("no word was said: the word error rate is not defined")
-    return 100.0 * sum(_edits(f.split(), w.split()) for f, w in zip(found, wanted, strict=True)) / words
+        raise InputError("the true sentences contain no word: the word error rate is not defined")
+    return 100.0 * sum(_edits(p.split(), t.split()) for p, t in zip(predicted, truth, strict=True)) / words
 
 
-def snr_db(found: Doubles, wanted: Doubles) -> float:
-    """Return 10 log10(sum of wanted^2 / sum of (wanted - found)^2); inf where they are equal.
+def snr_db(values: Doubles, expected: Doubles) -> float:
+    """Return 10 log10(sum of expected^2 / sum of (expected - values)^2); inf for equal arrays.
 
-    With a clean signal as `wanted` it is the SNR of what a network made of a noisy one, with the float network's
-    outputs the SQNR.
+    With a clean signal as `expected` it is the SNR of a denoising network's output; with the float network's outputs it
+    is the SQNR.
     """
-    return sqnr_db(float(np.square(wanted).sum()), float(np.square(wanted - found).sum()))
+    return sqnr_db(float(np.square(expected).sum()), float(np.square(expected - values).sum()))
 
 
-def _edits(found: Sequence[str], wanted: Sequence[str]) -> int:
-    row = list(range(len(wanted) + 1))
-    for n, word in enumerate(found, 1):
+def _edits(predicted: Sequence[str], truth: Sequence[str]) -> int:
+    row = list(range(len(truth) + 1))
+    for n, word in enumerate(predicted, 1):
         before, row[0] = row[0], n
-        for m, other in enumerate(wanted, 1):
+        for m, other in enumerate(truth, 1):
             before, row[m] = row[m], min(row[m] + 1, row[m - 1] + 1, before + (word != other))
     return row[-1]
 
 
 IOUS = tuple(np.linspace(0.5, 0.95, 10).tolist())
-"""The overlaps over which the mean is taken: 0.5, 0.55, ... 0.95; as pycocotools draws the line."""
+"""Overlaps of the mean: 0.5, 0.55, ... 0.95; a detection counts at an overlap as in pycocotools."""
 MOST = 100
-"""Detections of a class that count in one image, those with the highest scores."""
+"""Largest number of detections of a class in one image; the highest scores count."""
 _RECALLS = np.linspace(0, 1, 101)
 
 
@@ -113,10 +113,11 @@ class Boxes:
     """The boxes of one image.
 
     Attributes:
-        corners: left, top, right, bottom: float64[N, 4], in any unit.
-        classes: int64[N].
-        scores: float64[N] of detections; of the truth nothing.
-        is_crowd: bool[N] of the truth: a region with many objects, whose detections count neither way; else nothing.
+        corners: Left, top, right, bottom: float64[N, 4], in any unit.
+        classes: Classes, int64[N].
+        scores: Scores of detections, float64[N]; empty for the truth.
+        is_crowd: Mask of regions with many objects in the truth, bool[N], for which detections do not count; else
+            empty.
     """
 
     corners: Doubles
@@ -125,41 +126,41 @@ class Boxes:
     is_crowd: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, bool))
 
 
-def mean_average_precision(found: Sequence[Boxes], truth: Sequence[Boxes], ious: Sequence[float] = IOUS) -> float:
-    """Return the mean of `average_precision` over the overlaps and the classes that the truth has, 0..1.
+def mean_average_precision(predicted: Sequence[Boxes], truth: Sequence[Boxes], ious: Sequence[float] = IOUS) -> float:
+    """Return the mean of `average_precision` over the overlaps and the classes that occur in the truth, 0..1.
 
     Args:
-        found: the detections in each image.
-        truth: the objects in each image.
-        ious: all ten for COCO's AP, (0.5,) for AP50, (0.75,) for AP75.
+        predicted: Detections in each image.
+        truth: Objects in each image.
+        ious: Overlaps: all ten for COCO's AP, (0.5,) for AP50, (0.75,) for AP75.
 
     Returns:
-        NaN where the truth has no object.
+        Mean; NaN if the truth has no object.
     """
     classes = np.unique(np.concatenate([t.classes for t in truth])) if truth else np.zeros(0, np.int64)
-    values = [average_precision(found, truth, int(c), iou) for c in classes for iou in ious]
+    values = [average_precision(predicted, truth, int(c), iou) for c in classes for iou in ious]
     known = [value for value in values if not np.isnan(value)]
     return float(np.mean(known)) if known else float("nan")
 
 
-def average_precision(found: Sequence[Boxes], truth: Sequence[Boxes], class_: int, iou: float) -> float:
+def average_precision(predicted: Sequence[Boxes], truth: Sequence[Boxes], class_: int, iou: float) -> float:
     """Return the mean precision of a class at the recalls 0, 0.01, ... 1: the best at that recall or more.
 
-    Detections, the surest first, take in each image the object with which they overlap most, at least by `iou`, that
-    none took before; one that takes a crowd counts neither way.
+    In each image, detections in the order of falling scores are matched to the unmatched object with the largest
+    overlap of at least `iou`; a detection that is matched to a crowd does not count.
 
     Returns:
-        0..1; NaN where no image has such an object.
+        Mean precision, 0..1; NaN if no image has such an object.
     """
     scores: list[Doubles] = []
     kinds: list[Integers] = []
     objects = 0
-    for f, t in zip(found, truth, strict=True):
+    for f, t in zip(predicted, truth, strict=True):
         mine, theirs = f.classes == class_, t.classes == class_
         order = np.argsort(-f.scores[mine], kind="mergesort")[:MOST]
         crowd = (t.is_crowd if len(t.is_crowd) else np.zeros(len(t.classes), bool))[theirs]
         scores.append(f.scores[mine][order])
-        kinds.append(_matched(f.corners[mine][order], t.corners[theirs], crowd, iou))
+        kinds.append(_match_detections(f.corners[mine][order], t.corners[theirs], crowd, iou))
         objects += int(np.count_nonzero(~crowd))
     if not objects:
         return float("nan")
@@ -173,23 +174,23 @@ def average_precision(found: Sequence[Boxes], truth: Sequence[Boxes], class_: in
     return float(np.append(precision, 0.0)[np.minimum(places, len(precision))].mean())
 
 
-def overlaps(found: Doubles, truth: Doubles, is_crowd: NDArray[np.bool_]) -> Doubles:
-    """Return intersection over union of each pair, float64[F, T]; with a crowd over the detection's own area alone."""
-    low = np.maximum(found[:, None, :2], truth[None, :, :2])
-    high = np.minimum(found[:, None, 2:], truth[None, :, 2:])
+def overlaps(predicted: Doubles, truth: Doubles, is_crowd: NDArray[np.bool_]) -> Doubles:
+    """Return the intersection over union of each pair, float64[F, T]; for a crowd, over the detection's area."""
+    low = np.maximum(predicted[:, None, :2], truth[None, :, :2])
+    high = np.minimum(predicted[:, None, 2:], truth[None, :, 2:])
     both = np.clip(high - low, 0, None).prod(axis=2)
-    areas, others = ((b[:, 2:] - b[:, :2]).prod(axis=1) for b in (found, truth))
+    areas, others = ((b[:, 2:] - b[:, :2]).prod(axis=1) for b in (predicted, truth))
     union = np.where(is_crowd[None], areas[:, None], areas[:, None] + others[None] - both)
     shares: Doubles = np.divide(both, union, out=np.zeros_like(both), where=union > 0)
     return shares
 
 
-def _matched(found: Doubles, truth: Doubles, is_crowd: NDArray[np.bool_], iou: float) -> Integers:
-    """Return for each detection 1 for an object, 0 for none, -1 for a crowd."""
-    kinds = np.zeros(len(found), np.int64)
-    share, taken = overlaps(found, truth, is_crowd), np.zeros(len(truth), bool)
+def _match_detections(predicted: Doubles, truth: Doubles, is_crowd: NDArray[np.bool_], iou: float) -> Integers:
+    """Return for each detection 1 for an object, 0 without a match, -1 for a crowd."""
+    kinds = np.zeros(len(predicted), np.int64)
+    share, taken = overlaps(predicted, truth, is_crowd), np.zeros(len(truth), bool)
     plain_first = np.argsort(is_crowd, kind="mergesort")
-    for n in range(len(found)):
+    for n in range(len(predicted)):
         best, least = -1, min(iou, 1 - 1e-10)
         for m in plain_first:
             if taken[m] and not is_crowd[m]:

@@ -1,4 +1,4 @@
-"""What samples show or say where their labels are no classes, and how outputs say it: boxes, masks, texts."""
+"""True content of samples with other labels than classes, and its decoding from outputs: boxes, masks, texts."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tflq.benchmarks.metrics.scores import Boxes
 Part = tuple[float, float, float, float]
 """Left, top, right, bottom, in pixels of a file."""
 Place = tuple[int, int]
-"""An output's first element among all outputs, one behind the other, and the element behind its last."""
+"""Range of an output in the concatenated outputs: first element, element after the last."""
 
 
 class Decoder(Protocol):
-    """How outputs say what was found; worker processes take it as it is."""
+    """Decoding of outputs into predictions; it can be pickled for worker processes."""
 
     def __call__(self, values: Doubles) -> Found:
-        """Return what was found in each sample, of all outputs one behind the other: real[S, elements]."""
+        """Return the prediction for each sample from the concatenated outputs, real[S, elements]."""
 
     def part(self, start: int, stop: int) -> Decoder:
         """Return the decoder of some of the samples."""
@@ -30,38 +30,38 @@ class Decoder(Protocol):
 
 @dataclass(frozen=True)
 class Truth:
-    """What samples show or say.
+    """True content of samples.
 
     Attributes:
-        found: of each sample.
-        metric: the score of such labels.
-        decode: what a model found.
-        ids: of images; what is judged stands in their order. Empty where the order does not count.
+        content: Content of each sample.
+        metric: Score for such labels.
+        decode: Decoder of a model's outputs.
+        ids: Ids of images, which determine the order of evaluation; empty if the order has no effect.
     """
 
-    found: Found
+    content: Found
     metric: Metric
     decode: Decoder
     ids: tuple[int, ...] = ()
 
     def figure(self, metric: Metric, values: Doubles, reference: Doubles) -> float:
-        """Return a metric of outputs, real[S, elements], whose reference is another model's."""
+        """Return a metric of outputs, real[S, elements]; the reference is another model's outputs."""
         if metric.is_against_reference:
             return metric.compute(values, np.zeros(0, np.int64), reference)
-        return metric.compare(self._in_order(self.decode(values)), self._in_order(self.found))
+        return metric.compare(self._in_order(self.decode(values)), self._in_order(self.content))
 
-    def _in_order(self, found: Found) -> Found:
-        """COCO counts, of equal scores, those of the lower image id first."""
-        return [found[n] for n in np.argsort(self.ids, kind="stable")] if self.ids else found
+    def _in_order(self, content: Found) -> Found:
+        """Sort by image id: COCO ranks equal scores by the id."""
+        return [content[n] for n in np.argsort(self.ids, kind="stable")] if self.ids else content
 
     def part(self, start: int, stop: int) -> Truth:
         """Return the truth of some of the samples."""
         decode = self.decode.part(start, stop)
-        return replace(self, found=self.found[start:stop], decode=decode, ids=self.ids[start:stop])
+        return replace(self, content=self.content[start:stop], decode=decode, ids=self.ids[start:stop])
 
 
 Labels = NDArray[np.int64] | Truth
-"""Classes, int64[S], or labels that are none."""
+"""Classes, int64[S], or other labels."""
 
 
 def figure_of(metric: Metric, values: Doubles, labels: Labels, reference: Doubles) -> float:
@@ -76,8 +76,8 @@ class BoxDecoder:
     """Detections in pixels of the file: boxes are top, left, bottom, right in parts of the model's image.
 
     Attributes:
-        places: of boxes, classes, scores and their number.
-        parts: of each file, the part that the model sees.
+        places: Ranges of boxes, classes, scores and their number in the concatenated outputs.
+        parts: Part of each file that the model's input contains.
     """
 
     places: tuple[Place, ...]
@@ -112,8 +112,8 @@ class MaskDecoder:
     def __call__(self, values: Doubles) -> Found:
         """Return classes, int64[S, height, width]."""
         scores = values.reshape(-1, self.height, self.width, self.channels)
-        found = np.rint(scores[..., 0]) if self.channels == 1 else scores.argmax(axis=3)
-        return np.asarray(found, np.int64)
+        classes = np.rint(scores[..., 0]) if self.channels == 1 else scores.argmax(axis=3)
+        return np.asarray(classes, np.int64)
 
     def part(self, start: int, stop: int) -> MaskDecoder:  # noqa: ARG002 (samples are alike)
         """Return itself."""
@@ -138,7 +138,7 @@ class TextDecoder:
 
 
 def greedy(best: NDArray[np.int64], blank: int) -> NDArray[np.int64]:
-    """Return the tokens that CTC's greedy decoding leaves of the best one of each step: no repeats, then no blanks.
+    """Return CTC's greedy decoding of the best token of each step: without repeats, then without blanks.
 
     Source: A. Graves and others, Connectionist Temporal Classification, 2006, 3.2 (best path decoding).
     """

@@ -26,7 +26,7 @@ from tflq.converters.precision import GLOBAL_CALIBRATION
 from tflq.converters.settings import Settings, SettingsFile, Value
 from tflq.errors import FormatError
 from tflq.interpreter.kernels.aipu.softmax import ADJUSTMENTS
-from tflq.quoting import shown
+from tflq.quoting import escape_unprintable
 
 TARGET = "aipu"
 _CONFIG = re.compile(r"""^\s*\[(Common|Parser|Optimizer)\]|^\s*"q_bits_activation":""", re.MULTILINE | re.ASCII)
@@ -192,7 +192,9 @@ def _read_sections(text: str, where: str) -> tuple[dict[str, str], list[str], li
     try:
         parser.read_string(text)
     except configparser.Error as error:
-        raise FormatError(f"{where}: is no opt.cfg: {shown(str(error))}; it needs the section [Common]") from None
+        raise FormatError(
+            f"{where}: is no opt.cfg: {escape_unprintable(str(error))}; it needs the section [Common]"
+        ) from None
     sections = {name: dict(parser[name]) for name in parser.sections()}
     if not {_PARSER, _OPTIMIZER, _BUILDER}.intersection(sections):
         if _COMMON not in sections:
@@ -205,7 +207,7 @@ def _read_sections(text: str, where: str) -> tuple[dict[str, str], list[str], li
                 source = RANGES if value.lower() == _MODES[key] else INTEGERS
                 assignments.append(f"{FROM}={source}")
             elif name != _BUILDER:
-                ignored.append(f"[{name}] {key} = {shown(value)}")
+                ignored.append(f"[{name}] {key} = {escape_unprintable(value)}")
     # force_float_ir = true wins over the default of the other key
     assignments = [f"{FROM}={RANGES}"] if f"{FROM}={RANGES}" in assignments else assignments[:1]
     return sections.get(_OPTIMIZER, {}), assignments, ignored
@@ -225,7 +227,8 @@ def _strategy(key: str, value: str, where: str) -> str:
     form = re.fullmatch(r"(\d*\.?\d*)(in_ir|extrema|mean|std|kld|aciq_laplace|aciq_gauss|percentile)", value.lower())
     if form is None:
         raise FormatError(
-            f"{where}: {key} = {shown(value)}: allowed is one strategy of Compass, and others for single layers"
+            f"{where}: {key} = {escape_unprintable(value)}: allowed is one strategy of Compass, and others for single "
+            "layers"
         )
     return form.group(1) + _STRATEGIES.get(form.group(2), form.group(2))
 
@@ -241,7 +244,7 @@ def _method(value: str, where: str) -> str:
     if refused or len(names) > 1:
         reason = "; ".join(refused) or "one method at a time"
         raise FormatError(
-            f"{where}: {GLOBAL_CALIBRATION} = {shown(value)}: not computed here: {reason}; allowed is "
+            f"{where}: {GLOBAL_CALIBRATION} = {escape_unprintable(value)}: not computed here: {reason}; allowed is "
             f"{', '.join(GLOBAL_METHODS)}"
         )
     return names[0] if names else GLOBAL_METHODS[0]
@@ -273,7 +276,7 @@ def _values(value: str) -> Iterator[tuple[str, str]]:
 def _assigned(key: str, value: str, where: str) -> str:
     found = _SETTINGS[key](value)
     if found is None:
-        raise FormatError(f"{where}: {key} = {shown(value)}: {_allowed(key)}")
+        raise FormatError(f"{where}: {key} = {escape_unprintable(value)}: {_allowed(key)}")
     return found
 
 
@@ -293,7 +296,7 @@ def _of_calibration(key: str, value: str, where: str, found: dict[str, Value]) -
     try:
         found[_STATISTICS[key]] = float(value) if key == "running_statistic_momentum" else int(value)
     except ValueError:
-        raise FormatError(f"{where}: {key} = {shown(value)}: allowed is a number for all layers") from None
+        raise FormatError(f"{where}: {key} = {escape_unprintable(value)}: allowed is a number for all layers") from None
     return True
 
 
@@ -306,7 +309,7 @@ def _refuse(key: str, value: str, where: str) -> None:
     if key in _UNREAD or value.strip().lower() == _USUAL.get(key):
         return
     usual = f"; allowed is {_USUAL[key] or 'nothing'}" if key in _USUAL else ": leave it away"
-    raise FormatError(f"{where}: {key} = {shown(value)}: is not followed here{usual}")
+    raise FormatError(f"{where}: {key} = {escape_unprintable(value)}: is not followed here{usual}")
 
 
 def _read_template(text: str, where: str) -> SettingsFile:
@@ -314,7 +317,7 @@ def _read_template(text: str, where: str) -> SettingsFile:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"{where}: is no template: {shown(str(error))}") from None
+        raise FormatError(f"{where}: is no template: {escape_unprintable(str(error))}") from None
     if not isinstance(content, dict) or not all(isinstance(layer, dict) for layer in content.values()):
         raise FormatError(f"{where}: is no template: allowed is an object of layers")
     rules = []
@@ -326,7 +329,7 @@ def _read_template(text: str, where: str) -> SettingsFile:
             elif key in _OF_TEMPLATE:
                 pairs.append(_assigned(_OF_TEMPLATE[key], str(value), where))
             elif key not in ("q_strategy_activation", "running_statistic_momentum", "histc_bins"):
-                _refuse(key, str(value), f"{where}: layer '{shown(name)}'")
+                _refuse(key, str(value), f"{where}: layer '{escape_unprintable(name)}'")
         pattern = re.escape(name).replace(":", r"\x3a")
         rules.append(f"{RULE}{{{pattern}$}}:{','.join(pairs)}")
     return SettingsFile(TARGET, (), tuple(rules))

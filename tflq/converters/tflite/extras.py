@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.arrays import same
+from tflq.arrays import is_same
 from tflq.converters.tflite.sparsity import block_of, densify
 from tflq.errors import FormatError
 from tflq.graph import Tensor
@@ -48,7 +48,7 @@ def is_still_sparse(tensor: Tensor) -> bool:
         return False
     values = np.frombuffer(extra.sparse_values or b"", np.uint8)
     try:
-        return same(densify(extra.sparsity, values, tensor.shape, tensor.dtype, tensor.name), tensor.data)
+        return is_same(densify(extra.sparsity, values, tensor.shape, tensor.dtype, tensor.name), tensor.data)
     except FormatError:  # the tensor has another shape or type now
         return False
 

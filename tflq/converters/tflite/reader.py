@@ -12,9 +12,9 @@ from tflq.converters.tflite.operand_counts import check_counts
 from tflq.converters.tflite.options import attributes_of
 from tflq.converters.tflite.tensors import TensorReader, count_of
 from tflq.errors import FormatError, UnsupportedError
-from tflq.files import Source, content_of, name_of_source, recognized
+from tflq.files import Source, content_of, name_of_source, recognize_content
 from tflq.graph import ABSENT, Graph, Model, Node, Signature, validate
-from tflq.limits import Limits, Tally, applied, current
+from tflq.limits import Limits, Tally, apply_limits, current
 from tflq.schemas import tflite as schema
 
 
@@ -39,7 +39,7 @@ def read_model(path: Source, limits: Limits | None = None) -> Model:
 
 def model_from_bytes(data: bytes | memoryview, where: str = "model", limits: Limits | None = None) -> Model:
     """Read a .tflite file from memory; `where` names it in messages. Raises as `read_model`."""
-    with applied(limits):
+    with apply_limits(limits):
         _require_tflite(data, where)
         table = schema.decode_model(data, where)
         _require_counts(table, where)
@@ -48,7 +48,7 @@ def model_from_bytes(data: bytes | memoryview, where: str = "model", limits: Lim
 
 def _require_tflite(data: bytes | memoryview, where: str) -> None:
     """Raise FormatError where the content is known to be another file's, and say which; damage is told later."""
-    found = "" if bytes(data[4:8]) == b"TFL3" else recognized(data)
+    found = "" if bytes(data[4:8]) == b"TFL3" else recognize_content(data)
     if found:
         known = "tflq reads .tflite, OpenVINO's .xml with its .bin, and Compass' .txt with its .bin"
         raise FormatError(f"{where}: is {found}; {_CONVERT.get(found, known)}")

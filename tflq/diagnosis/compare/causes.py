@@ -11,7 +11,7 @@ from tflq.diagnosis.compare.matching import Segment
 from tflq.diagnosis.compare.params import WeightFigures
 from tflq.diagnosis.compare.tally import TensorFigures
 from tflq.graph.operators import Trait, with_traits
-from tflq.units import listed
+from tflq.units import range_list
 
 MOST_OF_THE_NOISE = 0.5
 OWN_SHARE = 0.1
@@ -147,7 +147,7 @@ def _own_cause(figures: TensorFigures, segment: Segment, is_sum: bool) -> Cause:
     if weights is not None and weights.sqnr_db < sqnr + reach:
         if weights.narrow:
             one = len(weights.narrow) == 1
-            words = f"channel{'s' * (not one)} {listed(list(weights.narrow))} {'uses' if one else 'use'}"
+            words = f"channel{'s' * (not one)} {range_list(list(weights.narrow))} {'uses' if one else 'use'}"
             return Cause(
                 "weights",
                 f"weight bits: the weights themselves have {weights.sqnr_db:.1f} dB; they have one scale, and {words} "
@@ -186,7 +186,7 @@ def _factors_cause(weights: WeightFigures) -> Cause:
     channels, numbers = [c for c, _ in weights.factors], [r for _, r in weights.factors]
     same = max(numbers) - min(numbers) < _SAME * max(numbers)
     times = f"{numbers[0]:.3g}" if same else f"{min(numbers):.3g} to {max(numbers):.3g}"
-    name = f"channel{'s' * (len(channels) > 1)} {listed(channels)}"
+    name = f"channel{'s' * (len(channels) > 1)} {range_list(channels)}"
     return Cause(
         "factors",
         f"the weights of {name} are {times} times the reference's, and nothing else differs in them",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, is_dataclass
 
 import numpy as np
 
-from tflq.arrays import Doubles, same
+from tflq.arrays import Doubles, is_same
 from tflq.diagnosis.compare.tally import sqnr_db
 from tflq.graph import Affine, Array, Tensor
 from tflq.parallel.executions import real_values
@@ -119,7 +119,7 @@ def _walk(name: str, first: object, second: object) -> Iterator[IntegerDifferenc
     elif isinstance(first, tuple) and isinstance(second, tuple) and len(first) == len(second):
         for i, (a, b) in enumerate(zip(first, second, strict=True)):
             yield from _walk(f"{name}[{i}]", a, b)
-    elif not same(first, second):
+    elif not is_same(first, second):
         yield IntegerDifference(name, None, 0, 1, str(first), str(second))
 
 

@@ -86,14 +86,14 @@ TYPES = ("int8", "uint8", "int16", "uint16", "int32", "int64", "float16", "float
 
 @dataclass(frozen=True)
 class DumpOptions:
-    """What the caller knows of a dump; nothing of it is needed where the dump tells.
+    """Layout and encoding of a dump, as far as its files do not specify them.
 
     Attributes:
-        map_path: JSON that says where the tensors lie in raw bytes (docs/guides/dumps.md).
-        layout: "nhwc" or "nchw": order of the axes where shapes do not tell.
-        numbers: what numbers in names count: "operators", "operators-from-1" or "tensors".
-        values: "quantized" or "real": what whole numbers in floating point are.
-        dtype: of raw bytes: "int8", "float32" and others.
+        map_path: JSON file with the positions of the tensors in raw bytes (docs/guides/dumps.md).
+        layout: Order of a dump's axes, if shapes do not determine it.
+        numbers: Meaning of the numbers in names of a dump, if shapes do not determine it.
+        values: Meaning of integral floats: quantized values, or dequantized ("real") values.
+        dtype: Type of a dump's raw bytes.
     """
 
     map_path: str | None = None

@@ -15,7 +15,7 @@ from tflq.diagnosis.hypotheses.linear import Linear
 from tflq.diagnosis.hypotheses.suspect import Suspect
 from tflq.graph import Array
 from tflq.interpreter.accumulate.patches import padded, patches
-from tflq.units import listed
+from tflq.units import range_list
 
 _REACH = 1 << 30
 """Biases that are looked for."""
@@ -227,4 +227,4 @@ def _flat(s: Suspect, most: int = 1 << 21) -> _Flat | None:
 def _channels(found: list[int], s: Suspect) -> str:
     if len(found) == s.got.shape[-1]:
         return "all channels"
-    return f"channel{'s' * (len(found) > 1)} {listed(found)}"
+    return f"channel{'s' * (len(found) > 1)} {range_list(found)}"

@@ -16,7 +16,7 @@ from tflq.diagnosis.hypotheses.evidence import CODE
 from tflq.diagnosis.hypotheses.hypothesis import Prediction
 from tflq.diagnosis.hypotheses.suspect import Suspect, like, unequal
 from tflq.diagnosis.place import hits_along, log2_choose
-from tflq.units import listed, short
+from tflq.units import range_list, short
 
 Mask = NDArray[np.bool_]
 
@@ -185,7 +185,7 @@ def permuted(s: Suspect) -> Iterator[Prediction]:
     is_swap = len(found) == 2 and all(found.get(e) == c for c, e in found.items())
     is_permutation = set(found) == set(found.values())
     if is_swap:
-        words = f"channels {listed(list(found))} are exchanged"
+        words = f"channels {range_list(list(found))} are exchanged"
     elif is_permutation:
         words = f"channels are permuted: {pairs}{more}"
     else:
@@ -233,4 +233,4 @@ def offset(s: Suspect) -> Iterator[Prediction]:
 
 def _are(channels: list[int]) -> str:
     several = len(channels) > 1
-    return f"channel{'s' * several} {listed(channels)} {'are' if several else 'is'}"
+    return f"channel{'s' * several} {range_list(channels)} {'are' if several else 'is'}"

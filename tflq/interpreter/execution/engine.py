@@ -25,7 +25,7 @@ from tflq.interpreter.execution.memory import enough_memory, require_live_memory
 from tflq.interpreter.execution.program import Library, Listener
 from tflq.interpreter.execution.values import concatenate, for_all_samples
 from tflq.interpreter.layout import SAMPLES_LAST_FROM
-from tflq.limits import Limits, applied
+from tflq.limits import Limits, apply_limits
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -107,7 +107,7 @@ class Engine:
         """
         family = [graph] if graphs is None else list(graphs)
         number = next(i for i, g in enumerate(family) if g is graph)
-        with applied(limits) as self._limits, enough_memory():
+        with apply_limits(limits) as self._limits, enough_memory():
             require_memory(family)
             chosen = backend_in_force() if backend is None else require_backend(backend)
             library = Library(family, arithmetic, None if chosen == "numpy" else kernels_or_none())
@@ -180,7 +180,7 @@ class Engine:
             session = self._session if self._state == "stream" else Session()
             session.subgraph_runs = 0
             count = min(size, samples - start)
-            with applied(self._limits), enough_memory():
+            with apply_limits(self._limits), enough_memory():
                 chunk = [x[start : start + size] for x in arrays]
                 values = self._program.run(chunk, count, session, kept, steps, self.listeners)
             return {t: for_all_samples(values[t], count) for t in kept}

@@ -212,7 +212,7 @@ class Program:
         """Execute a step; a kernel that differs between calls gets what it returned last behind its inputs."""
         if step.kernel is None:
             present = [v for v in operands if v is not None]
-            with limits.holding(context.values.alive(samples)):
+            with limits.count_live_bytes(context.values.alive(samples)):
                 return CONTROL[step.node.operator](context, step.node, present, samples)
         if not step.kernel.stateful:
             return _run_kernel(step, step.kernel, operands, samples, context.values)
@@ -309,7 +309,7 @@ def _run_kernel(
 ) -> Sequence[Value]:
     if step.deferred is None or step.fits(operands):
         return found.run(step.node.params, *operands)
-    with limits.holding(values.alive(samples)):
+    with limits.count_live_bytes(values.alive(samples)):
         results = step.deferred.run(operands, samples)
         for result in results[: len(step.node.outputs)]:
             limits.require_room(bytes_of(result) // samples, "a result")

@@ -69,7 +69,7 @@ def settle(graph: Graph, default_arithmetic: str = "tflite", is_called: bool = F
         else:
             try:
                 found = kernel(name, kernel_name(node))
-                with limits.holding(folded + count.alive):
+                with limits.count_live_bytes(folded + count.alive):
                     if _is_known(operands, found):
                         folded = _fold(settled, index, name, found, folded)
                     elif node.arithmetic is None and not _give_shapes(settled, index, name, found):

@@ -1,4 +1,4 @@
-"""Samples out of folders of images and WAV files, prepared as a small JSON description says (docs/guides/data.md)."""
+"""Samples from folders of images and WAV files, prepared by a small JSON description (docs/guides/data.md)."""
 
 from __future__ import annotations
 

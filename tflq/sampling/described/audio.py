@@ -5,8 +5,8 @@ scale), log(x + 1e-6), DCT-II / sqrt(2 banks), the first coefficients.
 lfbe (streaming wake word): pre-emphasis x[n] - (1 - 2^-5) x[n-1], a symmetric Hamming window, |FFT|^2 / window,
 mel filter banks, (10 log10(x) + 52) / 64 clipped to 0..1.
 
-Source: mlcommons/tiny, benchmark/training/keyword_spotting/get_dataset.py; its tf.signal works in float32, this in
-float64, so that features agree to about 1e-4 and quantized values may differ by one where one lies at a half.
+Source: mlcommons/tiny, benchmark/training/keyword_spotting/get_dataset.py. Its tf.signal uses float32, this code
+float64: features agree to about 1e-4, and a quantized value near a half may differ by one.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def load_clip(path: Path, how: Audio) -> Singles:
     """Return a WAV file as float32: [length] samples, or [frames, coefficients] of features.
 
     Raises:
-        InputError: no WAV file, another rate, or several channels.
-        MissingExtraError: scipy is not installed.
+        InputError: The file is not a WAV file, has another rate, or several channels.
+        MissingExtraError: Package scipy is not installed.
     """
     clip = _waveform(path, how)
     if how.features.kind == "waveform":
@@ -68,7 +68,7 @@ def lfbe(clip: Doubles, features: Features, rate: int) -> Doubles:
 
 
 def mel_matrix(banks: int, bins: int, rate: int, low_hz: float, high_hz: float) -> Doubles:
-    """Return triangular filters over FFT bins, [bins, banks]; the bin at 0 Hz belongs to none.
+    """Return triangular filters over FFT bins, [bins, banks]; the bin at 0 Hz belongs to no filter.
 
     mel = 1127 ln(1 + hz / 700); edges are evenly spaced in mel. Source: tf.signal.linear_to_mel_weight_matrix.
     """
@@ -82,8 +82,8 @@ def mel_matrix(banks: int, bins: int, rate: int, low_hz: float, high_hz: float) 
 def _magnitudes(clip: Doubles, window: Doubles, features: Features) -> Doubles:
     frames = np.lib.stride_tricks.sliding_window_view(clip, features.window)[:: features.stride]
     points = 1 << (features.window - 1).bit_length()
-    found: Doubles = np.abs(np.fft.rfft(frames * window, points))
-    return found
+    magnitudes: Doubles = np.abs(np.fft.rfft(frames * window, points))
+    return magnitudes
 
 
 def _mel(hz: float | Doubles) -> Doubles:
@@ -102,32 +102,32 @@ def read_wave(path: Path, rate: int, channels: int | None = None, content: bytes
     """Return the first channel of a WAV file, -1..1.
 
     Args:
-        path: of the file.
-        rate: samples a second that it must have.
-        channels: how many it must have; None for any number.
-        content: of the file, where it is no file of its own.
+        path: Path of the file.
+        rate: Required sampling rate in samples per second.
+        channels: Required number of channels; None for any number.
+        content: Content of the file, if it is part of an archive.
 
     Raises:
-        InputError: no WAV file, another rate, or another number of channels.
-        MissingExtraError: scipy is not installed.
+        InputError: The file is not a WAV file, has another rate, or another number of channels.
+        MissingExtraError: Package scipy is not installed.
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # chunks that it does not know
-            found, samples = load_scipy().io.wavfile.read(path if content is None else io.BytesIO(content))
+            warnings.simplefilter("ignore")  # scipy warns about unknown chunks
+            file_rate, samples = load_scipy().io.wavfile.read(path if content is None else io.BytesIO(content))
     except MissingExtraError:
         raise
     except Exception as error:
-        raise InputError(f"{path}: is no WAV file that can be read: {' '.join(str(error).split())}") from None
-    if found != rate:
-        raise InputError(f"{path}: has {found} samples a second, {rate} are needed; resample the file")
+        raise InputError(f"{path}: is not a readable WAV file: {' '.join(str(error).split())}") from None
+    if file_rate != rate:
+        raise InputError(f"{path}: has {file_rate} samples per second; {rate} are required. Resample the file")
     if channels == 1 and samples.ndim != 1:
-        raise InputError(f"{path}: has {samples.shape[1]} channels; one is needed")
-    return _scaled(samples if samples.ndim == 1 else samples[:, 0])
+        raise InputError(f"{path}: has {samples.shape[1]} channels; one is required")
+    return _scale_full(samples if samples.ndim == 1 else samples[:, 0])
 
 
-def _scaled(samples: NDArray[np.generic]) -> Doubles:
-    """Return quantized values of a WAV file as -1..1: integers by their own full scale, 8 bits without sign."""
+def _scale_full(samples: NDArray[np.generic]) -> Doubles:
+    """Return the values of a WAV file as -1..1: integers divided by their full scale, 8-bit integers are unsigned."""
     wide = samples.astype(np.float64)
     if samples.dtype.kind == "f":
         return wide
@@ -137,13 +137,13 @@ def _scaled(samples: NDArray[np.generic]) -> Doubles:
 
 
 def load_scipy() -> ModuleType:
-    """Return scipy with the modules that are used here."""
+    """Return scipy with the modules used here."""
     try:
         import scipy.fft
         import scipy.io.wavfile
         import scipy.ndimage
         import scipy.signal
     except ImportError:
-        raise MissingExtraError("sound and the making of data sets need scipy: pip install 'tflq[audio]'") from None
+        raise MissingExtraError("audio files and builders of data sets need scipy: pip install 'tflq[audio]'") from None
     loaded: ModuleType = scipy
     return loaded

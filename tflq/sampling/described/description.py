@@ -1,6 +1,6 @@
-"""What a data description says: which files, and how each becomes the real numbers of one sample.
+"""Data descriptions: the files, and the conversion of each file to the floating-point values of one sample.
 
-Checked access to the keys of a JSON object: what is unknown, missing or of another kind is one clear line.
+Keys of the JSON object are checked: an unknown or missing key, or one of another type, is reported in one line.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tflq.files import read_bytes
 class Keys:
     """The keys of one object of a file.
 
-    Every access names a key that the object may have; `finish` refuses the others.
+    Every access names an allowed key; `finish` refuses all other keys.
     """
 
     def __init__(self, values: Mapping[str, object], where: str) -> None:
@@ -36,61 +36,61 @@ class Keys:
         """Return a text."""
         value = self._take(key, default)
         if not isinstance(value, str) or not value:
-            raise InputError(f"{self.where}: {key} is {value!r}; a text is needed")
+            raise InputError(f"{self.where}: {key} is {value!r}; it must be a text")
         return value
 
     def whole_number(self, key: str, default: int | None = None, least: int = 1) -> int:
-        """Return a whole number, a positive one unless told."""
+        """Return an integer of at least `least`."""
         value = self._take(key, default)
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            what = "a positive whole number" if least else "a whole number from 0 on"
-            raise InputError(f"{self.where}: {key} is {value!r}; {what} is needed")
+            kind = "a positive integer" if least else "an integer of at least 0"
+            raise InputError(f"{self.where}: {key} is {value!r}; it must be {kind}")
         return value
 
     def number(self, key: str, default: float | None = None) -> float:
         """Return a number."""
         value = self._take(key, default)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise InputError(f"{self.where}: {key} is {value!r}; a number is needed")
+            raise InputError(f"{self.where}: {key} is {value!r}; it must be a number")
         return float(value)
 
     def numbers(self, key: str, default: float, counts: Collection[int]) -> tuple[float, ...]:
-        """Return a number, or a list of as many as one of `counts`."""
+        """Return a number, or a list with one of the lengths in `counts`."""
         value = self._take(key, default)
         listed = value if isinstance(value, list) else [value]
-        found = tuple(float(v) for v in listed if isinstance(v, (int, float)) and not isinstance(v, bool))
-        if len(listed) not in counts or len(found) < len(listed):
+        values = tuple(float(v) for v in listed if isinstance(v, (int, float)) and not isinstance(v, bool))
+        if len(listed) not in counts or len(values) < len(listed):
             sizes = " or ".join(map(str, sorted(counts)))
-            raise InputError(f"{self.where}: {key} is {value!r}; {sizes} numbers are needed")
-        return found
+            raise InputError(f"{self.where}: {key} is {value!r}; it must be {sizes} numbers")
+        return values
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """Return a list of different texts; empty where the key is absent."""
+        """Return a list of unique texts; empty if the key is absent."""
         value = self._take(key, [])
         if not isinstance(value, list) or not all(isinstance(v, str) for v in value) or len(set(value)) < len(value):
-            raise InputError(f"{self.where}: {key} is {value!r}; a list of different texts is needed")
+            raise InputError(f"{self.where}: {key} is {value!r}; it must be a list of unique texts")
         return tuple(value)
 
     def sizes(self, key: str) -> tuple[int, int]:
         """Return [height, width]."""
         value = self._take(key, None)
         if not isinstance(value, list) or len(value) != 2 or not all(type(n) is int and n > 0 for n in value):
-            raise InputError(f"{self.where}: {key} is {value!r}; [height, width] is needed")
+            raise InputError(f"{self.where}: {key} is {value!r}; it must be [height, width]")
         return value[0], value[1]
 
     def inner(self, key: str) -> Keys:
         """Return an object inside this one; an absent one has no keys."""
         value = self._take(key, {})
         if not isinstance(value, dict):
-            raise InputError(f"{self.where}: {key} is {value!r}; an object is needed")
+            raise InputError(f"{self.where}: {key} is {value!r}; it must be an object")
         return Keys(value, f"{self.where}: {key}")
 
     def finish(self) -> None:
-        """Refuse keys that nobody asked for."""
+        """Refuse keys that were not accessed."""
         unknown = [key for key in self._values if key not in self._known]
         if unknown:
             known = ", ".join(sorted(self._known))
-            raise InputError(f"{self.where}: unknown key '{unknown[0]}'; known are {known}")
+            raise InputError(f"{self.where}: unknown key '{unknown[0]}'; allowed are {known}")
 
     def _take(self, key: str, default: object) -> object:
         self._known.add(key)
@@ -102,22 +102,22 @@ class Keys:
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm", ".gif", ".tif", ".tiff", ".webp")
 AUDIO_SUFFIXES = (".wav",)
 FOLDERS = "folders"
-"""Value of `labels` where the folder that a file lies in is its class."""
+"""Value of `labels` for files with their folder as class."""
 TRUTHS = ("boxes", "masks", "texts")
-"""Values of `labels` where the key `truth` says where they are."""
+"""Values of `labels` for labels at the path in the key `truth`."""
 
 
 @dataclass(frozen=True)
 class Images:
-    """How an image becomes a sample [height, width, channels]: real = (value - mean) * scale, values 0..255.
+    """Conversion of an image to a sample [height, width, channels]: (value - mean) * scale, for values 0..255.
 
     Attributes:
-        size: height and width.
-        crop: "center": the largest middle part that has the shape of `size`; "none": the image is stretched.
-        resample: Pillow's filter: "nearest", "bilinear", "bicubic", "box", "lanczos".
-        channels: "rgb", "bgr" or "gray".
-        mean: for all channels, or one for each in the order of `channels`.
-        scale: likewise.
+        size: Height and width.
+        crop: "center" for the largest centered part with the aspect ratio of `size`, "none" to stretch the image.
+        resample: Filter of Pillow: "nearest", "bilinear", "bicubic", "box", "lanczos".
+        channels: Order of channels: "rgb", "bgr" or "gray".
+        mean: Subtracted value, for all channels, or one per channel in the order of `channels`.
+        scale: Factor, in the same form.
     """
 
     size: tuple[int, int]
@@ -130,16 +130,16 @@ class Images:
 
 @dataclass(frozen=True)
 class Features:
-    """How sound becomes a sample.
+    """Conversion of sound to a sample.
 
     Attributes:
         kind: "waveform", "mfcc" or "lfbe".
-        window: samples of a frame.
-        stride: samples from one frame to the next.
-        coefficients: of a frame: of the cosine transform, or filter banks.
-        mel_bins: filter banks behind an mfcc.
-        low_hz: lower edge of the first bank.
-        high_hz: upper edge of the last one.
+        window: Number of samples in a frame.
+        stride: Number of samples between the starts of successive frames.
+        coefficients: Number of coefficients per frame, of the cosine transform or of filter banks.
+        mel_bins: Number of filter banks of an mfcc.
+        low_hz: Lower edge of the first bank.
+        high_hz: Upper edge of the last bank.
     """
 
     kind: str
@@ -153,13 +153,13 @@ class Features:
 
 @dataclass(frozen=True)
 class Audio:
-    """How a WAV file of one channel becomes a sample.
+    """Conversion of a WAV file with one channel to a sample.
 
     Attributes:
-        rate: samples a second; files must have it.
-        length: samples of a clip; shorter ones are filled with silence, longer ones cut.
-        normalize: "peak": divided by the largest value, as the keyword-spotting reference does; "full-scale".
-        features: what is computed.
+        rate: Required sampling rate in samples per second.
+        length: Number of samples in a clip; shorter files are padded with silence, longer ones truncated.
+        normalize: "peak" to divide by the largest value, as the keyword-spotting reference does; "full-scale".
+        features: Features to compute.
     """
 
     rate: int
@@ -170,13 +170,13 @@ class Audio:
 
 @dataclass(frozen=True)
 class Truth:
-    """Where the labels are that are no classes.
+    """Location of labels other than classes.
 
     Attributes:
-        kind: one of TRUTHS.
-        path: of boxes COCO's file of instances; of masks and texts the folder with one for each file.
-        root: folder that files are named from.
-        blank: position among the model's outputs of the token that says nothing, of texts; else 0.
+        kind: One of TRUTHS.
+        path: COCO's file of instances for boxes; the folder with one file per sample for masks and texts.
+        root: Folder that file names are relative to.
+        blank: Position of the blank token among the model's outputs, for texts; else 0.
     """
 
     kind: str
@@ -190,12 +190,12 @@ class Description:
     """A data description.
 
     Attributes:
-        path: of the file; messages name it.
-        files: in the order of their paths.
-        labels: class of each file, by the folder that it lies in; None where nothing says it.
-        classes: names of the classes in the order of the model's outputs; empty without labels.
-        preparation: of each file.
-        truth: what each file shows or says, where that is no class; None without.
+        path: Path of the description, for messages.
+        files: Files in the order of their paths.
+        labels: Class of each file by its folder; None without labels.
+        classes: Names of the classes in the order of the model's outputs; empty without labels.
+        preparation: Conversion of each file.
+        truth: Location of labels other than classes; None without such labels.
     """
 
     path: Path
@@ -206,7 +206,7 @@ class Description:
     truth: Truth | None = None
 
     def first(self, count: int | None) -> Description:
-        """Return a description of the first files only; None for all."""
+        """Return a description of the first files only; None for all files."""
         labels = None if self.labels is None else self.labels[:count]
         return replace(self, files=self.files[:count], labels=labels)
 
@@ -215,14 +215,14 @@ def read_description(path: Path) -> Description:
     """Read a data description and list its files.
 
     Raises:
-        InputError: no JSON, an unknown or missing key, a value that is not allowed, or no file; the key is named.
+        InputError: Not JSON, an unknown or missing key, a value that is not allowed, or no file; the key is named.
     """
     try:
         content = json.loads(bytes(read_bytes(path)))
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: is no JSON: {error}") from None
+        raise InputError(f"{path}: is not JSON: {error}") from None
     if not isinstance(content, dict):
-        raise InputError(f"{path}: holds no JSON object")
+        raise InputError(f"{path}: does not contain a JSON object")
     keys = Keys(content, str(path))
     kind = keys.choice("kind", ("images", "audio"))
     folder = path.parent / keys.text("files", ".")
@@ -237,7 +237,7 @@ def read_description(path: Path) -> Description:
         return Description(path, files, None, classes, preparation, truth)
     if labels == "none":
         if classes:
-            raise InputError(f'{path}: classes are named, labels are not; add "labels": "{FOLDERS}"')
+            raise InputError(f'{path}: has classes without labels; add "labels": "{FOLDERS}"')
         return Description(path, files, None, (), preparation)
     names = classes or tuple(sorted({file.parent.name for file in files}))
     return Description(path, files, _labels(path, files, names), names, preparation)
@@ -250,7 +250,7 @@ def _truth(keys: Keys, labels: str, parent: Path, folder: Path, classes: tuple[s
             raise InputError(f'{keys.where}: labels are texts; "classes" must name the tokens of the model\'s outputs')
         blank = keys.whole_number("blank", len(classes), least=0)
     elif labels == "masks" and classes:
-        raise InputError(f"{keys.where}: labels are masks, whose classes are numbers; remove the key 'classes'")
+        raise InputError(f"{keys.where}: labels are masks with numbers as classes; remove the key 'classes'")
     return Truth(labels, path, folder, blank)
 
 
@@ -258,7 +258,8 @@ def _labels(path: Path, files: tuple[Path, ...], classes: tuple[str, ...]) -> tu
     unknown = sorted({file.parent.name for file in files} - set(classes))
     if unknown:
         raise InputError(
-            f"{path}: folder '{unknown[0]}' is none of the classes {', '.join(classes)}; add it, or move its files away"
+            f"{path}: folder '{unknown[0]}' is not one of the classes {', '.join(classes)}; add it, or move its files "
+            "away"
         )
     return tuple(classes.index(file.parent.name) for file in files)
 
@@ -305,18 +306,16 @@ def _check(features: Features, rate: int, length: int, where: str) -> None:
     if not 0 <= features.low_hz < features.high_hz <= rate / 2:
         raise InputError(
             f"{where}: low_hz is {features.low_hz:g} and high_hz {features.high_hz:g}; "
-            f"0 <= low_hz < high_hz <= {rate / 2:g} is needed"
+            f"0 <= low_hz < high_hz <= {rate / 2:g} is required"
         )
     if features.kind == "mfcc" and features.coefficients > features.mel_bins:
-        raise InputError(
-            f"{where}: {features.coefficients} coefficients of {features.mel_bins} mel_bins; at most as many are there"
-        )
+        raise InputError(f"{where}: {features.coefficients} coefficients exceed {features.mel_bins} mel_bins")
 
 
 def _files(path: Path, folder: Path, suffixes: tuple[str, ...]) -> tuple[Path, ...]:
     if not folder.is_dir():
-        raise InputError(f"{path}: files: {folder}: no such folder")
-    found = sorted(p for p in folder.rglob("*") if p.is_file() and p.suffix.lower() in suffixes)
-    if not found:
-        raise InputError(f"{path}: files: {folder} holds no file that ends in {', '.join(suffixes)}")
-    return tuple(found)
+        raise InputError(f"{path}: files: {folder}: the folder does not exist")
+    files = sorted(p for p in folder.rglob("*") if p.is_file() and p.suffix.lower() in suffixes)
+    if not files:
+        raise InputError(f"{path}: files: {folder} contains no file that ends in {', '.join(suffixes)}")
+    return tuple(files)

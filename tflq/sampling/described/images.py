@@ -1,4 +1,4 @@
-"""Images by Pillow: cropped, resized, in the order of channels and on the scale that the model was trained with."""
+"""Images by Pillow: cropped, resized, with the order of channels and the scale of the model's training."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def load_image(path: Path, how: Images) -> Singles:
     """Return an image as float32[height, width, channels]: (value - mean) * scale.
 
     Raises:
-        InputError: no image that Pillow reads.
+        InputError: Pillow cannot read the image.
         MissingExtraError: Pillow is not installed.
     """
     image = open_image(path, path, "L" if how.channels == "gray" else "RGB")
@@ -35,15 +35,15 @@ def load_image(path: Path, how: Images) -> Singles:
 
 
 def open_image(name: str | Path, file: Path | BinaryIO, mode: str | None = "RGB") -> Image:
-    """Return an image in RGB, or another of Pillow's modes.
+    """Return an image in RGB, or in another mode of Pillow.
 
     Args:
-        name: for messages.
-        file: to read.
-        mode: to return; None for that of the file.
+        name: Name for messages.
+        file: File to read.
+        mode: Mode of the result; None for the file's mode.
 
     Raises:
-        InputError: no image that Pillow reads.
+        InputError: Pillow cannot read the image.
         MissingExtraError: Pillow is not installed.
     """
     try:
@@ -55,22 +55,22 @@ def open_image(name: str | Path, file: Path | BinaryIO, mode: str | None = "RGB"
             converted: Image.Image = opened.convert(mode) if mode else opened.copy()
             return converted
     except (UnidentifiedImageError, OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise InputError(f"{name}: is no image that can be read: {' '.join(str(error).split())}") from None
+        raise InputError(f"{name}: is not a readable image: {' '.join(str(error).split())}") from None
 
 
 def nearest(path: Path, size: tuple[int, int], how: Images) -> Integers:
-    """Return the classes of a mask's pixels, int64[height, width], cropped as images are, each the nearest pixel's.
+    """Return the classes of a mask's pixels, int64[height, width], cropped like images and resampled to nearest pixels.
 
-    A .npy file holds whole numbers [H, W]; an image their palette's positions or its gray levels.
+    A .npy file contains integers [H, W]; an image contains palette indices or gray levels.
 
     Raises:
-        InputError: no such file.
+        InputError: The file is not a mask.
         MissingExtraError: Pillow is not installed.
     """
     classes = read_npy(path) if path.suffix == ".npy" else np.asarray(open_image(path, path, None))
     if classes.ndim != 2 or classes.dtype.kind not in "iub" or not classes.size:
         raise InputError(
-            f"{path}: holds {classes.dtype} {list(classes.shape)}; a mask has a whole number, [H, W], for each pixel: "
+            f"{path}: contains {classes.dtype} {list(classes.shape)}; a mask contains one integer per pixel, [H, W]: "
             "a .npy file, or an image with a palette or gray levels"
         )
     if classes.min() < 0 or classes.max() > 0xFFFF:
@@ -83,7 +83,7 @@ def nearest(path: Path, size: tuple[int, int], how: Images) -> Integers:
 
 
 def taken_part(width: int, height: int, how: Images) -> tuple[float, float, float, float]:
-    """Return the part of an image of that size that is resized: left, top, right, bottom."""
+    """Return the part of an image with that size that is resized: left, top, right, bottom."""
     if how.crop == "none":
         return 0, 0, width, height
     factor = min(height / how.size[0], width / how.size[1])

@@ -1,4 +1,4 @@
-"""The files of a description as one array in an input's own encoding, kept on disk: memory does not grow with them."""
+"""The files of a description as one array in an input's own encoding, stored on disk to limit memory."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from tflq.sampling.encoding import quantize_real
 def described_array(description: Description, tensor: Tensor) -> tuple[Array, int]:
     """Return the samples of a description for one input of a model.
 
-    Each file's numbers are quantized as TFLite's QUANTIZE does and written to a temporary file that has no name and
-    lives as long as the array.
+    The values of each file are quantized as in TFLite's QUANTIZE and written to an unnamed temporary file, which exists
+    as long as the array.
 
     Returns:
-        dtype[S, *shape], and the number of values that were clipped.
+        Samples, dtype[S, *shape], and the number of clipped values.
 
     Raises:
-        InputError: a file that cannot be read, or numbers that do not fit the input; the file is named.
-        MissingExtraError: the package that reads the files is not installed.
+        InputError: A file cannot be read, or its values do not fit the input; the message names the file.
+        MissingExtraError: The package that reads the files is not installed.
     """
     kept = tempfile.TemporaryFile()  # noqa: SIM115 - the array keeps it
     clipped = 0
     for file in description.files:
-        codes, outside = quantize_real(_fitted(file, description.preparation, tensor), tensor, str(file))
+        codes, outside = quantize_real(_load_sample(file, description.preparation, tensor), tensor, str(file))
         clipped += outside
         kept.write(np.ascontiguousarray(codes).tobytes())
     kept.flush()
@@ -40,12 +40,12 @@ def described_array(description: Description, tensor: Tensor) -> tuple[Array, in
     return np.memmap(kept, tensor.dtype.storage, "r+", 0, shape), clipped
 
 
-def _fitted(path: Path, how: Images | Audio, tensor: Tensor) -> NDArray[np.float32]:
-    """Return one file's numbers in the shape of the input: the same axes, but for axes of size 1."""
+def _load_sample(path: Path, how: Images | Audio, tensor: Tensor) -> NDArray[np.float32]:
+    """Return one file's values in the shape of the input, which must be equal except for axes of size 1."""
     sample = load_image(path, how) if isinstance(how, Images) else load_clip(path, how)
     if [n for n in sample.shape if n != 1] != [n for n in tensor.shape if n != 1]:
         raise InputError(
-            f"{path}: gives {'x'.join(map(str, sample.shape))} numbers, input '{tensor.name}' takes "
-            f"{'x'.join(map(str, tensor.shape))}; change the description"
+            f"{path}: has {'x'.join(map(str, sample.shape))} values; input '{tensor.name}' needs "
+            f"{'x'.join(map(str, tensor.shape))}. Change the description"
         )
     return sample.reshape(tensor.shape)

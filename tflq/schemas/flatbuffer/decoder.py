@@ -135,7 +135,7 @@ class Decoder:
             raise DamageError(
                 f"more than {self.max_depth} tables within each other",
                 f"a depth of {self.max_depth}",
-                limits.raising("max_depth"),
+                limits.describe_fix("max_depth"),
             )
         self.depth += 1
         size, slots = self._vtable(position)
@@ -297,7 +297,7 @@ def _bomb() -> DamageError:
     return DamageError(
         "the same bytes referred to over and over",
         "no more elements than a file of this size can hold by itself",
-        limits.raising("max_expansion"),
+        limits.describe_fix("max_expansion"),
     )
 
 

@@ -49,7 +49,7 @@ def _too_deep(most: int) -> DamageError:
     return DamageError(
         f"more than {most} tables within each other",
         f"a depth of {most}",
-        f"a table may not contain itself; otherwise {limits.raising('max_depth')}",
+        f"a table may not contain itself; otherwise {limits.describe_fix('max_depth')}",
     )
 
 

@@ -109,7 +109,7 @@ class _Reader:
             raise DamageError(
                 f"more than {self.max_depth} vectors within each other",
                 f"a depth of {self.max_depth}",
-                limits.raising("max_depth"),
+                limits.describe_fix("max_depth"),
             )
         self.depth += 1
         value = self._container(kind, target, inner)
@@ -201,7 +201,9 @@ class _Reader:
         self.left -= elements
         if self.left < 0:
             raise DamageError(
-                "the same bytes referred to over and over", "no more values than bytes", limits.raising("max_expansion")
+                "the same bytes referred to over and over",
+                "no more values than bytes",
+                limits.describe_fix("max_expansion"),
             )
 
     def _spend_text(self, size: int) -> None:
@@ -210,7 +212,7 @@ class _Reader:
             raise DamageError(
                 "the same text referred to over and over",
                 "little more text than bytes",
-                limits.raising("max_expansion"),
+                limits.describe_fix("max_expansion"),
             )
 
 
@@ -219,7 +221,7 @@ def _check(value: object, where: str, depth: int) -> None:
     if depth > most:
         raise FormatError(
             f"{where}: found lists nested deeper than {most}; allowed is a depth of {most}; "
-            f"{limits.raising('max_depth')}"
+            f"{limits.describe_fix('max_depth')}"
         )
     if isinstance(value, dict):
         for key, item in value.items():

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.arrays import Array, Doubles, Integers, same
+from tflq.arrays import Array, Doubles, Integers, is_same
 from tflq.errors import TflqError
 from tflq.graph import Node, Operands, Tensor
 from tflq.graph.operators import Trait, has_trait
@@ -41,7 +41,7 @@ def compare_layers(nodes: tuple[Node, Node], operands: Operands) -> StepDifferen
     """
     first, second = nodes
     try:
-        if same(first.params, second.params):
+        if is_same(first.params, second.params):
             return StepDifference(0, 0, 0, None)
         if isinstance(first.params, WeightedLayer):
             return _compare_weighted(nodes, operands)
