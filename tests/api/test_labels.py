@@ -69,7 +69,7 @@ def test_open_samples_has_one_type_for_every_source(folder: Path) -> None:
 
 
 def test_labels_that_do_not_fit(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"labels: int64\[29\]; needed are integers \[30\]"):
+    with pytest.raises(InputError, match=r"labels: int64\[29\]; classes must be integers \[30\]"):
         tflq.open_samples(DIGITS, (X, Y[:29].astype(np.int64)))
     with pytest.raises(InputError, match=r"classes 0\.\.10; the model's output has 10 elements"):
         tflq.open_samples(DIGITS, (X, np.arange(30) % 11))

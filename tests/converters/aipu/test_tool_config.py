@@ -240,7 +240,7 @@ def test_methods_across_layers_fit_weights(tmp_path: Path, method: str) -> None:
     assert f"global_calibration={method}" in about["settings"]
     (layer,) = about["recovered"]
     assert (layer["kept"], layer["bits"]) == ("weights" if method == "adaround" else "weights and bias", 4)
-    with pytest.raises(UsageError, match=f"global_calibration={method} finds other weights"):
+    with pytest.raises(UsageError, match=f"global_calibration={method} changes weights"):
         tflq.run(model, target=target)
     source = Model([graph_of(float_network_of(found.graph.extra.floats, "m"))], source="m.txt")  # type: ignore[union-attr]
     with pytest.raises(UnsupportedError, match=r"give the \.tflite that it was made of"):
@@ -253,7 +253,7 @@ def test_methods_across_layers_fit_weights(tmp_path: Path, method: str) -> None:
 def test_a_bias_alone_is_nothing_to_adaround() -> None:
     samples = np.zeros((20, 1, 5, 5, 2), np.float32)
     target = TargetOptions("aipu", ("global_calibration=adaround",))
-    with pytest.raises(UsageError, match="adaround leaves biases as they are"):
+    with pytest.raises(UsageError, match="adaround does not change biases"):
         tflq.recover(Model([_network()], source="m.tflite"), target, samples, bias_only=True)
 
 
