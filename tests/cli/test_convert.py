@@ -144,10 +144,10 @@ def test_trace_passes_prints_the_lines_that_a_pass_changes(tmp_path: Path) -> No
     assert {line[:4] for line in lines if line.startswith(("  - ", "  + "))} == {"  - ", "  + "}
     refused = tflq(*asked, "--pass", "absent", "-o", "b", cwd=tmp_path)
     assert refused.status == 2
-    assert "no pass 'absent' changed the graph; state_ranges, find_columns, " in refused.err
+    assert "no pass 'absent' changed the graph; remove_conversions, state_ranges, find_columns, " in refused.err
     assert not (tmp_path / "b").exists()
     report = tflq(*asked, "--json", "-o", "c", cwd=tmp_path).json
-    assert report["passes"][0]["name"] == "state_ranges"
+    assert report["passes"][0]["name"] == "remove_conversions"
 
 
 def test_a_trace_without_a_change_says_so() -> None:
