@@ -131,7 +131,7 @@ def test_hostile_names_compile(tmp_path: Path) -> None:
             ("-t", "nnie"),
             "CONV_2D 'CONV_2D_0_0' and 2 more: sums of real numbers (sequential convolution) have no form",
         ),
-        (("-l", "0"), "a program has all layers"),
+        (("-l", "0"), "a program contains all layers"),
         (("--vectors", "c"), "choose one of"),
     ],
 )
