@@ -15,11 +15,11 @@ CLOSE = {
     "mul of a number below 0 behind a filter", "div and a number behind a filter",
     "div and a number below 0 behind a filter", "mul of rows (1, 5, 8) and (1, 5, 1)",
     "relu_0_to_1 behind a concatenation", "a softsign, of another", "drawn 0", "drawn 2", "drawn 19", "drawn 27",
-    "drawn 33", *(f"{o} {w} {n} behind {x}" for o in ("add", "sub") for w in ("and", "of")
+    "drawn 33", "values near 0, bias False", *(f"{o} {w} {n} behind {x}" for o in ("add", "sub") for w in ("and", "of")
                   for n in ("a number", "a number below 0") for x in ("nothing", "a filter", "relu")),
 }  # fmt: skip
 """Networks of which a real lies so close to the middle of two levels that the plug-in's float32 decides otherwise, or
-adds a constant in float32 behind its levels."""
+adds a constant in float32 behind its levels (values of 1e-7: a constant of 1.3e-9 for each channel)."""
 STEEP = {"slopes up to 63.5": 63.5}
 """Network -> the slope of its PRELU, which multiplies what the plug-in's float32 sums differ by."""
 AVERAGED = "average_pool_2d of 3 by 1, valid, rectified False, border 1"
