@@ -19,7 +19,7 @@ CLOSE = {
                   for n in ("a number", "a number below 0") for x in ("nothing", "a filter", "relu")),
 }  # fmt: skip
 """Networks of which a real lies so close to the middle of two levels that the plug-in's float32 decides otherwise, or
-adds a constant in float32 behind its levels (values of 1e-7: a constant of 1.3e-9 for each channel)."""
+adds a constant in float32 behind its levels (values of 1e-7 differ by up to 2.8e-9)."""
 STEEP = {"slopes up to 63.5": 63.5}
 """Network -> the slope of its PRELU, which multiplies what the plug-in's float32 sums differ by."""
 AVERAGED = "average_pool_2d of 3 by 1, valid, rectified False, border 1"
