@@ -58,9 +58,9 @@ def test_contradictions(tmp_path) -> None:
     import tflq
 
     model = "tflq/data/digits.tflite"
-    with pytest.raises(UsageError, match="target computes other integers than a runtime"):
+    with pytest.raises(UsageError, match="target does not compute a runtime's integers"):
         tflq.run(model, runtime="tflm", target="gap9-ne16")
-    with pytest.raises(UsageError, match="arithmetic float computes other integers"):
+    with pytest.raises(UsageError, match="arithmetic float does not compute a runtime's integers"):
         tflq.run(model, runtime="tflm", arithmetic="float")
     with pytest.raises(UsageError, match="no Python package runs tosa"):
         tflq.verify(model, runtime="tosa")
