@@ -243,7 +243,7 @@ def test_methods_across_layers_fit_weights(tmp_path: Path, method: str) -> None:
     with pytest.raises(UsageError, match=f"global_calibration={method} changes weights"):
         tflq.run(model, target=target)
     source = Model([graph_of(float_network_of(found.graph.extra.floats, "m"))], source="m.txt")  # type: ignore[union-attr]
-    with pytest.raises(UnsupportedError, match=r"give the \.tflite that it was made of"):
+    with pytest.raises(UnsupportedError, match=r"pass the \.tflite that it was converted from"):
         tflq.convert(source, target)
     path.write_text(f"[Common]\n{lines}", encoding="utf-8")
     with pytest.raises(UsageError, match="recovery fits weights to samples"):

@@ -98,12 +98,12 @@ def test_text_json_and_page(tmp_path: Path) -> None:
 
 def test_refused() -> None:
     with pytest.raises(
-        OptionError, match="target gap9-sq8 has no engines to choose from; engine auto is for gap9-ne16"
+        OptionError, match="target gap9-sq8 has a single engine; engine auto needs one of gap9-ne16"
     ):
         tflq.convert(DIGITS, "gap9-sq8", engine="auto")
     with pytest.raises(UsageError, match="engine 'fast': allowed is auto"):
         tflq.convert(DIGITS, "gap9-ne16", engine="fast")
-    with pytest.raises(UsageError, match="engine auto is for one target"):
+    with pytest.raises(UsageError, match="engine auto needs a single target"):
         tflq.convert_all(DIGITS, engine="auto")
 
 
