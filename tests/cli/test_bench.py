@@ -147,7 +147,7 @@ def test_performance_says_that_it_simulates(tmp_path: Path) -> None:
     [
         (("--seconds", "1"), "--seconds needs --mode performance"),
         (("--mode", "performance", "--at-least", "1"), "--at-least needs --mode accuracy"),
-        (("--target", "all", "--target", "gap9-ne16"), "--target all is every target"),
+        (("--target", "all", "--target", "gap9-ne16"), "--target all includes every target"),
         (("--target", "all", "--set", "weight_bits=4"), "--set and --layer need a single target"),
         (("--baud", "9600"), "--baud and --timeout need a board; add --port"),
         (("--port", "x", "--at-least", "1"), "--at-least bounds the score of a model; omit it with --port"),

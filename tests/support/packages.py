@@ -67,7 +67,7 @@ def _beside_folders(part: str, *folders: str) -> Package:
 
 
 PACKAGES = {
-    **{name: _arithmetic(name) for name in ("gap9", "nnie", "tpu_mlir", "openvino", "aipu", "tflite")},
+    **{name: _arithmetic(name) for name in ("gap9", "nnie", "tpu_mlir", "openvino", "aipu", "tflite", "tflm")},
     "onnx": _arithmetic("onnx", "exchange"),
     "converters": _beside_folders("converters", "calibration", "passes", "tflite_quantizer"),
     "float": Package(
