@@ -12,3 +12,11 @@ def test_the_page_is_up_to_date() -> None:
     command = [sys.executable, ROOT / "scripts" / "front_end_pages", "--check"]
     done = subprocess.run(command, env=None, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, ""), f"{done.stdout}{done.stderr}"
+
+
+def test_the_first_rewrite_is_the_tools() -> None:
+    """TPU-MLIR removes idle moves before all others (sweep `moves` of scripts/peer tpu-mlir)."""
+    page = (ROOT / "docs" / "rules" / "tpu_mlir_front_end.md").read_text(encoding="utf-8")
+    rows = [line.split(" | ")[:3] for line in page.splitlines() if line.startswith("| 1 |")]
+    text = "a reshape to the same shape and a transposition that keeps the order are removed"
+    assert rows == [["| 1", "`remove_idle_moves`", text]]

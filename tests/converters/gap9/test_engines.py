@@ -97,9 +97,7 @@ def test_text_json_and_page(tmp_path: Path) -> None:
 
 
 def test_refused() -> None:
-    with pytest.raises(
-        OptionError, match="target gap9-sq8 has a single engine; engine auto needs one of gap9-ne16"
-    ):
+    with pytest.raises(OptionError, match="target gap9-sq8 has a single engine; engine auto needs one of gap9-ne16"):
         tflq.convert(DIGITS, "gap9-sq8", engine="auto")
     with pytest.raises(UsageError, match="engine 'fast': allowed is auto"):
         tflq.convert(DIGITS, "gap9-ne16", engine="fast")
