@@ -292,5 +292,5 @@ def test_a_sequence_lstm_computes_what_tflite_computes() -> None:
 
 
 def test_every_row_of_the_table_has_a_reason_a_place_and_a_sweep() -> None:
-    assert all(row.why and row.source and row.swept for row in (*FILE, *PARSER))
+    assert all(row.why and row.source and row.evidence for row in (*FILE, *PARSER))
     assert len({row.name for row in PARSER}) > 45

@@ -1,8 +1,8 @@
 """The front end of Compass in order: rewrites of the Parser, from the TFLite graph to the layers of its float IR.
 
-Each row names one rewrite, its reason, the place in the tool and how the rule was swept on the live tool. The page
-docs/rules/aipu/front_end.md is made of it (scripts/worked_layers). Everything after the front end may assume that the
-graph is the Parser's.
+Each row names one rewrite, its reason, the place in the tool and the graphs of the live tool on which it was checked.
+scripts/worked_layers makes the page docs/rules/aipu/front_end.md from it. Everything after the front end may assume
+that the graph is the Parser's.
 
 The mode is that of the Parser's `force_float_ir = true` for a quantized file: integers become float32 and ranges stay
 (stated_ranges.py). The Parser's default for quantized files, `compat_quantized_model = true`, is another graph.
@@ -33,29 +33,18 @@ class FileStep:
         name: Verb and noun.
         why: Reason in one line.
         source: Place in the tool.
-        swept: Graphs of the live tool on which the rule was checked.
+        evidence: Graphs of the live tool on which the rule was checked.
     """
 
     name: str
     why: str
     source: str
-    swept: str = RECORDED
+    evidence: str = RECORDED
 
 
-@dataclass(frozen=True)
-class Rewrite(Pass[Layers]):
-    """One rewrite of layers.
-
-    Attributes:
-        swept: Graphs of the live tool on which the rule was checked.
-    """
-
-    swept: str = RECORDED
-
-
-def _row(run: Callable[[Layers], None], why: str, source: str, swept: str = RECORDED) -> Rewrite:
+def _row(run: Callable[[Layers], None], why: str, source: str, evidence: str = RECORDED) -> Pass[Layers]:
     """Return the rewrite of a function, which has its name; the source is a file and function of front_end/onnx."""
-    return Rewrite(run.__name__, run, why, f"{TOOL}{source}", swept)
+    return Pass(run.__name__, run, why, f"{TOOL}{source}", evidence)
 
 
 FILE: tuple[FileStep, ...] = (
@@ -98,7 +87,7 @@ FILE: tuple[FileStep, ...] = (
 )
 """Steps before the layers."""
 
-PARSER: tuple[Rewrite, ...] = (
+PARSER: tuple[Pass[Layers], ...] = (
     _row(shapes.remove_dequantize, "the numbers are float32", "lite/process.py, remove_useless_op", ZOO),
     _row(Layers.remove_dead, "no output of the graph needs them", "graph_algo.py, clear_redundant_nodes"),
     _row(

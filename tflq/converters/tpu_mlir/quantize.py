@@ -11,7 +11,7 @@ from tflq.converters.passes.requirements import refuse
 from tflq.converters.settings import Options, Settings, read_options
 from tflq.converters.tpu_mlir.adapt import for_the_tool
 from tflq.converters.tpu_mlir.check import find_rectifier, problems_of
-from tflq.converters.tpu_mlir.front_end import PASSES
+from tflq.converters.tpu_mlir.front_end import FRONT_END
 from tflq.converters.tpu_mlir.options import Deployment, LayerOptions
 from tflq.converters.tpu_mlir.passes.assemble import assemble
 from tflq.converters.tpu_mlir.passes.canonical import piece_names, whole_names
@@ -81,7 +81,7 @@ def quantize_network(network: SeenNetwork, table: CalibrationTable | None, optio
         UnsupportedError, OptionError: as `quantize_graph`.
     """
     _refuse_modes_of_fused(network.graph, options)
-    fused = rewrite_graph(network.graph, PASSES, owner="tpu-mlir")
+    fused = rewrite_graph(network.graph, FRONT_END, owner="tpu-mlir")
     network = replace(network, names=piece_names(fused, network.names))
     names, cores = network.names, {**network.cores, **whole_names(fused, network.names)}
     own = lines_of(fused, names) if table is None else lines_of_table(fused, names, cores, table)

@@ -1,7 +1,7 @@
 """Passes: named rewrites in order, with the reason of each, and a record of their changes.
 
 SOURCE = "docs/rules/tpu_mlir.md#convolutions-and-fully-connected-layers"
-    PASSES = (Pass("fuse_silu", fuse_silu, "x * logistic(x) is one table", SOURCE),)
+PASSES = (Pass("fuse_silu", fuse_silu, "x * logistic(x) is one table", SOURCE),)
 graph = rewrite_graph(graph, PASSES, owner="tpu-mlir")
 """
 
@@ -36,12 +36,14 @@ class Pass(Generic[Reads]):
         run: Changes the graph of an editor in place.
         why: Reason in one line, for the reader of the list.
         source: Document and section, or the place in the vendor's tool, that the rewrite models.
+        evidence: Graphs on which the condition was compared with the vendor's tool; empty if it is tflq's own rewrite.
     """
 
     name: str
     run: Callable[[Reads], None]
     why: str
     source: str = ""
+    evidence: str = ""
 
 
 @dataclass(frozen=True)
