@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Collection, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -74,38 +76,41 @@ def table_lines(columns: Sequence[Column], rows: Sequence[object], width: int | 
     until these fit. Identifiers that are still too wide continue in the next line; no character is omitted.
     """
     console = Console(markup=False, highlight=False, emoji=False, color_system=None, width=width or _UNBOUNDED)
-    wide = console.options.update(max_width=_UNBOUNDED)
-    kept = list(columns)
-    while Measurement.get(console, wide, _grid(kept, rows)).minimum > console.width:
-        last = max(kept, key=lambda column: column.rank)
-        if not last.rank:
+    measure = partial(Measurement.get, console, console.options.update(max_width=_UNBOUNDED))
+    parts = [_Part(column, [Text(escape_unprintable(column.cell(row))) for row in rows]) for column in columns]
+    while (narrowest := measure(_grid(parts)).minimum) > console.width:
+        last = max(parts, key=lambda part: part.column.rank)
+        if not last.column.rank:
             break
-        kept.remove(last)
-    is_whole = Measurement.get(console, wide, _grid(kept, rows)).minimum <= console.width
-    fixed = _WHOLE if is_whole else _WHOLE - {"identifier"}
-    wraps_heads = Measurement.get(console, wide, _grid(kept, rows, wraps_heads=False)).maximum > console.width
+        parts.remove(last)
+    fixed = _WHOLE if narrowest <= console.width else _WHOLE - {"identifier"}
+    wraps_heads = measure(_grid(parts, wraps_heads=False)).maximum > console.width
     with console.capture() as capture:
-        console.print(_grid(kept, rows, fixed, wraps_heads=wraps_heads))
+        console.print(_grid(parts, fixed, wraps_heads=wraps_heads))
+    kept = [part.column for part in parts]
     omitted = [c.head for c in columns if c not in kept]
     note = text_lines(f"omitted: {', '.join(omitted)}; --wide shows all", width) if omitted else []
     return [line.rstrip() for line in capture.get().splitlines()] + note
 
 
-def _grid(
-    columns: Sequence[Column], rows: Sequence[object], fixed: Collection[str] = _WHOLE, *, wraps_heads: bool = True
-) -> Grid:
+class _Part(NamedTuple):
+    """A column with the text of its cells."""
+
+    column: Column
+    texts: list[Text]
+
+
+def _grid(parts: Sequence[_Part], fixed: Collection[str] = _WHOLE, *, wraps_heads: bool = True) -> Grid:
     """Return rich's table of some columns.
 
     Args:
-        columns: Columns, each with its kind, head and cells.
-        rows: Rows that the columns read.
+        parts: Columns with their cells.
         fixed: Kinds of columns with a stated width. rich narrows the widest of all other columns first, even below
             its min_width.
         wraps_heads: Whether heads of fixed columns wrap between words.
     """
     grid = Grid(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    cells = [[Text(escape_unprintable(column.cell(row))) for row in rows] for column in columns]
-    for column, texts in zip(columns, cells, strict=True):
+    for column, texts in parts:
         heads = column.heading.split() if wraps_heads else [column.heading]
         whole = max((text.cell_len for text in (*texts, *map(Text, heads))), default=0)
         grid.add_column(
@@ -114,6 +119,6 @@ def _grid(
             overflow="fold",
             width=whole if column.kind in fixed else None,
         )
-    for row in zip(*cells, strict=True):
-        grid.add_row(*row)
+    for cells in zip(*(part.texts for part in parts), strict=True):
+        grid.add_row(*cells)
     return grid
