@@ -168,8 +168,8 @@ def compare_runtimes(
     rows: list[RuntimeRow] = []
     with progress("compare", len(sides)) as advance:
         for side in sides:
-            group = _find_group(side, sides[: len(rows)], rows, chosen)
             comparison = compare_sides(side, sides[0], chosen.count)
+            group = 1 if comparison.is_equal else _find_group(side, sides[: len(rows)], rows, chosen)
             accuracy = _measure(side.execution, samples) if labeled else None
             rows.append(RuntimeRow(runtime_of(side.execution), group, comparison, runtimes[0], accuracy))
             advance(1)
@@ -177,12 +177,12 @@ def compare_runtimes(
 
 
 def _find_group(side: Running, earlier: Sequence[Running], rows: Sequence[RuntimeRow], samples: Samples) -> int:
-    """Return the group of the first earlier runtime that is equal; a new one if none is."""
+    """Return the group of a runtime that differs from the first one: the first equal group, or a new one."""
     groups: dict[int, Running] = {}
     for row, other in zip(rows, earlier, strict=True):
         groups.setdefault(row.group, other)
     for group, other in groups.items():
-        if compare_sides(side, other, samples.count).is_equal:
+        if group > 1 and compare_sides(side, other, samples.count).is_equal:
             return group
     return len(groups) + 1
 
