@@ -33,15 +33,15 @@ from peers.compass import (
     Difference,
     Mode,
     compare_tensors,
-    differences,
     environment,
+    float_row,
+    python_of,
     quantized_row,
     read_ir,
     row_of,
 )
 from tflq.converters.aipu import AIPU
 from tflq.converters.aipu.check import problems_of
-from tflq.converters.aipu.emit import float_network_of
 from tflq.converters.aipu.origin import Origin
 from tflq.converters.aipu.translate import translate
 from tflq.converters.calibration import StatisticsOptions, calibrate, ranges_from_quantization
@@ -127,7 +127,7 @@ def _draw(peer: Peer, zoo: Path, work: Path, seeds: Sequence[int], kinds: Sequen
         folder = work / "drawn" / f"seed{seed}"
         if not folder.exists():
             selected = ["--kind", *kinds] if kinds else []
-            command = [_python(peer), zoo.resolve() / "make.py", folder, "--seed", seed, *selected]
+            command = [python_of(peer), zoo.resolve() / "make.py", folder, "--seed", seed, *selected]
             _call(peer, command)
 
 
@@ -194,12 +194,8 @@ def _run_jobs(peer: Peer, work: Path, name: str, jobs: Sequence[Mapping[str, obj
     path = work / f"{name}.json"
     path.write_text(json.dumps(jobs), encoding="utf-8")
     _call(
-        peer, [_python(peer), Path(__file__).with_name("aipu_worker.py"), name, path.resolve()], alone=name == "parse"
+        peer, [python_of(peer), Path(__file__).with_name("aipu_worker.py"), name, path.resolve()], alone=name == "parse"
     )
-
-
-def _python(peer: Peer) -> Path:
-    return peer.target / "venv" / "bin" / "python"
 
 
 def _call(peer: Peer, command: Sequence[object], alone: bool = False) -> None:
@@ -221,10 +217,8 @@ def _rows(file: File, work: Path, lines: int, faults: bool, float_only: bool) ->
         return
     layers = translate(graph, "model", faults)
     assert isinstance(layers.extra, Origin)
-    theirs = read_ir(text)
     known = f"named by convert: {', '.join(layers.extra.departures)}" if layers.extra.departures else ""
-    unequal = differences(float_network_of(layers, "model"), theirs)
-    yield row_of(file.name, scheme, unequal, sum(len(layer.entries) for layer in theirs.layers), lines, known)
+    yield float_row(file.name, scheme, layers, read_ir(text), lines, known)
     if float_only:
         return
     dump = _folder(work, file, file.mode.name)

@@ -32,6 +32,7 @@ from peers.compass_forward import forward_row
 from tflq.converters.aipu import AIPU, graph_of, network_of
 from tflq.converters.aipu.check import problems_of
 from tflq.converters.aipu.emit import float_network_of
+from tflq.converters.aipu.sampled_ranges import in_float
 from tflq.converters.aipu.translate import translate
 from tflq.converters.calibration import StatisticsOptions, calibrate
 from tflq.converters.settings import parse_settings
@@ -41,7 +42,6 @@ from tflq.errors import TflqError
 from tflq.graph import Graph, Range, float_view
 from tflq.interpreter import Engine, lower
 from tflq.interpreter.kernels.aipu.float_sums import AMD, INTEL
-from tflq.interpreter.kernels.aipu.real import NAME as REAL
 from tflq.schemas.aipu import Layer, Network, read_network, write_network
 
 FAMILIES = ("residual", "inception", "unet", "mobile", "attention", "recurrent", "temporal", "twin", "shuffle")
@@ -137,9 +137,13 @@ def environment(peer: Peer) -> dict[str, str]:
     }
 
 
+def python_of(peer: Peer) -> Path:
+    """Return the interpreter of the peer's environment."""
+    return peer.target / "venv" / "bin" / "python"
+
+
 def _script(peer: Peer, name: str, *arguments: object) -> subprocess.Popen[bytes]:
-    python = peer.target / "venv" / "bin" / "python"
-    command = [str(python), str(peer.scripts / name), *map(str, arguments)]
+    command = [str(python_of(peer)), str(peer.scripts / name), *map(str, arguments)]
     return subprocess.Popen(command, env=environment(peer), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
@@ -188,7 +192,7 @@ def _rows(folder: Path, mode: Mode, lines: int, forward: Peer | None = None) -> 
         elif refusal:
             yield Row(folder.name, scheme, Verdict.REFUSED_BY_TFLQ, words=refusal[:160])
         elif scheme == "float":
-            yield _float_row(folder.name, graph, read_ir(text), lines)
+            yield float_row(folder.name, "float", graph, read_ir(text), lines)
         else:
             yield quantized_row(folder.name, mode.name, folder / mode.name, graph, mode, lines)
     if forward and text.exists():
@@ -211,9 +215,10 @@ def row_of(name: str, scheme: str, found: Sequence[Difference], checks: int, lin
     )
 
 
-def _float_row(name: str, graph: Graph, theirs: Network, lines: int) -> Row:
+def float_row(name: str, scheme: str, graph: Graph, theirs: Network, lines: int, known: str = "") -> Row:
+    """Compare the float IR of layers with the Parser's in every field."""
     found = differences(float_network_of(graph, "model"), theirs)
-    return row_of(name, "float", found, sum(len(layer.entries) for layer in theirs.layers), lines, "")
+    return row_of(name, scheme, found, sum(len(layer.entries) for layer in theirs.layers), lines, known)
 
 
 def quantized_row(name: str, scheme: str, dump: Path, graph: Graph, mode: Mode, lines: int) -> Row:
@@ -241,9 +246,8 @@ def _with_internal_ranges(graph: Graph, dump: Path) -> Graph:
     calibration = dump / "calibration.npy"
     if not internal or not calibration.exists():
         return graph
-    real = replace(graph, nodes=[replace(node, arithmetic=REAL) for node in graph.nodes])
     samples = np.load(calibration).reshape(-1, *graph.tensors[graph.inputs[0]].shape).astype(np.float32)
-    measured, result = calibrate(real, [samples], StatisticsOptions("mean", 1)), graph.copy()
+    measured, result = calibrate(in_float(graph), [samples], StatisticsOptions("mean", 1)), graph.copy()
     for t in internal:
         result.tensors[t] = replace(graph.tensors[t], range=measured.tensors[t].range)
     return result

@@ -35,6 +35,11 @@ def fold_constants(source: Graph) -> dict[int, Array]:
     return {t: true.data for t, (old, true) in pairs if true.data is not None and old.data is None}
 
 
+def _activation_in(name: str) -> str:
+    """Return the activation at the end of a name, relu or relu6, in any case of letters; empty if there is none."""
+    return next((activation for activation in _LIMITS if name.lower().endswith(activation)), "")
+
+
 def rectify_by_name(source: Graph, faults: bool = False) -> Graph:
     """Return the graph with activations and ranges that names of tensors with ranges tell, in any case of letters.
 
@@ -51,8 +56,8 @@ def rectify_by_name(source: Graph, faults: bool = False) -> Graph:
     result = source.copy()
     for index, node in enumerate(source.nodes):
         tensor = source.tensors[node.outputs[0]]
-        named = next((one for one in _LIMITS if tensor.name.lower().endswith(one)), None)
-        if named is None or tensor.range is None or _ACTIVATION not in node.attributes:
+        named = _activation_in(tensor.name)
+        if not named or tensor.range is None or _ACTIVATION not in node.attributes:
             continue
         low, high, limit = float(tensor.range.minimum.min()), float(tensor.range.maximum.max()), _LIMITS[named]
         told = fused_activation(node)
@@ -81,7 +86,7 @@ _CUT = (
 def _cut_by_name(source: Graph) -> list[int]:
     """Return results below 0 of operators without a fused activation, with a name that ends in RELU or RELU6."""
     free = (node.outputs[0] for node in source.nodes if _ACTIVATION not in node.attributes)
-    named = [t for t in free if source.tensors[t].name.lower().endswith(tuple(_LIMITS))]
+    named = [t for t in free if _activation_in(source.tensors[t].name)]
     ranges = [(t, source.tensors[t].range) for t in named]
     return [t for t, stated in ranges if stated is not None and stated.minimum.min() < 0]
 
@@ -92,7 +97,7 @@ def cut_ranges(source: Graph) -> Graph:
     for t in _cut_by_name(source):
         stated = source.tensors[t].range
         assert stated is not None
-        limit = next(_LIMITS[one] for one in ("relu6", "relu") if source.tensors[t].name.lower().endswith(one))
+        limit = _LIMITS[_activation_in(source.tensors[t].name)]
         cut = replace(range_of(0.0, min(float(stated.maximum.max()), limit)), statistics=stated.statistics)
         result.tensors[t] = replace(source.tensors[t], range=cut)
     return result

@@ -22,6 +22,11 @@ from tflq.graph import Graph, Tensor
 from tflq.interpreter.kernels.aipu.real import NAME as REAL
 
 
+def in_float(layers: Graph) -> Graph:
+    """Return layers of a float IR with the arithmetic that runs them."""
+    return replace(layers, nodes=[replace(node, arithmetic=REAL) for node in layers.nodes])
+
+
 def add_sampled_ranges(layers: Graph, samples: CalibrationSamples | None, is_quantized: bool) -> Graph:
     """Return the layers with ranges of samples for the tensors without a stated range.
 
@@ -36,10 +41,9 @@ def add_sampled_ranges(layers: Graph, samples: CalibrationSamples | None, is_qua
     missing = [t for t in written if not is_stated(layers.tensors[t]) and not layers.tensors[t].dtype.is_integer]
     if samples is None or not samples.inputs or not missing:
         return layers
-    nodes = [replace(node, arithmetic=REAL) for node in layers.nodes]
     options = replace(samples.options, strategy="extrema") if is_quantized else samples.options
     try:
-        measured = calibrate(replace(layers, nodes=nodes), list(samples.inputs), options)
+        measured = calibrate(in_float(layers), list(samples.inputs), options)
     except TflqError:
         return layers
     is_whole = samples.count <= len(samples.inputs[0])
@@ -97,7 +101,7 @@ def apply_strategies(layers: Graph, options: Mapping[str, LayerOptions], samples
             f"layer '{next(iter(chosen))}': a separate strategy needs samples, at most {kept or 100}: --calibrate FILE"
         )
     result = layers.copy()
-    real = replace(layers, nodes=[replace(node, arithmetic=REAL) for node in layers.nodes])
+    real = in_float(layers)
     for strategy in dict.fromkeys(chosen.values()):
         measured = calibrate(real, list(samples.inputs), replace(samples.options, strategy=strategy))
         for node in layers.nodes:
