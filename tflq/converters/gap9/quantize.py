@@ -32,12 +32,12 @@ from tflq.converters.passes.conversions import remove_conversions
 from tflq.converters.passes.merge_equal import merge_equal
 from tflq.converters.passes.requirements import refuse
 from tflq.converters.passes.rewrite import with_attributes
-from tflq.converters.passes.take_in import fold_padding, foldable_padding
+from tflq.converters.passes.take_in import fold_padding
 from tflq.converters.settings import Settings
-from tflq.graph import Graph, Tensor, validate
+from tflq.graph import Graph, Node, Tensor, validate
 from tflq.graph.operators import CONVOLUTIONS
 from tflq.graph.rewriting import Pass, run_passes
-from tflq.interpreter.operands.windows import window_of_node
+from tflq.interpreter.operands.sliding_windows import Window
 
 ARITHMETIC = "gap9"
 
@@ -82,15 +82,12 @@ _LOST_PADDING = "NNTool loses the SAME padding of an operator that folds a PAD; 
 
 def _fold_padding(editor: Gap9Editor) -> None:
     """Fold PADs into convolutions and max pools; note the operators that lose their own padding in NNTool."""
-    folding = (*CONVOLUTIONS, "max_pool_2d")
-    for node in editor.nodes_of(*folding):
-        pad = editor.writer(node.inputs[0])
-        is_folded = pad is not None and foldable_padding(editor.tensors, pad) is not None
-        if is_folded and editor.only_reader(node.inputs[0]) is not None:
-            window = window_of_node(node, *(editor.shape(t) for t in node.inputs[:2]))
-            if any(window.padding):
-                editor.replace(node, departing(node, _LOST_PADDING))
-    fold_padding(editor, folding)
+
+    def note_lost_padding(node: Node, window: Window) -> None:
+        if any(window.padding):
+            editor.replace(node, departing(node, _LOST_PADDING))
+
+    fold_padding(editor, (*CONVOLUTIONS, "max_pool_2d"), note_lost_padding)
 
 
 def _remove_file_facts(editor: Gap9Editor) -> None:

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from tflq.errors import GraphError
 from tflq.graph import Node, Operands, Tensor
 from tflq.graph.operators import CONVOLUTIONS, Trait, with_traits
 from tflq.graph.rewriting import GraphEditor, fused_activation
+from tflq.interpreter.operands.sliding_windows import Window
 from tflq.interpreter.operands.windows import window_of_node
 
 PADS = with_traits(Trait.PAD) - {"mirror_pad"}
 """Operators that pad with one value."""
 
 
-def fold_padding(editor: GraphEditor, into: Collection[str] = CONVOLUTIONS) -> None:
+def fold_padding(
+    editor: GraphEditor,
+    into: Collection[str] = CONVOLUTIONS,
+    on_fold: Callable[[Node, Window], object] = lambda _node, _window: None,
+) -> None:
     """Fold each PAD of zeros into the window that is its only reader, as explicit padding (top, bottom, left, right).
 
     Args:
         editor: Graph to change.
         into: Operators of the windows.
+        on_fold: Called with each changed operator, and its window without the PAD.
     """
     for node in editor.nodes:
         reader = editor.only_reader(node.outputs[0]) if node.operator in PADS else None
@@ -28,8 +34,9 @@ def fold_padding(editor: GraphEditor, into: Collection[str] = CONVOLUTIONS) -> N
             continue
         window = window_of_node(reader, *(editor.shape(t) for t in reader.inputs[:2]))
         total = tuple(a + b for a, b in zip(amounts, window.padding, strict=True))
-        editor.change(reader, inputs=(node.inputs[0], *reader.inputs[1:]), explicit_padding=total)
+        changed = editor.change(reader, inputs=(node.inputs[0], *reader.inputs[1:]), explicit_padding=total)
         editor.remove(node)
+        on_fold(changed, window)
 
 
 def foldable_padding(tensors: Sequence[Tensor], node: Node) -> tuple[int, int, int, int] | None:
