@@ -6,9 +6,8 @@ A network is drawn from convolutions, sums, products, pools, concatenations, mov
 ranges are calibrated on random samples. `--keras` takes those of keras_networks.py instead, float and int8.
 Scheme `levels`: each FakeQuantize is an output, which breaks fusions apart; tflq computes each layer from the plug-in's
 own levels. Scheme `fused`: the model's output as the plug-in runs it in production, within 1e-5 of its range.
-Known differences (docs/targets/openvino.md): `halves`: the plug-in's float32 decides otherwise where real / S lies
-within 2^-11
-of a half; `concatenation`: fused ones of operands with ranges of their own depart by a level.
+Known differences (docs/targets/openvino.md): `halves`: the plug-in's float32 decides otherwise if real / S is within
+2^-11 of a half; `concatenation`: fused ones of operands with separate ranges depart by a level.
 """
 
 from __future__ import annotations

@@ -7,9 +7,8 @@ tool's time is its start.
     TFLQ_DATA=... TFLQ_PEERS=... PYTHONPATH=.:scripts python -m tests.support.tpu_mlir_recorded [PATTERN ...]
 
 runs the tool on the networks that are new and extends tests/data/tpu_mlir_networks.json.xz: the calibration table that
-tflq wrote for it, and of each
-tensor of its lowered graph type, scale, zero point, multiplier and shift, with the CRC of integers and the mean
-magnitude of reals. Networks that tflq or the tool refuses are left out.
+tflq wrote for it, and of each tensor of its lowered graph type, scale, zero point, multiplier and shift, with the CRC
+of integers and the mean magnitude of floating-point values. Networks that tflq or the tool refuses are left out.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a target says a network costs: figures that carry what they are worth (docs/guides/estimate.md)."""
+"""Cost of a network on a target: figures with their grade of evidence (docs/guides/estimate.md)."""
 
 from __future__ import annotations
 

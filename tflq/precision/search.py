@@ -1,8 +1,8 @@
 """The cheapest mixed precision that keeps what is required (docs/guides/search.md).
 
-What accuracy a ratio of signal to noise is worth: the rising function nearest to what many settings gave.
+The accuracy for a ratio of signal to noise is the nondecreasing function nearest to the results of many settings.
 
-What the samples of a search tell apart: the chosen setting beside others, sample by sample (docs/guides/search.md).
+The chosen setting is compared with others sample by sample (docs/guides/search.md).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Emitted keys: which params of a layer stand in the quantized IR, under which names, and how they are read back.
+"""Emitted keys: the params of a layer in the quantized IR, their names, and how they are read back.
 
 A layer's row lists its parts in the IR's order. A part writes the keys and constants of params, and reads the imported
-params of a file under the same names, so that what is written and what is read cannot differ
-(docs/rules/aipu/compass_ir.md).
+params of a file under the same names, so that written and read keys cannot differ (docs/rules/aipu/compass_ir.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the Compass tools get wrong, and tflq does only where asked (docs/rules/aipu/compass_ir.md).
+"""Faults of the Compass tools, which tflq repeats only on request (docs/rules/aipu/compass_ir.md).
 
 The Parser takes two outputs of one Split for the same value: a * b becomes a Square of a, a - b and (a - b)^2 a
 Constant of zeros, a / b one of ones; other operators read both. tflq computes what the model says, and names such

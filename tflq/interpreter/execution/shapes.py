@@ -3,8 +3,7 @@
 A file states a shape for every tensor, and converters write placeholders there: behind SHAPE, STRIDED_SLICE, PACK,
 RESHAPE, and between SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND. TFLite believes those of inputs, constants and variables
 only, and computes all others from the operators (docs/rules/tflite/index.md, shapes). So does `settle`; for operators
-without a
-row here it runs the kernel on zeros.
+without a row here it runs the kernel on zeros.
 
 Source: Prepare of each kernel in TFLite kernels/*.cc.
 """

@@ -1,4 +1,4 @@
-"""Steps 3 and 4 of docs/guides/recover.md: moments of a filter's windows and of what it should give there.
+"""Steps 3 and 4 of docs/guides/recover.md: moments of a filter's windows and of its wanted outputs there.
 
 Real numbers on grids of powers of two, so that their sums of products are exact: the same in any order of addition.
 

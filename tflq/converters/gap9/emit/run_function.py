@@ -1,8 +1,8 @@
 """The run function of the network, as a comment of constants.c: arguments, shapes, order of the layers.
 
-What NNTool's model passes to AutoTiler's CreateGraph as arguments, and what it binds to each generator, in their order
-(seen in the models that it writes; docs/targets/gap9.md#hand-over-to-greenwaves-flow). AutoTiler's own output was not
-run.
+It lists the arguments that NNTool's model passes to AutoTiler's CreateGraph, and the arguments of each generator, in
+their order, as in the models that NNTool writes (docs/targets/gap9.md#hand-over-to-greenwaves-flow). AutoTiler's own
+output was not run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Feat, Width and Height of what is element-wise, as NNTool gives them to AutoTiler.
+"""Feat, Width and Height of element-wise layers, as NNTool passes them to AutoTiler.
 
 Source: docs/targets/gap9.md#hand-over-to-greenwaves-flow.
 """

@@ -1,4 +1,4 @@
-"""A filter's memory: where its bytes lie, what stands there before its jobs and after each one.
+"""Memory of a filter: addresses of its bytes, and their values before its jobs and after each one.
 
 Source: docs/rules/gap9/ne16.md#jobs.
 """

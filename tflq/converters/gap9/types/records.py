@@ -1,4 +1,4 @@
-"""What an operator, its forms, a type and a decision are, where types are chosen (docs/rules/gap9/types.md#types)."""
+"""Records of the choice of types: operators, their forms, types and decisions (docs/rules/gap9/types.md#types)."""
 
 from __future__ import annotations
 

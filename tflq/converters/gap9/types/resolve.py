@@ -102,10 +102,9 @@ class Resolver:
     def inside(self, before: Resolved, arrived: Types) -> Resolved | None:
         """Let the filter of a fusion alone follow a changed input, while the fusion keeps its types.
 
-        NNTool's flaw: its M and N then fit another input than the one that comes (docs/differences/gap9.md). Only a
-        filter that
-        writes by itself what it writes in the fusion does so: with a ReLU or pool, not with a ReLU6 or curve (None).
-        Nor does one that cannot take what comes: a filter on NE16 where int8 does.
+        NNTool's fault: its M and N then fit another input than the actual one (docs/differences/gap9.md). A filter
+        follows only if it writes the same type alone and in the fusion: with a ReLU or pool, not with a ReLU6 or curve
+        (None). A filter that cannot read the input does not follow: one on NE16 with an input of int8.
         """
         nobody = (None,) * len(before.members[0].outputs)
         found = self._one(0, arrived, nobody)

@@ -1,4 +1,4 @@
-"""How TPU-MLIR sees an operator: what its constant operand is, and what it reduces.
+"""TPU-MLIR's view of an operator: the kind of its constant operand, and the axes that it reduces.
 
 Source: docs/rules/tpu_mlir.md, docs/rules/tpu_mlir_operators.md.
 """

@@ -1,9 +1,8 @@
 """Reductions of plain numbers and unchanged quantized values: one element for each place outside the axes.
 
 REDUCE_MAX, REDUCE_MIN, REDUCE_ANY and REDUCE_ALL; SUM, MEAN and REDUCE_PROD of numbers that are not quantized
-(docs/rules/tflite/index.md). (TFLite splits a sum or product over all axes among its threads from 1024 elements a
-thread on; this
-is the result of one.)
+(docs/rules/tflite/index.md). (TFLite splits a sum or product over all axes among its threads from 1024 elements
+a thread on; this is the result of one.)
 
 Quantized values are reduced unchanged; TFLite refuses integers of 8 and 16 bits if the scale or zero point changes.
 

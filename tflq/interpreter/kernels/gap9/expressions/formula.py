@@ -190,8 +190,7 @@ def shifted(formula: Formula, right: int) -> Formula:
 
     Shifts in a row become one: norm a, norm b = norm(a + b); << a, << b = <<(a + b); << a, norm b = norm(b - a);
     norm a, << b = norm(a - b), even if that is negative (docs/rules/gap9/expressions.md). A shift by 0 is none.
-    Constants are
-    folded.
+    Constants are folded.
     """
     if right == 0:
         return formula
