@@ -109,7 +109,7 @@ def test_refusals(files: Path) -> None:
     assert "has 8 samples" in tflq("compare", "all.npz", "all.npz", "-n", "9", cwd=files).refused()
     (files / "alone").mkdir()
     (files / "alone" / "some.bin").write_bytes((files / "some.bin").read_bytes())
-    assert "say which: TENSOR=alone/some.bin" in _refused(files, "alone/some.bin")
+    assert "specify it: TENSOR=alone/some.bin" in _refused(files, "alone/some.bin")
     (files / "bad.json").write_text('{"tensors": {"SOFTMAX_0_9": {"offset": 99999, "dtype": "int8", "shape": [1]}}}')
     assert "'SOFTMAX_0_9' ends at byte 100000" in _refused(files, "some.bin", "--map", "bad.json")
     assert "the samples of the dump are unknown" in tflq("compare", DIGITS, "nodes.npz", cwd=files).refused()

@@ -60,7 +60,7 @@ def test_refusals() -> None:
         "is no tensor of the graph; nearest are " in tflq("explain", DIGITS, "--tensor", "x", "--index", "0").refused()
     )
     assert "is not an index" in tflq("explain", DIGITS, "--tensor", NODE, "--index", "0,x").refused()
-    assert "lies outside" in tflq("explain", DIGITS, "--tensor", NODE, "--index", "0,0,99").refused()
+    assert "is out of range" in tflq("explain", DIGITS, "--tensor", NODE, "--index", "0,0,99").refused()
     assert "there are 2 samples" in tflq("explain", DIGITS, *PLACE, "-n", "2").refused()
     assert "x.npz: no such file" in tflq("explain", DIGITS, *PLACE, "--against", "x.npz").refused()
     assert "add --target" in tflq("explain", DIGITS, *PLACE, "--set", "weight_bits=4").refused()

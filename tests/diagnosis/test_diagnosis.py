@@ -37,5 +37,5 @@ def test_the_last_places_of_another_library(units: int, is_named: bool) -> None:
     )
     found = diagnose(side, dump, 4)
     assert found is not None
-    named = f"the last places of float32 alone, by at most {units} units"
+    named = f"differ only by float32 rounding, by at most {units} ULP"
     assert any(named in f.words for f in found.exact) == is_named

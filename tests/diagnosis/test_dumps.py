@@ -92,7 +92,7 @@ def test_whole_floats_never_pass_silently_as_real_numbers() -> None:
     assert "quantized values in float32" in found.understood.readings[0].encoding
     forced = read({name: VALUES[name].astype(np.float32)}, values="real")
     assert forced.arrays[name].dtype == np.float32
-    with pytest.raises(InputError, match="say values='quantized' or values='real'"):
+    with pytest.raises(InputError, match="specify values='quantized' or values='real'"):
         read({name: np.zeros_like(VALUES[name], np.float32)})
 
 
@@ -133,7 +133,7 @@ def test_raw_bytes_of_all_results_in_order_and_of_one(tmp_path: Path) -> None:
     (tmp_path / "out.bin").write_bytes(VALUES[output].tobytes())
     assert np.array_equal(dump_of(read_archive(tmp_path / "out.bin"), SIDE).arrays[output], VALUES[output])
     (tmp_path / "out.bin").write_bytes(VALUES[output].astype(np.float32).tobytes())
-    with pytest.raises(InputError, match="say dtype int8, dtype int32, or dtype float32"):
+    with pytest.raises(InputError, match="specify dtype int8, dtype int32, or dtype float32"):
         dump_of(read_archive(tmp_path / "out.bin"), SIDE, samples=3)
 
 
@@ -163,7 +163,7 @@ def test_questions_and_refusals(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="'0000zz00' is no hexadecimal word"):
         read_archive(tmp_path / "words.hex")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="holds no dump"):
+    with pytest.raises(InputError, match="contains no dump"):
         read_archive(tmp_path / "empty")
     with pytest.raises(UsageError, match="is not a dump"):
         dumps(str(DIGITS), DIGITS)

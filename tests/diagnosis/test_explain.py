@@ -184,7 +184,7 @@ def test_refusals_name_what_there_is() -> None:
         found.find("conv")
     with pytest.raises(OptionError, match="is an input or a constant: no operator computes it"):
         found.find(found.graph.tensors[found.graph.inputs[0]].name)
-    with pytest.raises(OptionError, match=r"has shape \[1, 10\], the index \[10\] lies outside"):
+    with pytest.raises(OptionError, match=r"has shape \[1, 10\], the index \[10\] is out of range"):
         found.explain(found.graph.outputs[0], [10])
 
 

@@ -76,8 +76,8 @@ def test_periods() -> None:
     [
         (lambda r: r + 3, "constant", "every difference is +3"),
         (lambda r: r ^ 64, "one bit", "only bit 6 differs"),
-        (lambda r: np.minimum(r, 20), "clamp", "the result is 20 wherever the sound one is larger"),
-        (lambda r: np.roll(r, 2, 2), "copy", "they contain the sound values of 2 rows before"),
+        (lambda r: np.minimum(r, 20), "clamp", "the result is 20 at every element with a larger expected value"),
+        (lambda r: np.roll(r, 2, 2), "copy", "they contain the expected values of 2 rows before"),
     ],
 )
 def test_the_form_in_words(change, name: str, words: str) -> None:

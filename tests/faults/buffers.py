@@ -169,7 +169,7 @@ FAULTS: dict[str, Plant] = {
     "samples exchanged": _dumped(_exchanged, r"samples 0 and 1 are exchanged"),
     "crop off": _dumped(_crop, r"moved by 1 row down and 1 column to the right"),
     "clamped early": _dumped(_early_clamp, r"clamped to its type before the zero point"),
-    "tile not renewed": _dumped(_rows_before, r"rows 4\.\.7.* hold the results of 4 rows before"),
+    "tile not renewed": _dumped(_rows_before, r"rows 4\.\.7.* contain the results of 4 rows before"),
     "buffers overlap": _dumped(_overlap, r"the buffers overlap"),
     "weights a word off": _weights(_word_off, r"weights are read 4 elements before"),
     "bias not shifted": _bias(_shifted_bias, r"bias is shifted to the right by 4"),

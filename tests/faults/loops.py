@@ -224,7 +224,7 @@ def _another_library(c: Case) -> Planted | None:
     if i is None:
         return None
     t = c.out(i)
-    return Planted({**c.sound, t: np.nextafter(c.sound[t], np.float32(-np.inf))}, t, r"last places of float32 alone")
+    return Planted({**c.sound, t: np.nextafter(c.sound[t], np.float32(-np.inf))}, t, r"differ only by float32 rounding")
 
 
 def _brighter(c: Case, x: np.ndarray) -> np.ndarray | None:
@@ -237,19 +237,19 @@ def _brighter(c: Case, x: np.ndarray) -> np.ndarray | None:
 FAULTS: dict[str, Plant] = {
     "NC4HW4": dumped(_blocks(4), r"blocks of 4|permuted"),
     "NC8HW8": dumped(_blocks(8), r"blocks of 8|permuted"),
-    "interleaved": dumped(_interleaved, r"interleaved|apart that|permuted"),
-    "row pitch": dumped(_pitch, r"longer where they are written"),
+    "interleaved": dumped(_interleaved, r"interleaved|at a distance of|permuted"),
+    "row pitch": dumped(_pitch, r"elements longer than they are read"),
     "lowest bit": dumped(_bytes_of(lambda u: u & np.uint8(254)), r"lowest bit", False),
     "nibbles": dumped(_bytes_of(lambda u: (u << np.uint8(4)) | (u >> np.uint8(4))), r"halves of 4 bits", False),
-    "bits reversed": dumped(_bytes_of(_turned), r"bits stand in reverse", False),
+    "bits reversed": dumped(_bytes_of(_turned), r"bits are in reverse", False),
     "7 bits": dumped(_seven_bits, r"saturated to 7 bits", False),
-    "first sample in all": dumped(_first_sample, r"dump holds sample 0 in every sample", False),
+    "first sample in all": dumped(_first_sample, r"dump contains sample 0 in every sample", False),
     "weights of 4 bits": _weights_of(lambda _c, w: w >> 4 << 4, r"have 4 bits"),
     "weights negated": _weights_of(lambda _c, w: -w, r"negated|times -1"),
     "lanes of 4": _weights_of(_lanes, r"words of 32 bits"),
     "column of the kernel lost": _weights_of(_column_lost, r"last column of the kernel"),
     "last inputs lost": _weights_of(_depth_lost, r"input channels do not count"),
-    "last products lost": layer_fault(_products_lost, r"do not count, but in the zero point's share"),
+    "last products lost": layer_fault(_products_lost, r"do not count, except in the zero point's share"),
     "window a row off": operator_fault(_WINDOWS, _shifted(2, 1), r"one row too low"),
     "window a column off": operator_fault(_WINDOWS, _shifted(3, -1), r"one column too far left"),
     "last row twice": operator_fault(_WINDOWS, _last_row, r"as the one before"),
@@ -260,7 +260,7 @@ FAULTS: dict[str, Plant] = {
     "filled with 0": operator_fault(("pad", "padv2"), _filled, r"filling is 0"),
     "padding on the other side": layer_fault(_other_side, r"padding of the .* on the other side"),
     "resize by corners": operator_fault(("resize_nearest_neighbor",), _corners, r"at their upper left corners"),
-    "sum wraps": operator_fault(("add",), _overflow, r"wraps where it should saturate"),
+    "sum wraps": operator_fault(("add",), _overflow, r"wraps instead of saturating"),
     "another library": _another_library,
     "input brighter": given_input(_brighter, r"too high, saturated|zero point"),
 }

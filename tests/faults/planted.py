@@ -300,14 +300,14 @@ def _whole_window(c: Case, i: int, values: Values) -> np.ndarray | None:
 
 
 FAULTS: dict[str, Plant] = {
-    "another layer": dumped(_other_layer, r"holds the values of"),
+    "another layer": dumped(_other_layer, r"contains the values of"),
     "sample before": dumped(lambda c, a, t: np.roll(a, 1, 0) if len(a) > 2 else None, r"sample before", False),
-    "sample behind": dumped(lambda c, a, t: np.roll(a, -1, 0) if len(a) > 2 else None, r"sample behind", False),
+    "sample behind": dumped(lambda c, a, t: np.roll(a, -1, 0) if len(a) > 2 else None, r"sample after", False),
     "CHW": dumped(lambda c, a, t: np.moveaxis(a, -1, 2).reshape(a.shape), r"stored as CHW|axes are stored"),
     "WHC": dumped(lambda c, a, t: a.transpose(0, 1, 3, 2, 4).reshape(a.shape), r"stored as WHC|axes are stored"),
-    "upside down": dumped(lambda c, a, t: a[:, :, ::-1], r"rows stand in reverse order"),
-    "mirrored": dumped(lambda c, a, t: a[:, :, :, ::-1], r"columns stand in reverse order"),
-    "channels reversed": dumped(lambda c, a, t: a[..., ::-1], r"channels stand in reverse|permuted|exchanged"),
+    "upside down": dumped(lambda c, a, t: a[:, :, ::-1], r"rows are in reverse order"),
+    "mirrored": dumped(lambda c, a, t: a[:, :, :, ::-1], r"columns are in reverse order"),
+    "channels reversed": dumped(lambda c, a, t: a[..., ::-1], r"channels are in reverse|permuted|exchanged"),
     "halves": dumped(
         lambda c, a, t: np.roll(a, a.shape[-1] // 2, -1) if a.shape[-1] % 2 == 0 else None, r"halves|permuted|exchanged"
     ),
@@ -320,7 +320,7 @@ FAULTS: dict[str, Plant] = {
     ),
     "never written": dumped(lambda c, a, t: np.zeros_like(a), r"never written|constant"),
     "cut short": dumped(_cut, r"stops at element"),
-    "rows of the sample before": dumped(_rows, r"those of the sample before"),
+    "rows of the sample before": dumped(_rows, r"from the sample before"),
     "address": dumped(_address, r"an address is off"),
     "permuted": dumped(_permuted, r"permuted|exchanged|copies"),
     "dead": dumped(_dead, r"constant|everywhere"),
@@ -363,17 +363,17 @@ FAULTS: dict[str, Plant] = {
     "output zero point": layer_fault(lambda c, d: {"zero": 0} if d.zero else None, r"output's zero point"),
     "clamp missing": layer_fault(
         lambda c, d: {"low": np.iinfo(d.dtype).min} if d.low > np.iinfo(d.dtype).min else None,
-        r"activation is left out",
+        r"activation is omitted",
     ),
     "clamp added": layer_fault(
-        lambda c, d: {"low": d.zero} if d.low < d.zero else None, r"ReLU stands where|lost: clamped at 0"
+        lambda c, d: {"low": d.zero} if d.low < d.zero else None, r"ReLU is applied instead|lost: clamped at 0"
     ),
     "one input of a sum": operator_fault(("add", "eltwise", "mul"), _one_input, r"input 1 does not arrive"),
     "softmax scale": operator_fault(("softmax",), _sharper, r"scale is off by 2\^"),
     "nothing done": operator_fault(
         ("relu", "relu6", "softmax", "max_pool_2d", "logistic", "add"),
         _passed,
-        r"does nothing|its input stands there|holds the values of|does not arrive|left out",
+        r"does nothing|its input is stored|contains the values of|does not arrive|left out|omitted",
     ),
     "pool's count": operator_fault(("average_pool_2d",), _whole_window, r"whole window"),
 }

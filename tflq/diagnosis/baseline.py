@@ -1,4 +1,4 @@
-"""A frozen run: what each tensor was, as digests, and what has changed since."""
+"""Baselines of frozen runs: digests of every tensor, and the changes of a later run."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class FrozenTensor:
 
     Attributes:
         name: unique in the graph.
-        dtype: of the values.
-        shape: of a sample; () where samples differ.
+        dtype: Dtype of the values.
+        shape: Shape of a sample; () if shapes differ between samples.
         digest: SHA-256 over all samples in order, in hexadecimal.
         samples: CRC-32 of each sample, to name the first that changes.
     """
@@ -47,10 +47,10 @@ class Baseline:
     """A frozen run.
 
     Attributes:
-        version: of the tflq that froze it.
-        run: what was run, by key, as JSON holds it; `tflq.api.baseline` reads and writes it.
+        version: Version of tflq that froze the run.
+        run: Settings of the run by JSON key; `tflq.api.baseline` reads and writes them.
         files: SHA-256 of each file that went into the run, by its path as seen from the baseline's folder.
-        tensors: in order of execution.
+        tensors: Digests of the tensors in order of execution.
     """
 
     version: str
@@ -61,11 +61,11 @@ class Baseline:
 
 @dataclass(frozen=True)
 class Change:
-    """How one tensor differs from the frozen one.
+    """Difference between one tensor and its frozen digest.
 
     Attributes:
-        tensor: its name.
-        what: in words.
+        tensor: Name of the tensor.
+        what: Description of the change.
     """
 
     tensor: str
@@ -78,9 +78,9 @@ def freeze(
     """Run the samples and digest the named tensors; the result does not depend on how samples are chunked.
 
     Args:
-        execution: what runs.
-        samples: in the encoding of the execution's source.
-        names: of the tensors to digest, by index, in order of execution.
+        execution: Model to run.
+        samples: Samples in the encoding of the execution's source.
+        names: Names of the tensors to digest, by index, in order of execution.
         progress: called with the number of samples just finished.
     """
     digests = {t: hashlib.sha256() for t in names}
@@ -110,11 +110,11 @@ def freeze(
 
 
 def changes(frozen: Sequence[FrozenTensor], now: Sequence[FrozenTensor]) -> tuple[Change, ...]:
-    """Return what differs: the tensors of the frozen run in its order, then those that it did not have."""
+    """Return the changes: tensors of the frozen run in its order, then tensors that are new."""
     present = {tensor.name: tensor for tensor in now}
     known = {tensor.name for tensor in frozen}
-    found = [Change(t.name, what) for t in frozen if (what := _change(t, present.get(t.name))) is not None]
-    return (*found, *(Change(t.name, "is new") for t in now if t.name not in known))
+    changed = [Change(t.name, what) for t in frozen if (what := _change(t, present.get(t.name))) is not None]
+    return (*changed, *(Change(t.name, "is new") for t in now if t.name not in known))
 
 
 def digest_of_file(path: Path) -> str:
@@ -164,8 +164,8 @@ def read_baseline(path: Path) -> Baseline:
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: is no JSON: {error}") from None
     if not isinstance(report, dict) or report.get("tflq_baseline") != FORMAT:
-        found = report.get("tflq_baseline") if isinstance(report, dict) else None
-        raise InputError(f"{path}: is no baseline: tflq_baseline is {found}, not {FORMAT}; write one with --freeze")
+        version = report.get("tflq_baseline") if isinstance(report, dict) else None
+        raise InputError(f"{path}: is no baseline: tflq_baseline is {version}, not {FORMAT}; write one with --freeze")
     try:
         tensors = tuple(_tensor(item) for item in report["tensors"])
         return Baseline(str(report["tflq"]), dict(report["run"]), dict(report["files"]), tensors)
@@ -184,7 +184,7 @@ def _tensor(item: Mapping[str, object]) -> FrozenTensor:
 
 
 def _content(sample: Array) -> bytes:
-    """Return what a digest sees of a sample: shape, and bytes in little-endian; strings by their text."""
+    """Return the bytes of a sample to digest: its shape, then its values in little-endian order; strings as text."""
     head = repr(sample.shape).encode()
     if sample.dtype.kind == "O":
         return head + b"\0".join(str(item).encode() for item in sample.reshape(-1).tolist())

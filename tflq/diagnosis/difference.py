@@ -1,4 +1,4 @@
-"""Compares arrays: bit for bit, and floats by units in the last place."""
+"""Comparison of arrays: bit for bit, and floats in units in the last place (ULP)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class FirstDifference:
     Attributes:
         sample: number of the sample.
         index: position within the sample.
-        found: the value in question, as text that Python reads back.
-        expected: the value it should have.
+        found: Actual value, as text that Python reads back.
+        expected: Expected value.
     """
 
     sample: int
@@ -31,14 +31,14 @@ class FirstDifference:
 
 @dataclass(frozen=True)
 class Difference:
-    """How far an array is from the one it should equal.
+    """Difference between an array and its expected value.
 
     Attributes:
         elements: number of elements compared.
-        differing: number of elements whose bits differ; NaN equals any NaN, -0.0 differs from 0.0.
-        largest: largest absolute difference, in float64; inf where NaN or infinity meets another number; 0 for strings.
+        differing: number of elements with different bits; NaN equals any NaN, -0.0 differs from 0.0.
+        largest: largest absolute difference, in float64; inf if NaN or infinity meets another number; 0 for strings.
         first: the first element that differs.
-        mismatch: in words, where shapes or types differ; all elements count as differing then.
+        mismatch: Description of different shapes or types; then all elements count as differing.
     """
 
     elements: int
@@ -89,7 +89,7 @@ def compare(found: Array, expected: Array, first_sample: int = 0) -> Difference:
 
 
 def differing(found: Array, expected: Array) -> NDArray[np.bool_]:
-    """Mark the elements whose bits differ: bool[shape] of two arrays of the same shape and dtype."""
+    """Mark the elements with different bits: bool[shape] of two arrays of the same shape and dtype."""
     if found.dtype.kind not in "fc":
         return np.asarray(found != expected, bool)
     if found.dtype.kind == "c":
@@ -102,7 +102,7 @@ def differing(found: Array, expected: Array) -> NDArray[np.bool_]:
 
 
 def largest_difference(found: Array, expected: Array) -> float:
-    """Return max |found - expected|; inf where one is NaN or infinite and the other is not equal; 0 for strings.
+    """Return max |found - expected|; inf if one is NaN or infinite and the other is not equal; 0 for strings.
 
     Integers of up to 53 bits are exact; float64 rounds the difference of wider ones.
     """
@@ -140,7 +140,7 @@ def distance(ours: Array, theirs: Array) -> NDArray[np.int64]:
 
 
 def distance_in_units(ours: Array, theirs: Array, unit: Array) -> NDArray[np.float64]:
-    """Return |ours - theirs| / unit; 0 where they are equal or both NaN, inf where one is."""
+    """Return |ours - theirs| / unit; 0 if they are equal or both NaN, inf if only one is NaN."""
     same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
     with np.errstate(all="ignore"):
         apart = np.abs(ours.astype(np.float64) - theirs.astype(np.float64)) / unit.astype(np.float64)

@@ -1,6 +1,6 @@
-"""The form of a difference d = got - sound on the differing elements: a number, a bit, a clamp, a copy, a rounding.
+"""Form of a difference d = got - expected on the differing elements: a number, a bit, a clamp, a copy, a rounding.
 
-Each form is a test on the two arrays alone; a sentence names those that hold.
+Each form is a test on the two arrays only; a sentence describes each form that applies.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _ROUNDING_SHARE = 0.01
 
 @dataclass(frozen=True)
 class Form:
-    """The description of the values that differ.
+    """Description of the values that differ.
 
     Attributes:
-        names: Names of the forms that hold: "constant", "few values", "one bit", "multiples", "one sign", "clamp",
+        names: Names of the forms that apply: "constant", "few values", "one bit", "multiples", "one sign", "clamp",
             "one value", "copy", "rounding".
         sentences: One for each, then the range of the differences.
-        correlation: Correlation coefficient of both results on the differing elements; NaN where one is constant there.
-        values: Number of distinct values of the differences: bits that one costs are log2 of it.
+        correlation: Correlation coefficient of both results on the differing elements; NaN if one is constant there.
+        values: Number of distinct differences; log2 of it is the number of bits that encode one.
     """
 
     names: tuple[str, ...]
@@ -100,7 +100,7 @@ def _find_bits(a: Array, b: Array, d: Integers) -> Iterator[tuple[str, str]]:
 
 def _find_sign(d: Integers | Doubles) -> Iterator[tuple[str, str]]:
     if len(d) >= _LEAST and ((d > 0).all() or (d < 0).all()):
-        yield "one sign", f"every value is {'higher' if d[0] > 0 else 'lower'} than the sound one"
+        yield "one sign", f"every value is {'higher' if d[0] > 0 else 'lower'} than expected"
 
 
 def _find_clamp(got: Array, sound: Array, wrong: Mask) -> Iterator[tuple[str, str]]:
@@ -110,9 +110,9 @@ def _find_clamp(got: Array, sound: Array, wrong: Mask) -> Iterator[tuple[str, st
         return
     v = values[0]
     if (sound[wrong] > v).all() and not (got > v).any():
-        yield "clamp", f"the result is {int(v)} wherever the sound one is larger"
+        yield "clamp", f"the result is {int(v)} at every element with a larger expected value"
     elif (sound[wrong] < v).all() and not (got < v).any():
-        yield "clamp", f"the result is {int(v)} wherever the sound one is smaller"
+        yield "clamp", f"the result is {int(v)} at every element with a smaller expected value"
     else:
         yield "one value", f"the result is {int(v)} in all of them"
 
@@ -123,12 +123,12 @@ def _find_copy(got: Array, sound: Array, wrong: Mask) -> Iterator[tuple[str, str
         if k is not None and int(wrong.sum()) > 2 * _LEAST:
             side = "before" if k > 0 else "after"
             far = f"the {name} {side}" if abs(k) == 1 else f"{abs(k)} {name}s {side}"
-            yield "copy", f"they contain the sound values of {far}"
+            yield "copy", f"they contain the expected values of {far}"
             return
 
 
 def find_copy(sound: Array, got: Array, wrong: Mask, axis: int) -> int | None:
-    """Return the smallest step k, positive first, with which the differing elements are the sound ones k before."""
+    """Return the smallest shift k, positive first, with got[i] = sound[i - k] for all differing elements i."""
     wanted = got[wrong]
     for k in range(1, min(got.shape[axis], _MOST_STEPS + 1)):
         for step in (k, -k):

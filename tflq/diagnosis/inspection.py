@@ -1,4 +1,4 @@
-"""What a model holds, as plain data: operators, tensors, quantization, sizes, and what cannot be run."""
+"""Contents of a model as plain data: operators, tensors, quantization, sizes, and operators that cannot run."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class OperatorFacts:
     """One operator of a graph.
 
     Attributes:
-        index: its number.
-        operator: its name in snake case, a custom one with its code.
+        index: Number of the operator.
+        operator: Operator name in snake case; a custom operator with its code.
         name: unique within the graph.
-        version: as in the file.
-        inputs: tensor indices, -1 where absent.
+        version: Operator version in the file.
+        inputs: tensor indices, -1 for an absent input.
         outputs: tensor indices.
         constant_bytes: size of the constants that no earlier operator has read.
         macs: multiply-accumulates for one sample.
-        precision: of the multiplications: "int8 x int4", input times weights; empty without MACs.
+        precision: Types of the multiplications, input times weights ("int8 x int4"); empty without MACs.
         has_kernel: whether tflq runs it as TFLite does.
     """
 
@@ -50,8 +50,8 @@ class GraphFacts:
     """One graph of a model.
 
     Attributes:
-        name: as in the file.
-        operators: in order of execution.
+        name: Name of the graph in the file.
+        operators: Operators in order of execution.
         tensors: the graph's own.
         inputs: tensor indices.
         outputs: tensor indices.
@@ -76,30 +76,30 @@ class GraphFacts:
 
     @property
     def macs_by_precision(self) -> dict[str, int]:
-        """Multiply-accumulates by what is multiplied, the most first."""
-        found: dict[str, int] = {}
+        """Multiply-accumulates by precision, the largest number first."""
+        macs: dict[str, int] = {}
         for operator in self.operators:
             if operator.macs:
-                found[operator.precision] = found.get(operator.precision, 0) + operator.macs
-        return dict(sorted(found.items(), key=lambda item: -item[1]))
+                macs[operator.precision] = macs.get(operator.precision, 0) + operator.macs
+        return dict(sorted(macs.items(), key=lambda item: -item[1]))
 
     @property
     def missing(self) -> dict[str, list[int]]:
         """Operators without a kernel, with the numbers of their nodes."""
-        found: dict[str, list[int]] = {}
+        missing: dict[str, list[int]] = {}
         for operator in self.operators:
             if not operator.has_kernel:
-                found.setdefault(operator.operator, []).append(operator.index)
-        return found
+                missing.setdefault(operator.operator, []).append(operator.index)
+        return missing
 
 
 @dataclass(frozen=True)
 class Refusals:
-    """What one target says of a graph.
+    """Operators of a graph that one target refuses.
 
     Attributes:
-        target: its name.
-        reasons: one line for each operator that it cannot take: which, why, and the way out.
+        target: Name of the target.
+        reasons: one line for each refused operator: its name, the reason, and the way out.
     """
 
     target: str
@@ -107,7 +107,7 @@ class Refusals:
 
 
 def refusals(graph: Graph) -> tuple[Refusals, ...]:
-    """Ask every target, with its default settings, which operators it would refuse."""
+    """Ask every target, with its default settings, which operators it refuses."""
     return tuple(Refusals(name, _refused(find_target(name), graph)) for name in target_names())
 
 
@@ -124,7 +124,7 @@ def inspect(model: Model) -> tuple[GraphFacts, ...]:
 
 
 def describe_quantization(quantization: Quantization | None) -> str:
-    """Write a quantization in one short phrase; empty where there is none."""
+    """Write a quantization in one short phrase; empty if it is None."""
     if quantization is None:
         return ""
     if isinstance(quantization, Affine):

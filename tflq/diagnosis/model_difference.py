@@ -1,4 +1,4 @@
-"""What differs between two models: structure, quantization, attributes, constants."""
+"""Differences between two models: structure, quantization, attributes, constants."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Finding:
     Attributes:
         kind: "operator", "attribute", "type", "shape", "quantization", "constant", "interface" or "file".
         where: the operator or tensor.
-        words: what differs.
-        constant: the figures of a constant whose values differ.
+        words: Description of the difference.
+        constant: Figures of a constant with different values.
     """
 
     kind: str
@@ -34,15 +34,15 @@ class Finding:
 def model_differences(first: Model, second: Model) -> tuple[Finding, ...]:
     """Compare two models; operators are aligned in order of execution, tensors by the operators that use them.
 
-    Names of tensors alone are no difference.
+    A tensor's name is not compared.
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if len(first.graphs) != len(second.graphs):
-        found.append(Finding("file", "graphs", f"{len(first.graphs)} against {len(second.graphs)}"))
+        findings.append(Finding("file", "graphs", f"{len(first.graphs)} against {len(second.graphs)}"))
     for number, (a, b) in enumerate(zip(first.graphs, second.graphs, strict=False)):
-        found += _Pair(a, b, f"graph {number}: " if number else "").findings()
-    found += _file(first, second)
-    return tuple(found)
+        findings += _Pair(a, b, f"graph {number}: " if number else "").findings()
+    findings += _file(first, second)
+    return tuple(findings)
 
 
 class _Pair:
@@ -116,7 +116,7 @@ def _aligned(first: Graph, second: Graph) -> list[tuple[str, int, int, int, int]
 
 
 def _key(graph: Graph, node: Node) -> tuple[object, ...]:
-    """What makes two operators the same one: what they do, and the shapes that they write."""
+    """Return the key that aligns operators: type, custom code, output shapes."""
     return (node.operator, node.custom_code, tuple(graph.tensors[t].shape for t in node.outputs))
 
 
@@ -128,7 +128,7 @@ def _channel_axis(tensor: Tensor, role: str) -> int:
 
 
 def _quantization(a: Tensor, b: Tensor) -> str:
-    """Name the first channel whose scale or zero point differs, else both quantizations."""
+    """Describe the first channel with another scale or zero point, else both quantizations."""
     x, y = a.quantization, b.quantization
     if isinstance(x, Affine) and isinstance(y, Affine) and x.scale.size == y.scale.size > 1:
         for name, ours, theirs in (("scale", x.scale, y.scale), ("zero point", x.zero_point, y.zero_point)):

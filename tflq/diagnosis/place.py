@@ -115,7 +115,7 @@ class Place:
         elements: Number of elements.
         parts: Axes on which only some indices contain differences.
         whole: Names of the axes on which every index contains one.
-        scattered: Names of the axes whose concentration is random.
+        scattered: Names of the axes with a random concentration.
         first: Flat index of the first element of a sample that differs in any sample.
         last: Flat index of the last one.
         sample_size: Number of elements of a sample.
@@ -172,7 +172,7 @@ class Place:
 
 
 def describe_place(wrong: Mask, itemsize: int = 1, able: Mask | None = None) -> Place:
-    """Describe where two results differ.
+    """Describe the place of the differences between two results.
 
     Args:
         wrong: Elements that differ, bool[S, *shape].

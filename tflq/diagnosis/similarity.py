@@ -1,13 +1,13 @@
-"""How close each layer of a target is to floating point, and the outputs of one execution to those of another.
+"""Similarity of a target's layers to floating point, and of two executions' outputs.
 
-Two figures a tensor, with y_f the float result, y_q the target's quantized values, and s, zp those of the tensor:
+Each tensor has two figures. y_f is the float result, y_q the target's quantized values with scale 1 / s and zero point
+-zp, so that y_q encodes the floating-point value y = (y_q + zp) / s:
 
-    cosine       cos(y_f, real(y_q)) = sum y_f * y / sqrt(sum y_f^2 * sum y^2), float64; 1 where both are all zero
-    requantized  y_f as quantized values of the target, clamp(round(s * y_f - zp)), against y_q: the cosine of the real
-    numbers
-                 both stand for, the share of elements that differ, and the largest difference in quantized values
+    cosine       cos(y_f, y) = sum y_f * y / sqrt(sum y_f^2 * sum y^2), float64; 1 if both are all zero
+    requantized  y_f as quantized values of the target, clamp(round(s * y_f - zp)), compared with y_q: the cosine of the
+                 decoded values, the share of elements that differ, and the largest difference in quantized values
 
-The second one says what is left of the differences that no code could show; it holds also where most values are zero.
+The second figure excludes the error that the encoding itself causes; it is meaningful even if most values are zero.
 Source: whitepaper ACN-AWP-1002A, 6.1.
 """
 
@@ -28,21 +28,21 @@ from tflq.parallel.executions import Execution, in_float, real_values
 from tflq.sampling import Samples
 
 CHUNK_BYTES = 32 << 20
-"""Bytes of tensors that are held at a time."""
+"""Bytes of tensors in memory at a time."""
 
 
 @dataclass(frozen=True)
 class Similarity:
-    """How close one tensor of a target is to floating point.
+    """Similarity of one tensor of a target to floating point.
 
     Attributes:
         tensor: index in the target's graph.
-        name: of the tensor there.
+        name: Name of the tensor in that graph.
         source: name of the model's tensor.
         node: name of the target's node that writes it; empty for inputs.
-        cosine: of the float result and the numbers that the quantized values stand for.
-        code_cosine: of the numbers that the requantized float result and the quantized values stand for; NaN where the
-            tensor holds no quantized values.
+        cosine: Cosine of the float result and the decoded quantized values.
+        code_cosine: Cosine of the requantized float result and the quantized values, both decoded; NaN if the tensor
+            is not quantized.
         differing: share of the requantized float result's quantized values that differ; NaN as above.
         largest: largest difference of these quantized values; NaN as above.
     """
@@ -58,7 +58,7 @@ class Similarity:
 
     @property
     def figures(self) -> dict[str, float]:
-        """The figures by the names that reports and templates give them."""
+        """The figures, with the names of reports and templates."""
         return {
             "cosine": self.cosine,
             "requantized_cosine": self.code_cosine,
@@ -69,22 +69,22 @@ class Similarity:
 
 @dataclass(frozen=True)
 class Similarities:
-    """What was measured.
+    """Result of a measurement.
 
     Attributes:
-        tensors: in order of execution.
-        samples: how many.
+        tensors: Figures in order of execution.
+        samples: Number of samples.
     """
 
     tensors: tuple[Similarity, ...]
     samples: int
 
     def of(self, node: Node) -> Similarity | None:
-        """Return the figures of a node's output, of several the farthest; None where none was measured."""
+        """Return the figures of the node's least similar output; None if no output was measured."""
         return min((s for s in self.tensors if s.tensor in node.outputs), key=lambda s: s.cosine, default=None)
 
     def of_outputs(self, execution: Execution) -> float:
-        """Return the smallest cosine of the graph's outputs; NaN where none was measured."""
+        """Return the smallest cosine of the graph's outputs; NaN if none was measured."""
         outputs = set(execution.graph.outputs)
         return min((s.cosine for s in self.tensors if s.tensor in outputs), default=math.nan)
 
@@ -97,7 +97,7 @@ def similarities(
     Args:
         execution: the model under a target.
         model: the model itself.
-        samples: in its encoding.
+        samples: Samples in the encoding of the model.
         progress: called with the number of samples just finished.
 
     Raises:
@@ -109,10 +109,10 @@ def similarities(
     step = _chunk(matches)
     for start in range(0, samples.count, step):
         stop = min(start + step, samples.count)
-        found = ours.take(start, stop, [m.first for m in matches])
+        ours_values = ours.take(start, stop, [m.first for m in matches])
         reference = theirs.take(start, stop, [m.second for m in matches])
         for pair in pairs:
-            pair.add(found, reference, start)
+            pair.add(ours_values, reference, start)
         progress(stop - start)
     return Similarities(tuple(pair.result() for pair in pairs), samples.count)
 
@@ -120,7 +120,7 @@ def similarities(
 def measured_similarities(
     execution: Execution, model: Model, samples: Samples, progress: Callable[[int], object] = lambda _: None
 ) -> Similarities | str:
-    """Return what `similarities` does; in words why it could not be measured."""
+    """Return the result of `similarities`, or the reason why it could not be measured."""
     try:
         return similarities(execution, model, samples, progress)
     except (GraphError, UnsupportedError) as error:
@@ -148,7 +148,7 @@ class _Pair:
             self._codes.add(codes, requantized.astype(codes.dtype), start)
 
     def result(self) -> Similarity:
-        """Return what the chunks add up to."""
+        """Return the figures over all chunks."""
         column, real = self._match.first, self._real.figures()
         codes = None if self._codes is None else self._codes.figures()
         return Similarity(
@@ -173,7 +173,7 @@ def _chunk(matches: Sequence[Match]) -> int:
 
 
 def _cosine(figures: TensorFigures) -> float:
-    """Return the cosine; 1 where both sides are zero, 0 where one is."""
+    """Return the cosine; 1 if both sides are zero, 0 if only one is."""
     if not math.isnan(figures.cosine):
         return figures.cosine
     return 0.0 if figures.differing else 1.0
@@ -183,9 +183,9 @@ def largest_output_change(execution: Execution, reference: Execution, samples: S
     """Return max |real(output) - real(reference's output)| over all samples and outputs, in float64.
 
     Args:
-        execution: some quantization of a model.
-        reference: another one of the same model: outputs in the same order.
-        samples: in the encoding of that model.
+        execution: Quantization of a model.
+        reference: Another quantization of the same model, with outputs in the same order.
+        samples: Samples in the encoding of that model.
     """
     largest = 0.0
     for mine, other in zip(execution.iterate(samples), reference.iterate(samples), strict=True):

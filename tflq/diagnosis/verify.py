@@ -1,6 +1,6 @@
-"""Holds tflq's interpreter against TFLite: every tensor, every sample, bit for bit; in one process or several.
+"""Verification of tflq's interpreter against TFLite: every tensor and sample, bit for bit, in one or more processes.
 
-Elements that differ as the table of known differences says are counted with its reasons (diagnosis/known_differences).
+Differing elements that the table of known differences covers are counted by reason (diagnosis/known_differences).
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ _MOST_SAMPLES_AT_A_TIME = 256
 
 @dataclass(frozen=True)
 class TensorVerdict:
-    """What came out for one tensor.
+    """Result for one tensor.
 
     Attributes:
-        index: of the tensor in the graph.
-        name: of the tensor.
-        dtype: its type.
-        shape: of one sample.
+        index: Index of the tensor in the graph.
+        name: Name of the tensor.
+        dtype: Type of the tensor.
+        shape: Shape of one sample.
         operator: number of the operator that writes it; None for an output that no operator writes.
         difference: tflq's values against TFLite's.
-        unavailable: why TFLite cannot return it; None where it does.
-        known: how many of the differing elements are known to differ, by reason.
+        unavailable: Reason why TFLite cannot return the tensor; None if it can.
+        known: Numbers of differing elements that are known to differ, by reason.
     """
 
     index: int
@@ -66,7 +66,7 @@ class TensorVerdict:
 
     @property
     def words(self) -> str:
-        """The first difference in words; empty where there is none."""
+        """The first difference as text; empty if there is none."""
         first = self.difference.first
         if self.difference.mismatch is not None or first is None:
             return self.difference.mismatch or ""
@@ -75,10 +75,10 @@ class TensorVerdict:
 
 @dataclass(frozen=True)
 class Verification:
-    """What came out for a model.
+    """Result for a model.
 
     Attributes:
-        identity: who TFLite was: package, version, kernels.
+        identity: Identity of TFLite: package, version, kernels.
         samples: number of samples that were run.
         tensors: every tensor that an operator writes, in order of execution, then outputs that none writes.
     """
@@ -119,7 +119,7 @@ class Verification:
 
 
 def written_tensors(graph: Graph) -> tuple[int, ...]:
-    """Return the tensors that operators write, then other outputs; TFLite may crash when asked for resources."""
+    """Return the tensors that operators write, then other outputs; omit resources, on which TFLite may crash."""
     every = dict.fromkeys([*graph.producers(), *graph.outputs])
     return tuple(t for t in every if graph.tensors[t].dtype not in (DType.RESOURCE, DType.VARIANT))
 
@@ -170,18 +170,18 @@ def verify(
     """Run the samples in both, chunk by chunk, and compare every tensor that an operator writes, and every output.
 
     Args:
-        model: as the reader gives it; its main graph runs.
+        model: Model as read from the file; its main graph runs.
         content: the .tflite file, for TFLite.
-        samples: what to run; memory does not grow with their number (with a stream, their inputs are all held).
+        samples: Samples to run; memory does not grow with their number (a stream keeps all inputs in memory).
         oracle: TFLite.
         progress: called with the number of samples just finished.
-        state: for models that keep state: a fresh one for each sample, or samples that are successive invocations.
+        state: "independent" for a fresh state per sample, "stream" if samples are successive invocations.
         first_sample: the number that the first one has in the report.
         runtime: Runtime of `oracle`.
 
     Raises:
         UnsupportedError: an operator or type without a kernel.
-        OracleError: TFLite refuses the model, aborts, or does not answer.
+        OracleError: TFLite refuses the model, aborts, or does not respond.
     """
     graph = model.main
     engine = Engine(graph, find_runtime(runtime).arithmetic, graphs=model.graphs, state=state)
@@ -192,7 +192,7 @@ def verify(
     if runtime == "xnnpack":
         asked, judged = "outputs", with_written_tensors_as_outputs(content)
     size = samples.count if state == "stream" else min(engine.chunk_size(), _MOST_SAMPLES_AT_A_TIME)
-    found = dict.fromkeys(wanted, NO_ELEMENTS)
+    totals = dict.fromkeys(wanted, NO_ELEMENTS)
     unavailable: dict[int, str] = {}
     blame = Blame(model, oracle.identity, state)
     for start in range(0, samples.count, size):
@@ -201,23 +201,23 @@ def verify(
             given = [x[part.start : part.start + part.samples] for x in inputs]
             ours = engine.run(given, keep=wanted)
             unavailable |= part.unavailable
-            _compare(part, ours, first_sample + start + part.start, found)
+            _compare(part, ours, first_sample + start + part.start, totals)
             if runtime == REFERENCE:
                 blame.add(given, ours, part.tensors)
             progress(part.samples)
-    verdicts = (_verdict(graph, t, writers, found[t], unavailable.get(t), blame.known(t)) for t in found)
+    verdicts = (_verdict(graph, t, writers, totals[t], unavailable.get(t), blame.known(t)) for t in totals)
     return Verification(oracle.identity, samples.count, tuple(verdicts))
 
 
-def _compare(part: OracleRun, ours: Mapping[int, Array], first: int, found: dict[int, Difference]) -> None:
-    """Add the differences of one chunk, whose first sample has the number `first`; shapes may differ in it."""
+def _compare(part: OracleRun, ours: Mapping[int, Array], first: int, sums: dict[int, Difference]) -> None:
+    """Add the differences of one chunk with `first` as its first sample number; shapes may differ between samples."""
     for t, theirs in part.tensors.items():
         if ours[t].dtype == theirs.dtype:
-            found[t] += compare(ours[t], theirs, first)
+            sums[t] += compare(ours[t], theirs, first)
         else:
-            found[t] = sum((compare(_row(ours[t], n), row[None], first + n) for n, row in enumerate(theirs)), found[t])
+            sums[t] = sum((compare(_row(ours[t], n), row[None], first + n) for n, row in enumerate(theirs)), sums[t])
     for t, rows in part.ragged.items():
-        found[t] = sum((compare(_row(ours[t], n), row[None], first + n) for n, row in enumerate(rows)), found[t])
+        sums[t] = sum((compare(_row(ours[t], n), row[None], first + n) for n, row in enumerate(rows)), sums[t])
 
 
 def _row(values: Array, number: int) -> Array:
@@ -243,7 +243,7 @@ def _verdict(
 
 
 _SAMPLES = 64
-"""That a worker gets at a time: enough that lowering the model again costs little beside them."""
+"""Samples per worker and task; with as many, the time to lower the model again is small."""
 
 Part = tuple[int, Portion]
 """Number of the first sample, and the samples."""
@@ -251,13 +251,13 @@ Part = tuple[int, Portion]
 
 @dataclass(frozen=True)
 class Judged:
-    """What every part is about.
+    """Data that all parts share.
 
     Attributes:
-        model: as the reader gives it.
+        model: Model as read from the file.
         content: the .tflite file, for TFLite.
-        package: that holds TFLite.
-        kernels: of TFLite.
+        package: Package that contains TFLite.
+        kernels: Kernels of TFLite.
         runtime: Runtime to compare with.
     """
 
@@ -282,13 +282,13 @@ def verify_parts(
     scheduler: str | None = None,
     progress: Callable[[int], object] = lambda _: None,
 ) -> Verification:
-    """Return what `verify` returns for samples that do not follow each other, to the last count.
+    """Return the result of `verify` for independent samples, equal in every count.
 
     Args:
-        judged: the model and who TFLite is.
-        samples: what to run.
+        judged: the model and the identity of TFLite.
+        samples: Samples to run.
         jobs: processes of this machine.
-        scheduler: address of a dask scheduler, whose workers are used instead.
+        scheduler: address of a dask scheduler; its workers are used instead.
         progress: called with the number of samples just finished.
 
     Raises:

@@ -1,7 +1,7 @@
-"""Layers whose multipliers are so large that C leaves their shifts undefined: TFLite's result depends on the processor.
+"""Layers with multipliers so large that C leaves their shifts undefined: TFLite's result depends on the processor.
 
-A multiplier is M * 2^(shift - 31). From 2^31 on (2^15 where the accumulator has 64 bits) TFLite shifts by more than the
-width of the number, or by a negative count. tflq computes what TFLite does on x86-64 (docs/rules/tflite/index.md).
+A multiplier is M * 2^(shift - 31). From 2^31 on (2^15 with a 64-bit accumulator) TFLite shifts by more than the width
+of the type, or by a negative count. tflq computes TFLite's result on x86-64 (docs/rules/tflite/index.md).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tflq.interpreter.kernels.tflite.rescale import Rounding, Rule
 from tflq.interpreter.registry import arithmetic_of, kernel, kernel_name
 
 _SUSPICIOUS = 2.0**10
-"""Scales whose ratio is below it give no such multiplier: these layers are not lowered."""
+"""Layers with all ratios of scales below this limit have no such multiplier and are not lowered."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class WideMultiplier:
 
     Attributes:
         graph: number of the graph.
-        index: of the node.
-        operator: its operator.
-        name: of the node.
+        index: Index of the node.
+        operator: Operator of the node.
+        name: Name of the node.
         exponent: the largest multiplier is below 2^exponent and at least half of that.
     """
 
@@ -51,7 +51,7 @@ class WideMultiplier:
 
 def wide_multipliers(model: Model) -> tuple[WideMultiplier, ...]:
     """Return the layers of a model, as TFLite runs it, with such multipliers."""
-    return tuple(found for number, graph in enumerate(model.graphs) for found in _of_graph(number, graph))
+    return tuple(layer for number, graph in enumerate(model.graphs) for layer in _of_graph(number, graph))
 
 
 def _of_graph(number: int, stated: Graph) -> Iterator[WideMultiplier]:
@@ -88,7 +88,7 @@ def _is_suspicious(graph: Graph, index: int) -> bool:
 
 
 def _exponents(part: object) -> Iterator[int]:
-    """Yield shifts that C does not define: those of all multipliers among the params of a kernel."""
+    """Yield the shifts that C does not define, over all multipliers among the params of a kernel."""
     if isinstance(part, tuple):
         for item in part:
             yield from _exponents(item)

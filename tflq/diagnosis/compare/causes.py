@@ -1,4 +1,4 @@
-"""From figures to words: why a layer differs, and what to try."""
+"""Likely causes of a layer's difference, derived from its figures, and advice for each."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from tflq.units import range_list
 
 MOST_OF_THE_NOISE = 0.5
 OWN_SHARE = 0.1
-"""A layer that alone makes less than this share of the noise of its result passes on what it got."""
+"""A layer that adds less than this share of its output's noise in isolation only passes on its input's noise."""
 RANGE_KINDS = ("saturation", "range", "input")
-"""Causes that lie in the encoding of a tensor: its readers suffer from them too, whatever they are fed with."""
+"""Causes in the encoding of a tensor: they affect its readers too, independent of the readers' other inputs."""
 CLIPPED_INPUT = 0.001
 """Share of a model's input that its range may cut off without being a cause."""
 NEAR_DB = 3.0
 """A source of noise within this distance of all the noise makes at least half of it."""
 CANCELLING_DB = 12.0
-"""Sums whose terms cancel have a worse ratio than their weights; where rounding is no explanation, this much counts."""
+"""Minimum distance for sums with terms that cancel: their ratio is worse than that of their weights."""
 WIDE = 0.5
 """A range of which this share is not used wastes a bit."""
 _SUMS = ("add", "add_n", "sub", "eltwise", "sum")
 _FIXED = with_traits(Trait.FIXED_SCALE)
 """Operators that fix the range of their output: no advice may be to change it."""
 _PASSING = with_traits(Trait.KEEPS_SCALE) - with_traits(Trait.JOIN | Trait.PAD) | {"pooling", "flatten"}
-"""Operators whose output has the range of their input."""
+"""Operators that keep the range of their input."""
 _SAME = 1e-2
 """Factors that differ by less than this share are one."""
 ROUNDING_RMS = 0.75
-"""LSB: a rounding of the input and one of the output have 0.41, and some more where steps differ."""
+"""LSB: rounding both the input and the output gives 0.41; different steps add to it."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Cause:
     Attributes:
         kind: one of "integers", "layer", "saturation", "range", "multiplier", "factors", "weights", "rounding",
             "carried", "input", "given input", "computation".
-        words: what was seen.
-        advice: what to try.
+        words: Observation.
+        advice: Recommended next step.
         effect: Effect on the readers of the tensor, for causes in RANGE_KINDS; else empty.
     """
 
@@ -64,10 +64,10 @@ def likely_cause(
     """Name the likely cause of a difference.
 
     Args:
-        figures: of the layer's output, as the run gave it.
-        segment: what computes it.
+        figures: Figures of the layer's output in the run.
+        segment: Nodes that compute the output.
         inputs: figures of the matched tensors that it reads.
-        own: of the layer alone, fed with the reference's inputs; None where it cannot be run so.
+        own: Figures of the layer in isolation, on the reference's inputs; None if it cannot run in isolation.
     """
     if segment.differences:
         words = "; ".join(d.words for d in segment.differences[:3])
@@ -81,7 +81,7 @@ def likely_cause(
     before = max((noise_ratio(f) for f in inputs), default=0.0) if own is None else 0.0
     total = noise_ratio(figures)
     if before > MOST_OF_THE_NOISE * total or (own is not None and noise_ratio(own) < OWN_SHARE * total):
-        alone = "" if own is None else f"; alone it has {own.sqnr_db:.1f} dB"
+        alone = "" if own is None else f"; in isolation it has {own.sqnr_db:.1f} dB"
         words = f"carried over from earlier layers: {figures.sqnr_db:.1f} dB{alone}"
         return Cause("carried", words, "fix the layers before it")
     is_sum = segment.main.operator in _SUMS and not any(f.clipped for f in inputs)
@@ -95,7 +95,7 @@ def input_cause(maker: str, spoiled: Cause) -> Cause:
 
 
 def clipped_cause(figures: TensorFigures, is_sum: bool = False) -> Cause:
-    """Return the cause of values that the range of a tensor cannot hold."""
+    """Return the cause of values outside the range of a tensor."""
     where = f"the samples reach {figures.reach[0]:.4g}..{figures.reach[1]:.4g}"
     if figures.limits is not None:
         where = f"the range {figures.limits[0]:.4g}..{figures.limits[1]:.4g}, {where}"
@@ -103,7 +103,7 @@ def clipped_cause(figures: TensorFigures, is_sum: bool = False) -> Cause:
         f"{'a sum that saturates' if is_sum else 'saturation'}: {where}: {figures.clipped:.2%} of the values are "
         f"clipped and make {figures.clipped_noise:.0%} of the squared error"
     )
-    more = "its inputs fit, what they add up to does not: " if is_sum else ""
+    more = "its inputs fit, their sum does not: " if is_sum else ""
     return Cause(
         "saturation",
         words,
@@ -113,7 +113,7 @@ def clipped_cause(figures: TensorFigures, is_sum: bool = False) -> Cause:
 
 
 def given_input_cause(name: str) -> Cause:
-    """Return the cause of an input that is not what the model was given."""
+    """Return the cause of an input that differs from the model's input."""
     return Cause(
         "given input",
         f"the input '{name}' itself differs",
@@ -164,7 +164,7 @@ def _own_cause(figures: TensorFigures, segment: Segment, is_sum: bool) -> Cause:
         return Cause(
             "multiplier",
             f"low multiplier precision: a multiplier is off by {error:.2%}",
-            "choose ranges whose ratio of scales the multiplier can hold, or another kernel for this layer",
+            "choose ranges with a ratio of scales that the multiplier can represent, or another kernel for this layer",
         )
     if figures.unused > WIDE and not figures.clipped and segment.main.operator not in (*_FIXED, *_PASSING):
         return Cause(
@@ -178,7 +178,7 @@ def _own_cause(figures: TensorFigures, segment: Segment, is_sum: bool) -> Cause:
             f"; {figures.clipped_noise:.0%} of the squared error is saturation" if figures.clipped_noise > 0.1 else ""
         )
         words = f"rounding to the coarser side's steps ({figures.rms_coarser:.2f} LSB rms){tail}"
-        return Cause("rounding", words, "wider features, or nothing: 8 bits do not give more")
+        return Cause("rounding", words, "wider features; with 8 bits no better result is possible")
     return Cause("computation", f"the computation itself; {_channels(figures)}", "explain a differing element")
 
 
@@ -189,14 +189,14 @@ def _factors_cause(weights: WeightFigures) -> Cause:
     name = f"channel{'s' * (len(channels) > 1)} {range_list(channels)}"
     return Cause(
         "factors",
-        f"the weights of {name} are {times} times the reference's, and nothing else differs in them",
+        f"the weights of {name} are {times} times the reference's; they are otherwise equal",
         "more bits cannot help: a batch normalization folded twice or not at all, or scales of another layer",
     )
 
 
 def _several(segment: Segment) -> str:
     layers = len(segment.nodes)
-    return f"; {layers} operators lie between the tensors that could be compared" if layers > 2 else ""
+    return f"; {layers} operators are between the compared tensors" if layers > 2 else ""
 
 
 def _channels(figures: TensorFigures) -> str:

@@ -1,4 +1,4 @@
-"""Compares two sides tensor by tensor, and ranks the layers by what they themselves add to the difference."""
+"""Comparison of two sides tensor by tensor, and ranking of the layers by the noise that each adds itself."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tflq.graph import Array, Graph
 from tflq.parallel.workers import in_order, open_workers
 
 CHUNK_BYTES = 32 << 20
-"""Bytes of tensors that both sides hold at a time."""
+"""Bytes of tensors of both sides in memory at a time."""
 
 
 def compare_sides(
@@ -35,18 +35,18 @@ def compare_sides(
 ) -> Comparison:
     """Compare, chunk by chunk: memory does not grow with the number of samples.
 
-    A dump may stand on either side: the model runs, and each of its layers is run alone on the dump's own tensors.
+    Either side may be a dump: the model runs, and each of its layers also runs in isolation on the dump's tensors.
 
     Args:
-        first: in question.
+        first: Side in question.
         second: the reference.
-        samples: how many to compare.
+        samples: Number of samples to compare.
         isolated: feed each layer of the model with the other side's inputs.
-        tolerance: in LSB.
-        only: names of tensors of the first side; all that match where none is given.
+        tolerance: Largest difference that counts as equal, in LSB.
+        only: names of tensors of the first side; all that match if empty.
         progress: called with the number of samples just finished.
         jobs: processes of this machine that share the samples of two models; a dump is compared in this one.
-        scheduler: address of a dask scheduler, whose workers are used instead.
+        scheduler: address of a dask scheduler; its workers are used instead.
 
     Raises:
         MissingExtraError: as `open_workers`.
@@ -65,9 +65,9 @@ def compare_sides(
     step = _chunk(every)
     parts = [(start, min(start + step, samples)) for start in range(0, samples, step)]
     with open_workers(chunks, jobs, scheduler) as run:
-        for (start, stop), (found, by_itself) in zip(parts, in_order(run, parts), strict=True):
+        for (start, stop), (tally, by_itself) in zip(parts, in_order(run, parts), strict=True):
             for m in matches:
-                together[m.first.name].join(found[m.first.name])
+                together[m.first.name].join(tally[m.first.name])
                 alone[m.first.name].join(by_itself[m.first.name])
             progress(stop - start)
     own = {name: tally.figures() for name, tally in alone.items()} if runner is not None else {}
@@ -80,14 +80,14 @@ def compare_sides(
 
 
 def _chosen(first: Side, second: Side, matching: Matching, samples: int, only: Sequence[str]) -> list[Match]:
-    """Return what is to be compared. Raises as `compare_sides`."""
-    found = [m for m in matching.matches if not only or m.first.name in only]
-    if not found:
+    """Return the tensors to compare. Raises as `compare_sides`."""
+    chosen = [m for m in matching.matches if not only or m.first.name in only]
+    if not chosen:
         raise InputError(f"{first.name} and {second.name} have no tensor in common that could be compared")
     for side in (first, second):
         if side.count is not None and side.count < samples:
             raise InputError(f"{side.name} has {side.count} samples, {samples} are to be compared")
-    return found
+    return chosen
 
 
 @dataclass(frozen=True)
@@ -95,11 +95,11 @@ class _Chunks:
     """Compares chunks of samples, in this process or a worker's.
 
     Attributes:
-        first: in question.
+        first: Side in question.
         second: the reference.
         every: all tensors that both have.
-        matches: those that are compared.
-        isolated: whether layers run alone only.
+        matches: Tensors to compare.
+        isolated: True if layers run in isolation only.
     """
 
     first: Side
@@ -109,7 +109,7 @@ class _Chunks:
     isolated: bool
 
     def __reduce__(self) -> tuple[type[_Chunks], tuple[object, ...]]:
-        """Send what it is made of."""
+        """Pickle the constructor's arguments."""
         return _Chunks, (self.first, self.second, self.every, self.matches, self.isolated)
 
     @cached_property
@@ -119,12 +119,12 @@ class _Chunks:
 
     @cached_property
     def runner(self) -> Isolated | None:
-        """What runs layers one by one."""
+        """Runner of single layers."""
         return self.sides.runner(self.isolated)
 
     @cached_property
     def blame(self) -> Blame | None:
-        """What known differences explain."""
+        """Tally of differences that known differences explain."""
         return None if self.isolated else blame_of(self.sides.model, self.sides.dump)
 
     @property
@@ -133,7 +133,7 @@ class _Chunks:
         return self.every if self.runner or self.blame else self.matches
 
     def __call__(self, part: tuple[int, int]) -> tuple[dict[str, Tally], dict[str, Tally]]:
-        """Return tallies of samples start..stop - 1: of both sides' tensors, and of layers run alone."""
+        """Return tallies of samples start..stop - 1: of both sides' tensors, and of layers in isolation."""
         start, stop = part
         sides, matches = self.sides, self.matches
         alone, together = sides.tallies(matches), sides.tallies(matches)
@@ -151,13 +151,13 @@ class _Chunks:
 
 
 class _Sides:
-    """Which side runs, and which elements of a tensor both have.
+    """Roles of the two sides: the side that runs, and the elements of a tensor that both have.
 
     Attributes:
         is_reversed: whether the model is the second side, and the first a dump.
-        model: the side whose layers can be run; None for two dumps.
-        graph: that it runs.
-        other: the second side's graph, where the first runs, too.
+        model: the side with layers that can run; None for two dumps.
+        graph: Graph that the model runs.
+        other: the second side's graph if the first side runs, too.
     """
 
     def __init__(self, first: Side, second: Side, matches: Sequence[Match]) -> None:
@@ -172,10 +172,10 @@ class _Sides:
         self._matches = matches
 
     def runner(self, demanded: bool) -> Isolated | None:
-        """Return what runs layers one by one: it ranks them in both modes; None if impossible and not demanded."""
+        """Return the runner of single layers, used for ranking; None if impossible and not demanded."""
         if self.model is None:
             if demanded:
-                raise OptionError("both sides are dumps, whose layers cannot be run; isolated needs a model")
+                raise OptionError("isolated needs a model; both sides are dumps and have no layers to run")
             return None
         try:
             return Isolated(self.model, {m.first.index: m for m in self.whole})
@@ -198,12 +198,12 @@ class _Sides:
 
     def tallies(self, matches: Sequence[Match]) -> dict[str, Tally]:
         """Return a tally for each tensor."""
-        found = {}
+        tallies = {}
         for m in matches:
             whole = (m.second if self.is_reversed else m.first).tensor
             cut = whole.shape if whole is not None and m.first.name in self._short else None
-            found[m.first.name] = Tally(m.first.tensor, m.second.tensor, cut)
-        return found
+            tallies[m.first.name] = Tally(m.first.tensor, m.second.tensor, cut)
+        return tallies
 
     def add(
         self,
@@ -237,7 +237,7 @@ class _Sides:
         theirs: Mapping[str, Array],
         start: int,
     ) -> None:
-        """Add what layers gave alone, in the place of the model's own values."""
+        """Add results of layers in isolation instead of the model's own values."""
         if self.is_reversed:
             kept = [m for m in matches if m.second.index in results]
             self.add(tallies, kept, mine, {m.second.name: results[m.second.index] for m in kept}, start)

@@ -20,11 +20,11 @@ class Dump:
 
     Attributes:
         name: the file.
-        columns: its tensors; `tensor` is None where no model says what they are.
-        arrays: by column name.
+        columns: Tensors of the dump; `tensor` is None without a model that describes them.
+        arrays: Arrays by column name.
         count: number of samples.
         short: names of the columns of which only the first elements are there: [S, n].
-        understood: how it was read; None without a model.
+        understood: Interpretation of the dump; None without a model.
     """
 
     name: str
@@ -43,23 +43,23 @@ def dump_of(archive: Archive, side: Running, options: DumpOptions = DumpOptions(
     """Read an archive as a dump of a model.
 
     Args:
-        archive: of `read_archive`.
-        side: the model; its tensors give order, names, shapes and encodings.
-        options: what the caller knows of the dump.
-        samples: how many the model gets; None where that is not known.
+        archive: Result of `read_archive`.
+        side: Model; its tensors provide order, names, shapes and encodings.
+        options: Options of the caller that describe the dump.
+        samples: Number of samples that the model gets; None if unknown.
 
     Raises:
         InputError: as `understand`.
     """
-    found = understand(archive, wanted_of(side), options, samples)
+    understood = understand(archive, wanted_of(side), options, samples)
     columns = {c.name: c for c in side.columns}
     return Dump(
         archive.path,
-        tuple(Column(r.wanted.name, r.tensor, columns[r.wanted.name].index) for r in found.readings),
-        {r.wanted.name: r.array for r in found.readings},
-        found.samples,
-        frozenset(r.wanted.name for r in found.readings if r.is_short),
-        found,
+        tuple(Column(r.wanted.name, r.tensor, columns[r.wanted.name].index) for r in understood.readings),
+        {r.wanted.name: r.array for r in understood.readings},
+        understood.samples,
+        frozenset(r.wanted.name for r in understood.readings if r.is_short),
+        understood,
     )
 
 
@@ -81,30 +81,30 @@ def dump_as_it_is(archive: Archive) -> Dump:
 
 
 def wanted_of(side: Running) -> list[Wanted]:
-    """Return the tensors of a model that a dump may hold: inputs, and what nodes write."""
+    """Return the tensors of a model that a dump may contain: inputs and outputs of nodes."""
     source, graph = side.execution.source, side.execution.graph
     numbers = _numbers(source)
     writers = source.producers()
     by_name = {c.index: numbers.get(c.source, numbers.get(graph.tensors[c.index].name)) for c in side.columns}
     by_node = {n.name: n.outputs[0] for n in source.nodes if n.outputs and n.outputs[0] not in by_name.values()}
     nodes = {c.node for c in side.columns}
-    found = []
+    tensors = []
     for c in side.columns:
         assert c.tensor is not None
         tensor = graph.tensors[c.index]
         index = by_name[c.index]
         if index is None and f"{c.node}_activation" not in nodes:
-            # A target's own names: the node keeps that of the model, if it holds its activation.
+            # The target renamed its tensors: the node keeps the model's name if it includes its activation.
             index = by_node.get(c.node)
         if index is None and c.node == "" and c.index in graph.inputs:
             index = source.inputs[graph.inputs.index(c.index)]
         names = tuple(dict.fromkeys(n for n in (c.name, tensor.name, c.node, c.source) if n))
         operator = None if index is None else writers.get(index)
-        found.append(Wanted(c.name, c.tensor, names, operator, index, c.index in graph.outputs))
-    return found
+        tensors.append(Wanted(c.name, c.tensor, names, operator, index, c.index in graph.outputs))
+    return tensors
 
 
 def _numbers(source: Graph) -> dict[str, int]:
-    """Return the tensors of a model by name, where the name is that of one alone."""
+    """Return the tensors of a model by name, without names that occur more than once."""
     names: Sequence[str] = [t.name for t in source.tensors]
     return {name: i for i, name in enumerate(names) if name and names.count(name) == 1}

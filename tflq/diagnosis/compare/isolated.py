@@ -1,4 +1,4 @@
-"""Runs each layer of one graph on the other side's tensors: its own error, not what came before it."""
+"""Execution of each layer of one graph on the other side's tensors: its own error, without that of earlier layers."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Isolated:
 
         Args:
             side: the model in question.
-            matches: by tensor of its graph: which tensor of the reference is the same.
+            matches: Counterpart in the reference, by tensor of the side's graph.
 
         Raises:
-            UnsupportedError: a node whose integers depend on values that are computed at run time, or that runs
+            UnsupportedError: a node with integers that depend on values computed at run time, or a node that runs
                 other graphs or keeps state.
         """
         self._side = side
@@ -38,13 +38,13 @@ class Isolated:
         require_separate_nodes(self._graph, "; compare without --isolated")
 
     def run(self, inputs: list[Array], reference: Mapping[str, Array]) -> dict[int, Array]:
-        """Return what each node computes from the reference's tensors.
+        """Return each node's output for the reference's tensors as inputs.
 
-        Tensors that the reference lacks (between a target's convolution and its ReLU) are those just computed.
+        If the reference lacks a tensor (between a target's convolution and its ReLU), the value just computed is used.
 
         Args:
-            inputs: of the graph, in its encoding; used where the reference has none.
-            reference: by column name of the second side.
+            inputs: Inputs of the graph, in its encoding; used if the reference has none.
+            reference: Values of the second side by column name.
         """
         graph = self._graph
         values = constants_of(graph)
@@ -62,9 +62,9 @@ class Isolated:
         return results
 
     def _feed(self, values: dict[int, Array], t: int, reference: Mapping[str, Array]) -> None:
-        found = self._matches.get(t)
-        if found is not None:
-            array, source = reference[found.second.name], found.second.tensor
+        counterpart = self._matches.get(t)
+        if counterpart is not None:
+            array, source = reference[counterpart.second.name], counterpart.second.tensor
             values[t] = encoded(array, source, self._graph.tensors[t], self._side.execution.target)
 
 
@@ -76,7 +76,7 @@ def require_separate_nodes(graph: Graph, way_out: str) -> None:
         way_out: ends the message.
 
     Raises:
-        UnsupportedError: a node whose integers depend on values that are computed at run time, or that runs other
+        UnsupportedError: a node with integers that depend on values computed at run time, or a node that runs other
             graphs or keeps state.
     """
     for index, node in enumerate(graph.nodes):
@@ -95,18 +95,18 @@ def constants_of(graph: Graph) -> dict[int, Array]:
 def run_node(node: Node, values: Mapping[int, Array]) -> dict[int, Array]:
     """Run one lowered node on the values of its inputs, dtype[S or 1, *shape]; return its outputs by tensor."""
     arrays = [None if t == ABSENT else values[t] for t in node.inputs]
-    found = kernel(node.arithmetic or "", kernel_name(node)).run(node.params, *arrays)
-    return dict(zip(node.outputs, found, strict=False))
+    outputs = kernel(node.arithmetic or "", kernel_name(node)).run(node.params, *arrays)
+    return dict(zip(node.outputs, outputs, strict=False))
 
 
 def encoded(array: Array, source: Tensor | None, tensor: Tensor, target: Target | None) -> Array:
-    """Bring values to a tensor's encoding, by way of the real numbers where encodings differ.
+    """Convert values to a tensor's encoding, by way of floating point if encodings differ.
 
     Args:
         array: dtype[S, ...] of as many elements as the tensor has.
-        source: how the values stand for real numbers; None where they have the tensor's encoding.
-        tensor: whose encoding is wanted.
-        target: who rounds real numbers for the tensor; None to round as TFLite's QUANTIZE does.
+        source: Tensor with the encoding of the values; None if they have `tensor`'s encoding.
+        tensor: Tensor with the requested encoding.
+        target: Target that rounds floating-point values for the tensor; None to round as TFLite's QUANTIZE does.
     """
     shaped = array.reshape(len(array), *tensor.shape)
     if source is None or (source.dtype is tensor.dtype and source.quantization == tensor.quantization):

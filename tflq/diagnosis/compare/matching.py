@@ -1,6 +1,6 @@
 """Which tensors of two sides are the same: by name, else by the name of the node that writes them.
 
-The nodes between matched tensors: what the two graphs do for one layer, and how their numbers compare.
+For the nodes between matched tensors: each graph's nodes for one layer, and the comparison of their numbers.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class Match:
 
 @dataclass(frozen=True)
 class Matching:
-    """What was found.
+    """Matched tensors of two sides.
 
     Attributes:
-        matches: in the order of the first side.
-        first_only: names that only the first side has (what a target inserted).
+        matches: Pairs in the order of the first side.
+        first_only: names that only the first side has (a target inserted the tensors).
         second_only: names that only the second has.
     """
 
@@ -44,34 +44,35 @@ class Matching:
 
 
 def match(first: Sequence[Column], second: Sequence[Column]) -> Matching:
-    """Match by tensor name, then what is left by node name; shapes must agree but for axes of size 1.
+    """Match by tensor name, then the remaining tensors by node name; shapes must agree except for axes of size 1.
 
-    Where a graph has names of its own for the tensors of its model, the model's count.
+    If a graph renames its model's tensors, the model's names count.
 
-    A target's graph has nodes of its own (a ReLU behind its convolution). The convolution then carries the name of the
-    node and the ReLU that of the tensor, so that names first, nodes second, finds what means the same. What stands in
-    front of such a ReLU has no counterpart in a graph whose layer holds its activation.
+    A target's graph has additional nodes, for example a ReLU after its convolution. Then the convolution has the name
+    of the model's node, and the ReLU's output has the name of the model's tensor. Matching names before nodes therefore
+    pairs tensors of the same meaning. The convolution's output before such a ReLU has no counterpart in a graph with
+    fused activations.
     """
     by_name = {**{c.source: c for c in second if c.source}, **{c.name: c for c in second}}
-    found: dict[str, Column] = {}
+    partners: dict[str, Column] = {}
     for c in first:
         named = by_name.get(c.name) or by_name.get(c.source)
         if named is not None and _fits(c, named):
-            found[c.name] = named
-    taken = {c.name for c in found.values()}
+            partners[c.name] = named
+    taken = {c.name for c in partners.values()}
     by_node: dict[str, Column] = {}
     inner = _before_activations(first) ^ _before_activations(second)
     for c in second:
         if c.node and c.name not in taken and c.node not in inner:
             by_node.setdefault(_base(c.node), c)
     for c in first:
-        other = by_node.get(_base(c.node)) if c.name not in found and c.node and c.node not in inner else None
+        other = by_node.get(_base(c.node)) if c.name not in partners and c.node and c.node not in inner else None
         if other is not None and other.name not in taken and _fits(c, other):
-            found[c.name] = other
+            partners[c.name] = other
             taken.add(other.name)
     return Matching(
-        tuple(Match(c, found[c.name]) for c in first if c.name in found),
-        tuple(c.name for c in first if c.name not in found),
+        tuple(Match(c, partners[c.name]) for c in first if c.name in partners),
+        tuple(c.name for c in first if c.name not in partners),
         tuple(c.name for c in second if c.name not in taken),
     )
 
@@ -95,7 +96,7 @@ def require_known(names: Sequence[str], known: Sequence[str], where: str) -> Non
 
 
 def _before_activations(columns: Sequence[Column]) -> set[str]:
-    """Return the nodes whose activation is a node of its own."""
+    """Return the nodes with a separate activation node."""
     return {c.node.removesuffix("_activation") for c in columns if c.node.endswith("_activation")}
 
 
@@ -112,16 +113,16 @@ def _fits(a: Column, b: Column) -> bool:
 
 @dataclass(frozen=True)
 class Segment:
-    """What computes one matched tensor.
+    """Nodes that compute one matched tensor.
 
     Attributes:
-        nodes: of the first graph, in order; the last writes the tensor.
+        nodes: Nodes of the first graph, in order; the last writes the tensor.
         inputs: the matched tensors that they read, by index in the first graph.
         main: the node with the weights, or the last one.
-        differences: of the integers of both graphs' nodes, where they are of one kind.
-        multiplier_error: largest relative error of the multipliers against the scales that they stand for; None
-            where the integers do not say.
-        weights: how they stand to the second side's; None without weights or with equal ones.
+        differences: Differences between the integers of both graphs' nodes, if both have the same kinds of nodes.
+        multiplier_error: largest relative error of the multipliers against the scales that they approximate; None if
+            the integers do not determine it.
+        weights: Comparison with the second side's weights; None without weights or if they are equal.
     """
 
     nodes: tuple[int, ...]
@@ -135,12 +136,12 @@ class Segment:
 def segment(
     first: Graph, tensor: int, matched: Mapping[int, int], second: Graph | None, second_matched: Mapping[int, int]
 ) -> Segment:
-    """Find what computes a tensor.
+    """Return the nodes that compute a tensor, and their differences.
 
     Args:
         first: graph in question.
-        tensor: of it.
-        matched: its tensors that the other side has too -> index there.
+        tensor: Tensor of `first`.
+        matched: Tensors of `first` with a counterpart -> its index in the other graph.
         second: the other graph; None for a dump.
         second_matched: tensors of the other graph -> index in the first.
     """
@@ -194,8 +195,8 @@ def _multiplier_error(graph: Graph, nodes: tuple[int, ...]) -> float | None:
 
 
 def _errors(params: object, depth: int) -> list[float]:
-    """Look for multiplier, shift and the ratio of scales that they stand for, as MulBias and Multiplier hold them."""
-    found = []
+    """Return errors of the multiplier and shift against the ratio of scales, as in MulBias and Multiplier."""
+    errors = []
     for value in vars(params).values() if hasattr(params, "__dict__") and depth < 3 else ():
         parts = getattr(value, "__dict__", {})
         ratio = parts.get("ratio", parts.get("scale"))
@@ -204,7 +205,7 @@ def _errors(params: object, depth: int) -> list[float]:
         if arrays and "zero_point" not in parts:
             real = np.asarray(ratio, np.float64)
             stands_for = np.asarray(multiplier, np.float64) * np.exp2(-np.asarray(shift, np.float64))
-            found.append(float(np.max(np.abs(stands_for / real - 1.0))))
+            errors.append(float(np.max(np.abs(stands_for / real - 1.0))))
         elif parts:
-            found += _errors(value, depth + 1)
-    return found
+            errors += _errors(value, depth + 1)
+    return errors

@@ -1,6 +1,6 @@
-"""Where the integers of two lowered nodes differ: weights, biases, multipliers, by channel.
+"""Differences between the integers of two lowered nodes, per channel: weights, biases, multipliers.
 
-How the weights of one side stand to those of the other, channel by channel.
+Weights of both sides are also compared as floating-point values, channel by channel.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from tflq.graph import Affine, Array, Tensor
 from tflq.parallel.executions import real_values
 
 _DERIVED = frozenset({"step_map", "prepared", "table", "pairs", "first", "second", "exponentials", "addends"})
-"""Fields that follow from others."""
+"""Fields that other fields determine."""
 _FOLDED = ("Rescale", "Rescaling")
-"""Classes whose field `bias` holds the zero points too."""
+"""Classes with a field `bias` that includes the zero points."""
 _ORDER = ("weights", "bias", "multiplier", "shift")
 
 
 @dataclass(frozen=True)
 class IntegerDifference:
-    """One field whose values differ.
+    """One field with different values.
 
     Attributes:
-        name: of the field: "weights", "multiplier", "input_zero_point".
-        channel: of the first axis where it differs most; None for single numbers.
+        name: Name of the field: "weights", "multiplier", "input_zero_point".
+        channel: Index on the first axis with the largest difference; None for single numbers.
         channels: number of channels that differ.
         differing: number of elements that differ.
-        first: value of the first side where it differs most.
+        first: value of the first side at the largest difference.
         second: value of the second side.
     """
 
@@ -44,7 +44,7 @@ class IntegerDifference:
 
     @property
     def words(self) -> str:
-        """As a report says it."""
+        """Text for a report."""
         if self.channel is None:
             return f"{self.name} is {self.first}, reference {self.second}"
         more = f", {self.channels} channels in all" if self.channels > 1 else ""
@@ -53,27 +53,27 @@ class IntegerDifference:
 
 
 def integer_differences(first: object, second: object) -> tuple[IntegerDifference, ...]:
-    """Compare the integers of two nodes, field by field; () where they are of different kinds.
+    """Compare the integers of two nodes, field by field; () if they are of different kinds.
 
-    Weights come first, then bias, multiplier, shift, and the rest in order of their fields.
+    Weights are first, then bias, multiplier, shift, and the rest in order of their fields.
     """
     if type(first) is not type(second) or not _of_one_kind(first, second):
         return ()
-    found: dict[str, IntegerDifference] = {}
+    by_name: dict[str, IntegerDifference] = {}
     for difference in _walk("", first, second):
-        found.setdefault(difference.name, difference)
+        by_name.setdefault(difference.name, difference)
     order = {name: i for i, name in enumerate(_ORDER)}
-    return tuple(sorted(found.values(), key=lambda d: order.get(d.name, len(order))))
+    return tuple(sorted(by_name.values(), key=lambda d: order.get(d.name, len(order))))
 
 
 def array_difference(name: str, first: Array, second: Array, axis: int = 0) -> IntegerDifference | None:
-    """Compare two arrays; None where they are equal.
+    """Compare two arrays; None if they are equal.
 
     Args:
-        name: for the report.
+        name: Name for the report.
         first: T[*shape].
         second: T[*shape].
-        axis: of the channels.
+        axis: Axis of the channels.
     """
     if first.shape != second.shape:
         return IntegerDifference(name, None, 0, 0, f"of shape {list(first.shape)}", f"{list(second.shape)}")
@@ -99,7 +99,7 @@ def array_difference(name: str, first: Array, second: Array, axis: int = 0) -> I
 
 
 def _of_one_kind(first: object, second: object) -> bool:
-    """Whether both are of one class, and so is what they hold: a kernel of several arithmetics holds a rule of each."""
+    """Tell if both have the same class, and all their fields too: a kernel may contain rules of several arithmetics."""
     if not (is_dataclass(first) and is_dataclass(second)):
         return True
     names = [f.name for f in fields(first)]
@@ -108,9 +108,9 @@ def _of_one_kind(first: object, second: object) -> bool:
 
 def _walk(name: str, first: object, second: object) -> Iterator[IntegerDifference]:
     if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
-        found = array_difference(name, first, second)
-        if found is not None:
-            yield found
+        difference = array_difference(name, first, second)
+        if difference is not None:
+            yield difference
     elif is_dataclass(first) and type(first) is type(second):
         for f in fields(first):
             if f.name not in _DERIVED:
@@ -124,21 +124,21 @@ def _walk(name: str, first: object, second: object) -> Iterator[IntegerDifferenc
 
 
 _OFF = 0.02
-"""Channels whose weights are so much larger or smaller than the reference's have another factor."""
+"""Relative difference from 1 above which a channel's weights have another factor than the reference's."""
 _NOISE = 2.0
-"""Times the step's own rounding that may be left once the factor is taken off: then nothing else differs."""
+"""Remaining error, in units of the step's own rounding, up to which a factor is the only difference."""
 _NARROW_BITS = 4
-"""Channels that lose more bits than this to the largest one need a scale of their own."""
+"""Channels that lose more bits than this compared with the largest one need a separate scale."""
 
 
 @dataclass(frozen=True)
 class WeightFigures:
-    """What differs in the weights of one layer.
+    """Differences between the weights of one layer.
 
     Attributes:
-        sqnr_db: of the first side's weights against the second's.
-        factors: (channel, w / reference) of those whose weights are the reference's times one number, not 1.
-        narrow: channels that use less than 1/16 of the quantized values, where another one uses all.
+        sqnr_db: SQNR of the first side's weights against the second's.
+        factors: (channel, w / reference) of channels with weights equal to the reference's times one number, not 1.
+        narrow: channels that use less than 1/16 of the quantized values, while another channel uses all.
     """
 
     sqnr_db: float
@@ -147,15 +147,16 @@ class WeightFigures:
 
 
 def weight_figures(ours: Tensor, theirs: Tensor, channel_axis: int) -> WeightFigures | None:
-    """Compare the weights of a layer; None where both are the same.
+    """Compare the weights of a layer; None if both are the same.
 
-    Channel c has the factor r = <w, v> / <v, v>, w ours and v theirs, if |r - 1| > 0.02, the mean of (w - r v)^2 is at
-    most twice what rounding to our steps gives, s^2 / 12, and that of (w - v)^2 is more than 4 times.
+    With w our weights and v the reference's, channel c has the factor r = <w, v> / <v, v> if |r - 1| > 0.02, the
+    mean of (w - r v)^2 is at most twice the rounding noise of our steps, s^2 / 12, and the mean of (w - v)^2 is more
+    than 4 times that noise.
 
     Args:
         ours: the first side's constant.
         theirs: the reference's, of the same shape.
-        channel_axis: that counts the output channels.
+        channel_axis: Axis of the output channels.
     """
     x, y = (_real(t) for t in (ours, theirs))
     noise = float(np.square(x - y).sum())

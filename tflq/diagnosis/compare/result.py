@@ -1,4 +1,4 @@
-"""What a comparison finds: each tensor judged by what computes it and what that does alone, and the layers ranked."""
+"""Result of a comparison: each tensor judged by its layer in the run and in isolation, and the layers ranked."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ class ComparedTensor:
 
     Attributes:
         match: the two columns.
-        figures: how they differ.
+        figures: Figures of the difference.
         node: name of the first side's node with the weights; empty for inputs and dumps.
-        operator: of that node.
-        channel: the one to look at: where integers differ, else where the result differs most; None if nothing does.
-        cause: None where nothing differs, or no side is a graph.
-        group: 0 where an input or integers differ, 1 where equal inputs give other results, 2 else.
-        added: noise-to-signal ratio of the layer alone; where that cannot be run, what it has above its inputs; 0 where
+        operator: Operator of that node.
+        channel: Channel to examine: with different integers, else with the largest difference; None without difference.
+        cause: Likely cause; None if no element differs, or no side is a graph.
+        group: Rank: 0 if an input or integers differ, 1 if equal inputs give other results, 2 else.
+        added: noise-to-signal ratio of the layer in isolation; if it cannot run so, the excess over its inputs; 0 if
             the range of an input explains it.
-        own: the same, whatever explains it.
-        known: how many of the differing elements are known to differ from TFLite's, by reason.
+        own: The same without the exception for input ranges.
+        known: Numbers of differing elements that are known to differ from TFLite's, by reason.
         is_rounding: Whether the layer adds no more than rounding to the steps of the coarser side.
     """
 
@@ -65,7 +65,7 @@ class ComparedTensor:
 
     @property
     def place(self) -> str:
-        """What to look at: the node, or the input of the model."""
+        """Place to examine: the node, or the input of the model."""
         return self.node or short(self.name)
 
     @property
@@ -76,7 +76,7 @@ class ComparedTensor:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What came out.
+    """Result of comparing two sides.
 
     Attributes:
         first: name of the first side.
@@ -84,9 +84,9 @@ class Comparison:
         samples: number of samples.
         isolated: whether each layer was fed with the reference's inputs.
         tolerance: differences up to it do not count, in LSB.
-        tensors: in order of execution.
-        matching: what could be compared, and what could not.
-        unseen: inputs of the model that the dump does not hold; whether they are equal is not known.
+        tensors: Results in order of execution.
+        matching: Matched and unmatched tensors.
+        unseen: inputs of the model that the dump does not contain; they are not checked.
     """
 
     first: str
@@ -110,7 +110,7 @@ class Comparison:
 
     @property
     def is_rounding(self) -> bool:
-        """Whether tensors differ, and each layer that differs adds only rounding: there is nothing to fix."""
+        """Whether tensors differ, and each layer that differs adds only rounding: no fix is needed."""
         return bool(self.ranking) and all(t.is_rounding for t in self.ranking)
 
     @property
@@ -125,9 +125,9 @@ class Comparison:
 
     @property
     def ranking(self) -> tuple[ComparedTensor, ...]:
-        """Layers that differ or whose integers do, the one to look at first in front.
+        """Layers with different results or integers, the first to examine first.
 
-        Those that differ by themselves stand in order of execution, others by the noise that they add.
+        Layers at fault on equal inputs are in order of execution, the remaining ones by the noise that they add.
         """
         exact = [t for t in self.tensors if t.cause is not None and t.group < 2 and self._counts(t)]
         noisy = [t for t in self.tensors if t.cause is not None and t.group == 2 and self._counts(t)]
@@ -139,7 +139,7 @@ class Comparison:
 
 
 def blame_of(model: Running | None, dump: Dump | None) -> Blame | None:
-    """Return what explains differences of a model and a dump; None for others than a model as it is and a dump."""
+    """Return the record of known differences for an unconverted model and a dump; None for any other pair."""
     if model is not None and model.execution.name == AS_IS and dump is not None:
         return Blame(Model([model.execution.graph]))
     return None
@@ -155,9 +155,9 @@ def explain(
     """Add a chunk.
 
     Args:
-        blame: as `blame_of` made it.
+        blame: Result of `blame_of`.
         matches: every tensor that both sides have whole, the model's column first.
-        inputs: of the model.
+        inputs: Inputs of the model.
         ours: the model's values by column name.
         theirs: the dump's.
     """
@@ -176,12 +176,12 @@ def judged(
     """Judge every tensor.
 
     Args:
-        graph: that ran; of the first side, or of the second where the first is a dump. None where nothing ran.
-        other: the reference's, where both ran.
-        matches: what was compared.
+        graph: Graph that ran: of the first side, or of the second if the first is a dump; None if neither ran.
+        other: Graph of the reference if both ran.
+        matches: Compared tensors.
         every: all that both sides have.
-        figures: of each tensor, by its name on the first side.
-        own: of each layer fed with the reference's, or the dump's, inputs.
+        figures: Figures of each tensor, by its name on the first side.
+        own: Figures of each layer in isolation on the inputs of the reference or dump.
     """
     if graph is None:
         return tuple(ComparedTensor(m, figures[m.first.name], channel=_worst(figures[m.first.name])) for m in matches)
@@ -191,15 +191,15 @@ def judged(
     writers = graph.producers()
     result: list[ComparedTensor] = []
     for m in matches:
-        found = figures[m.first.name]
-        if not found.elements:  # inputs are what isolated layers are fed with
+        difference = figures[m.first.name]
+        if not difference.elements:  # isolated layers get these as inputs
             continue
         if m.first.index not in writers:
-            result.append(_given(m, found, other is None))
+            result.append(_given(m, difference, other is None))
             continue
         part = segment(graph, m.first.index, there, other, back)
         read = [figures[names[t]] for t in part.inputs if t in names]
-        layer = _layer(m, found, part, read, own.get(m.first.name))
+        layer = _layer(m, difference, part, read, own.get(m.first.name))
         before = [t for t in result if t.match.first.index in part.inputs]
         result.append(_after_its_inputs(layer, before))
     return tuple(result)
@@ -217,7 +217,7 @@ def _given(match: Match, figures: TensorFigures, is_dump: bool) -> ComparedTenso
 
 
 def _after_its_inputs(layer: ComparedTensor, inputs: Sequence[ComparedTensor]) -> ComparedTensor:
-    """Put a layer behind the one whose range spoils its input, wherever it was fed from."""
+    """Rank a layer after the producer of an input with an unsuitable range, even if the layer ran in isolation."""
     for t in inputs:
         if t.cause is None or t.cause.kind not in RANGE_KINDS or t.own < OWN_SHARE * layer.own:
             continue
@@ -234,7 +234,7 @@ def _layer(
     inputs: Sequence[TensorFigures],
     own: TensorFigures | None,
 ) -> ComparedTensor:
-    """Judge a layer by what it does alone, where that is known."""
+    """Judge a layer by its figures in isolation if available."""
     node, operator = part.main.name, part.main.operator
     if not figures.differing and not part.differences:
         return ComparedTensor(found, figures, node, operator)

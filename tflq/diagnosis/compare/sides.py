@@ -1,4 +1,4 @@
-"""What can be compared: anything that gives tensors by name for samples by number."""
+"""Sides of a comparison: any source of named tensors for numbered samples."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Column:
 
     Attributes:
         name: unique within the side.
-        tensor: how its quantized values stand for real numbers; None for a dump that does not say.
-        index: of the tensor in its graph, or position in the dump.
+        tensor: Tensor with the encoding of the values; None for a dump that does not specify it.
+        index: Index of the tensor in its graph, or position in the dump.
         node: name of the node that writes it; empty for inputs and dumps.
-        source: name of the model's tensor that it stands for, where the graph has names of its own; else empty.
+        source: name of the model's tensor that it corresponds to, if the graph renames tensors; else empty.
     """
 
     name: str
@@ -45,11 +45,11 @@ class Side(Protocol):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """Its tensors, in order of execution where it has one."""
+        """Tensors of the side, in order of execution if it has one."""
 
     @property
     def count(self) -> int | None:
-        """Number of samples; None where it runs any."""
+        """Number of samples; None if the side runs any samples."""
 
     def take(self, start: int, stop: int, columns: Collection[Column]) -> dict[str, Array]:
         """Return samples start..stop-1 of some tensors by name: dtype[stop - start, *shape]. Calls go upwards."""
@@ -57,10 +57,10 @@ class Side(Protocol):
 
 @dataclass(frozen=True)
 class ConvertedSamples:
-    """Samples of one model for another one: by way of the real numbers where the encodings differ.
+    """Samples of one model for another one: by way of floating point if the encodings differ.
 
     Attributes:
-        samples: in the encoding of `source`.
+        samples: Samples in the encoding of `source`.
         source: the model that they were made for.
         graph: the model that gets them; its inputs follow the same order.
     """
@@ -97,8 +97,8 @@ class Running:
 
     Attributes:
         execution: the graph that runs.
-        samples: in the encoding of `execution.source`.
-        name: how the report calls it.
+        samples: Samples in the encoding of `execution.source`.
+        name: Name in the report.
     """
 
     execution: Execution
@@ -112,11 +112,11 @@ class Running:
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
-        """Inputs, then what nodes write, in order; folded constants are no columns."""
+        """Inputs, then outputs of nodes, in order; folded constants are no columns."""
         graph = self.execution.graph
-        found = [(t, "") for t in graph.inputs]
-        found += [(t, n.name) for n in graph.nodes for t in n.outputs if not graph.tensors[t].is_constant]
-        names = [graph.tensors[t].name for t, _ in found]
+        tensors = [(t, "") for t in graph.inputs]
+        tensors += [(t, n.name) for n in graph.nodes for t in n.outputs if not graph.tensors[t].is_constant]
+        names = [graph.tensors[t].name for t, _ in tensors]
         sources = source_tensors(graph)
         theirs = self.execution.source.tensors
         return tuple(
@@ -127,7 +127,7 @@ class Running:
                 node,
                 theirs[sources[t]].name if t in sources else "",
             )
-            for (t, node), name in zip(found, names, strict=True)
+            for (t, node), name in zip(tensors, names, strict=True)
         )
 
     @cached_property
@@ -146,8 +146,8 @@ class Running:
 
     def take(self, start: int, stop: int, columns: Collection[Column]) -> dict[str, Array]:
         """Run some samples."""
-        found = self.execution.engine.run(self.inputs(start, stop), [c.index for c in columns])
-        return {c.name: found[c.index] for c in columns}
+        values = self.execution.engine.run(self.inputs(start, stop), [c.index for c in columns])
+        return {c.name: values[c.index] for c in columns}
 
 
 def _inputs(graph: Graph) -> Sequence[Tensor]:

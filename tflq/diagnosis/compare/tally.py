@@ -1,4 +1,4 @@
-"""Counts how two versions of one tensor differ, chunk by chunk: nothing of a chunk is kept but sums."""
+"""Counts of the differences between two versions of one tensor, chunk by chunk: only sums are kept."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tflq.graph import Affine, Array, Tensor
 from tflq.parallel.executions import real_values
 
 LAST_BIN = 8
-"""The histogram counts differences -8..8 in LSB; its ends take what lies beyond."""
+"""The histogram counts differences -8..8 in LSB; its outer bins include larger ones."""
 
 
 @dataclass(frozen=True)
@@ -39,24 +39,24 @@ class TensorFigures:
 
     Attributes:
         elements: number compared.
-        differing: number that differ: quantized values where both sides have one encoding, else real values.
+        differing: number that differ: quantized values if both sides have one encoding, else floating-point values.
         lsb: the step in which differences are counted: the first side's scale, or the second's; None for two floats.
-        largest: largest |difference| in LSB; in real units where lsb is None.
+        largest: largest |difference| in LSB; as a floating-point value if lsb is None.
         histogram: int64[17], rounded differences -8..8 in LSB, the ends open.
-        cosine: of the angle between both, 1 for equal directions; NaN where one is all zero.
+        cosine: Cosine of the angle between both, 1 for equal directions; NaN if one is all zero.
         sqnr_db: 10 log10(sum reference^2 / sum difference^2); inf without a difference.
         rms_lsb: root of the mean squared difference, in LSB (or real units).
         rms_coarser: the same in steps of the side with the larger ones.
         saturated: share of the first side's quantized values at an end of its type, the zero point not counted.
-        clipped: share of them where the reference lies more than half an LSB beyond that end.
-        clipped_noise: their share of the squared difference.
+        clipped: share of them with a reference more than half an LSB beyond that end.
+        clipped_noise: Share of clipped elements in the squared difference.
         unused: share of the first side's quantized values outside the smallest and largest that occurred; 0 without
             quantized values.
         same_encoding: whether both sides store the same quantized values for the same numbers.
-        channels: (channel of the last axis, largest |difference|, differing elements), worst first, those that differ.
+        channels: (channel of the last axis, largest |difference|, differing elements) of differing ones, worst first.
         first_place: the first element that differs, by sample and place.
         worst_place: the element of the largest difference.
-        limits: real numbers that the first side's encoding holds, (least, greatest); None without one for all channels.
+        limits: (least, greatest) floating-point value of the first side's encoding; None without one for all channels.
         reach: least and greatest finite number of the reference.
     """
 
@@ -85,19 +85,19 @@ _SUMS = (
     *("_elements", "_differing", "_saturated", "_clipped", "_histogram", "_product", "_first", "_second", "_noise"),
     *("_clipped_noise", "_lsb_noise"),
 )
-"""What two tallies add."""
+"""Attributes that are summed when tallies are joined."""
 
 
 class Tally:
     """Adds up chunks of one tensor."""
 
     def __init__(self, first: Tensor | None, second: Tensor | None, cut: tuple[int, ...] | None = None) -> None:
-        """Start with nothing.
+        """Start with all sums zero.
 
         Args:
-            first: how the first side's values stand for real numbers.
+            first: Tensor with the encoding of the first side's values.
             second: the same of the second side.
-            cut: shape of the tensor where only its first elements are compared, [S, n]; None where all are.
+            cut: shape of the tensor if only its first elements are compared, [S, n]; None if all are.
         """
         self._cut = cut
         self._tensors = (first, second)
@@ -139,7 +139,7 @@ class Tally:
         self._count_codes(first, b, finite)
 
     def join(self, following: Tally) -> None:
-        """Add what another tally of this tensor counted of later chunks."""
+        """Add the sums of another tally of this tensor over later chunks."""
         for name in _SUMS:
             setattr(self, name, getattr(self, name) + getattr(following, name))
         self._low, self._high = min(self._low, following._low), max(self._high, following._high)
@@ -156,7 +156,7 @@ class Tally:
         self._least, self._greatest = min(self._least, following._least), max(self._greatest, following._greatest)
 
     def figures(self) -> TensorFigures:
-        """Return what the chunks add up to."""
+        """Return the figures over all chunks."""
         n = max(self._elements, 1)
         norm = np.sqrt(self._first * self._second)
         order = np.lexsort((np.arange(len(self._channel_count)), -self._channel_largest))
@@ -187,9 +187,9 @@ class Tally:
         )
 
     def _unequal(self, first: Array, second: Array, a: Doubles, b: Doubles) -> NDArray[np.bool_]:
-        """Compare quantized values where both have one encoding, else real numbers.
+        """Compare quantized values if both have one encoding, else floating-point values.
 
-        In float32 where one side holds those.
+        They are compared in float32 if one side is float32.
         """
         if self._same and first.dtype == second.dtype:
             return differing(first, second)
@@ -284,7 +284,7 @@ def _same_encoding(first: Tensor | None, second: Tensor | None) -> bool:
 
 
 def _finer(first: Tensor | None, second: Tensor | None) -> float:
-    """Return the first side's step over the larger of both; 1 where only one has steps."""
+    """Return the first side's step divided by the larger step; 1 if only one side has steps."""
     ours, theirs = _lsb(first, None), _lsb(second, None)
     if ours is None or theirs is None:
         return 1.0

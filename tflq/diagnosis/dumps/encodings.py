@@ -1,15 +1,15 @@
-"""What the numbers of a dump mean: quantized values of another type, quantized values as floats, or real numbers.
+"""Encodings of the numbers in a dump: quantized values of another type, quantized values as floats, or real values.
 
-A stored number a of a tensor with scale s and zero point z is
+A stored number a of a tensor with scale s and zero point z denotes
 
-    its own type           q = a
-    the other 8-bit type   q = a - 128 for an int8 tensor, a + 128 for a uint8 one
-    a wider integer        q = a where all fit the tensor's type; else as the other 8-bit type; else no quantized value.
-                           Where both fit (0..127), as the dump's other arrays: level indices 0..255 of OpenVINO's
-                           quantizers are of the other type in every tensor
-    float, all whole       q = a, if a / s + z lies outside the type or off its steps
-    float, multiples of s  q = rint(a / s) + z, if |a / s - rint(a / s)| <= 0.01 (and half of what the format holds)
-    float, neither         a real number of another scale: compared as such
+    same type                     q = a
+    other 8-bit type              q = a - 128 for an int8 tensor, a + 128 for a uint8 one
+    wider integer                 q = a if all fit the tensor's type; else as the other 8-bit type; else no quantized
+                                  value. If both fit (0..127), the dump's other arrays decide: level indices 0..255 of
+                                  OpenVINO's quantizers are of the other type in every tensor
+    float, all integers           q = a, if a / s + z is outside the type or off its steps
+    float, multiples of s         q = rint(a / s) + z, if |a / s - rint(a / s)| <= 0.01 (plus half of the format's step)
+    float, neither of the two     a floating-point value of another scale, compared as such
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from tflq.errors import InputError
 from tflq.graph import Affine, Array, DType, Tensor
 
 _OTHER: Mapping[DType, tuple[type[np.generic], int]] = {DType.INT8: (np.uint8, -128), DType.UINT8: (np.int8, 128)}
-"""The other 8-bit type of a tensor's, and what must be added to its numbers."""
+"""The other 8-bit type for a tensor's type, and the number to add to its values."""
 NEAR = 0.01
-"""Steps by which a real number may miss a quantized value: what float32 products lose."""
+"""Distance in steps up to which a floating-point value is a quantized one: the error of float32 products."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +35,9 @@ class Decoded:
     """Numbers ready to be compared.
 
     Attributes:
-        array: of the tensor's type where they are quantized values; else real numbers.
-        tensor: how the array stands for real numbers.
-        words: how the stored numbers were read.
+        array: Quantized values of the tensor's type, or floating-point values.
+        tensor: Tensor with the encoding of the array.
+        words: Description of how the stored numbers were read.
     """
 
     array: Array
@@ -47,11 +47,11 @@ class Decoded:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """What one array of floats may be.
+    """Possible readings of one array of floats.
 
     Attributes:
-        quantized: the quantized values, if they may be those themselves.
-        real: the quantized values, if they may be real numbers.
+        quantized: The quantized values if the floats can be read as such.
+        real: The quantized values if the floats can be read as dequantized values.
     """
 
     quantized: Array | None
@@ -59,7 +59,7 @@ class Fit:
 
     @property
     def kind(self) -> str | None:
-        """What it must be; None where it may be either or is neither."""
+        """The only possible reading; None if both or none are possible."""
         if (self.quantized is None) == (self.real is None):
             return None
         return QUANTIZED if self.real is None else REAL
@@ -71,9 +71,9 @@ class Fit:
 
 
 def is_other_type(arrays: Sequence[tuple[Array, Tensor]]) -> bool:
-    """Tell whether whole numbers of a dump that fit both 8-bit types are quantized values of the other one.
+    """Tell if integers of a dump that fit both 8-bit types are quantized values of the other type.
 
-    So it is where at least one array fits the other type alone, and none its tensor's type alone.
+    This applies if at least one array fits only the other type, and none fits only its tensor's type.
     """
     own = other = False
     for array, tensor in arrays:
@@ -88,7 +88,7 @@ def is_other_type(arrays: Sequence[tuple[Array, Tensor]]) -> bool:
 
 
 def fit_of(array: Array, tensor: Tensor, step: float) -> Fit | None:
-    """Return what an array may be; None where only its type decides."""
+    """Return the possible readings of an array; None if its type decides."""
     if array.dtype.kind != "f" or not tensor.dtype.is_integer or not isinstance(tensor.quantization, Affine):
         return None
     wide = array.astype(np.float64)
@@ -106,10 +106,10 @@ def fit_of(array: Array, tensor: Tensor, step: float) -> Fit | None:
 
 
 def kind_of_floats(where: str, fits: Sequence[Fit | None]) -> str | None:
-    """Decide for a whole dump whether floats that may be both are quantized values or real numbers.
+    """Decide for a whole dump if ambiguous floats are quantized or dequantized values.
 
     Raises:
-        InputError: nothing tells.
+        InputError: the dump does not decide it.
     """
     kinds = [f.kind for f in fits if f is not None and f.kind is not None]
     quantized, real = kinds.count(QUANTIZED), kinds.count(REAL)
@@ -117,8 +117,8 @@ def kind_of_floats(where: str, fits: Sequence[Fit | None]) -> str | None:
         return QUANTIZED if quantized > real else REAL
     if any(f is not None and f.is_open for f in fits):
         raise InputError(
-            f"{where}: its whole numbers in floating point may be quantized values or real numbers, nothing tells; "
-            f"say --quantized-values or --real-values"
+            f"{where}: its integers in floating point may be quantized or real values; specify --quantized-values or "
+            f"--real-values"
         )
     return None
 
@@ -130,14 +130,14 @@ def decode(
 
     Args:
         array: [S, ...] as stored.
-        tensor: that it is a dump of.
-        fit: of `fit_of`.
-        kind: what floats are that may be both.
-        is_forced: whether the caller says what they are.
-        is_other: of `is_other_type`: what integers are that fit both 8-bit types.
+        tensor: Tensor that the array is a dump of.
+        fit: Result of `fit_of`.
+        kind: Reading of ambiguous floats.
+        is_forced: True if the caller specified `kind`.
+        is_other: Result of `is_other_type`, for integers that fit both 8-bit types.
 
     Raises:
-        InputError: integers that are no quantized values of the tensor, or floats that are not what the caller says.
+        InputError: integers that are no quantized values of the tensor, or floats that contradict the caller's `kind`.
     """
     if fit is not None:
         return _decoded_float(array, tensor, fit, kind, is_forced)
@@ -147,23 +147,23 @@ def decode(
         return Decoded(array, Tensor(tensor.name, tensor.shape, DType.of(array.dtype)), f"real numbers, {array.dtype}")
     if not tensor.dtype.is_integer:
         return Decoded(array.astype(tensor.dtype.storage), tensor, f"numbers in {array.dtype}")
-    found = _shifted(array.astype(np.int64), tensor.dtype, array.dtype, is_other)
-    if found is None:
+    shifted = _shifted(array.astype(np.int64), tensor.dtype, array.dtype, is_other)
+    if shifted is None:
         raise InputError(
             f"holds {array.min()}..{array.max()} in {array.dtype}; quantized values of {tensor.dtype.value} lie in "
             f"{tensor.dtype.minimum}..{tensor.dtype.maximum}: these are accumulators or another tensor"
         )
-    return Decoded(found[0], tensor, f"quantized values in {array.dtype}{found[1]}")
+    return Decoded(shifted[0], tensor, f"quantized values in {array.dtype}{shifted[1]}")
 
 
 def _decoded_float(array: Array, tensor: Tensor, fit: Fit, kind: str | None, is_forced: bool) -> Decoded:
     own = kind if is_forced else fit.kind or kind
     if own != REAL and fit.quantized is not None:
-        return Decoded(fit.quantized, tensor, f"quantized values in {array.dtype} (whole numbers, no real ones)")
+        return Decoded(fit.quantized, tensor, f"quantized values in {array.dtype} (integers, not real values)")
     if own != QUANTIZED and fit.real is not None:
         return Decoded(fit.real, tensor, f"real numbers, {array.dtype}: multiples of the scale {_scale(tensor)}")
     if is_forced and own == QUANTIZED:
-        raise InputError(f"holds no quantized values of {tensor.dtype.value}: {array.min()}..{array.max()}")
+        raise InputError(f"contains no quantized values of {tensor.dtype.value}: {array.min()}..{array.max()}")
     plain = Tensor(tensor.name, tensor.shape, DType.of(array.dtype))
     return Decoded(array, plain, f"real numbers, {array.dtype}, no multiples of the scale {_scale(tensor)}")
 
@@ -171,7 +171,7 @@ def _decoded_float(array: Array, tensor: Tensor, fit: Fit, kind: str | None, is_
 def _shifted(
     whole: NDArray[np.int64], dtype: DType, stored: np.dtype[np.generic] | None = None, is_other: bool = False
 ) -> tuple[Array, str] | None:
-    """Return quantized values of a type, and how they follow from whole numbers; None where they do not fit."""
+    """Return quantized values of a type, and the formula that gives them from integers; None if they do not fit."""
     kind, offset = _OTHER.get(dtype, (None, 0))
     plain = None if kind is not None and stored == kind else _in_range(whole, dtype)
     moved = None if kind is None else _in_range(whole + offset, dtype)

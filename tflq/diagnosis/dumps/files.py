@@ -55,9 +55,9 @@ def read_words(path: str, content: str, name: str) -> Stored:
         words = np.array([int(line, 16) for line in lines], np.uint64)
     except ValueError:
         bad = next(line for line in lines if not re.fullmatch(r"(0[xX])?[0-9a-fA-F]+", line))
-        raise InputError(f"{path}: '{bad[:20]}' is no hexadecimal word; each line holds one of 32 bits") from None
+        raise InputError(f"{path}: '{bad[:20]}' is no hexadecimal word; each line needs one word of 32 bits") from None
     if not words.size or words.max() > 0xFFFFFFFF:
-        raise InputError(f"{path}: holds no hexadecimal words of 32 bits")
+        raise InputError(f"{path}: contains no hexadecimal words of 32 bits")
     real = words.astype(np.uint32).view(np.int32).astype(np.float64) * WORD_STEP
     return Stored(name, real, is_flat=True, channels_first=True, step=WORD_STEP)
 
@@ -70,8 +70,8 @@ def read_table(path: str, content: str, name: str) -> Stored:
     """
     rows = [_TOKEN.findall(line) for line in content.splitlines() if _ROW.match(line)]
     if not rows or len({len(row) for row in rows}) > 1:
-        found = "rows of different lengths" if rows else "no numbers"
-        raise InputError(f"{path}: has {found}; a table holds one sample in each row")
+        problem = "rows of different lengths" if rows else "no numbers"
+        raise InputError(f"{path}: has {problem}; a table needs one sample in each row")
     return Stored(name, np.stack([_numbers(row) for row in rows]), is_flat=True)
 
 
@@ -79,7 +79,7 @@ def read_blocks(path: str, content: str, name: str) -> list[Stored]:
     """Read the blocks of numbers of a log or C file; headings name them.
 
     A heading is a line with words: "[4] CONV_2D ..." is number 4, "static const int8_t conv_4[n] = {" is conv_4;
-    "sample 1" in a heading holds for the blocks behind it, and the words of a comment are a block's second name.
+    "sample 1" in a heading applies to the blocks after it, and the words of a comment are a block's second name.
 
     Raises:
         InputError: no numbers.
@@ -92,7 +92,7 @@ def read_blocks(path: str, content: str, name: str) -> list[Stored]:
             if blocks[-1].tokens:
                 blocks.append(_Block(sample=blocks[-1].sample))
             _heading(blocks[-1], line)
-    found = [
+    arrays = [
         Stored(
             b.name or b.alias or name,
             _typed(b),
@@ -105,9 +105,9 @@ def read_blocks(path: str, content: str, name: str) -> list[Stored]:
         for b in blocks
         if b.tokens
     ]
-    if not found:
-        raise InputError(f"{path}: holds no numbers")
-    return found
+    if not arrays:
+        raise InputError(f"{path}: contains no numbers")
+    return arrays
 
 
 def _heading(block: _Block, line: str) -> None:
@@ -144,7 +144,7 @@ def _typed(block: _Block) -> Array:
 
 
 def _numbers(tokens: list[str]) -> Array:
-    """Return int64[n] where all are whole as written, else float64[n]."""
+    """Return int64[n] if all are written as integers, else float64[n]."""
     try:
         return np.array([int(t, 0) if t[:2] in ("0x", "0X") else int(t) for t in tokens], np.int64)
     except (ValueError, OverflowError):
@@ -156,10 +156,10 @@ _TENSOR = "tensor/"
 
 
 def node_names(arrays: Mapping[str, Array]) -> Mapping[str, Array]:
-    """Return the tensors of a dump of NNTool by node, a fusion's by its members; any other archive as it is.
+    """Return the tensors of a dump of NNTool by node, a fusion's by its members; any other archive unchanged.
 
-    What a fusion writes stands there twice, under its own name and under that of its last member: the member's stays.
-    Constants, nodes with several outputs and what stands beside the tensors are left out.
+    The output of a fusion is stored twice, under the fusion's name and its last member's; the member's is kept.
+    Constants, nodes with several outputs and all entries that are no tensors are omitted.
     """
     if not any(name.startswith(_TENSOR) for name in arrays) or not all(_KEY.fullmatch(name) for name in arrays):
         return arrays
@@ -209,11 +209,11 @@ def read_mapped(path: str | os.PathLike[str], map_path: str) -> dict[str, Array]
 
 def _read_map(path: str) -> tuple[int | None, dict[str, _Entry]]:
     try:
-        found = json.loads(bytes(read_bytes(path)))
+        content = json.loads(bytes(read_bytes(path)))
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise InputError(f"{path}: is no JSON: {error}") from None
-    tensors = found.get("tensors") if isinstance(found, dict) else None
-    stride = found.get("sample_bytes") if isinstance(found, dict) else None
+    tensors = content.get("tensors") if isinstance(content, dict) else None
+    stride = content.get("sample_bytes") if isinstance(content, dict) else None
     if not isinstance(tensors, dict) or not tensors or not (stride is None or _is_size(stride)):
         raise InputError(f"{path}: is no map of a dump; it needs {MAP}")
     return stride, {name: _entry(path, name, entry) for name, entry in tensors.items()}
@@ -244,35 +244,35 @@ _SAMPLE = re.compile(r"(?:(?<=[^A-Za-z])|^)(?:sample|image|img|frame)[_-]?(\d+)[
 def read_archive(
     path: str | os.PathLike[str], name: str | None = None, map_path: str | None = None, dtype: str | None = None
 ) -> Archive:
-    """Read the arrays of a dump as they are stored.
+    """Read the arrays of a dump, unchanged.
 
     Args:
-        path: a file whose name ends as `SUFFIXES` lists, or a folder of them.
-        name: of the tensor, where the file holds one array.
-        map_path: JSON that says where the tensors lie in raw bytes; a map.json beside the file is taken, too.
-        dtype: of raw bytes.
+        path: a file with a suffix in `SUFFIXES`, or a folder of such files.
+        name: Name of the tensor if the file contains one array.
+        map_path: JSON with the places of the tensors in raw bytes; a map.json next to the file is used, too.
+        dtype: Type of raw bytes.
 
     Raises:
-        InputError: files that cannot be read, or nothing in them.
+        InputError: files that cannot be read, or no array in them.
     """
     place = Path(path)
     if place.is_dir():
-        found = _folder(place, map_path, dtype)
+        archive = _folder(place, map_path, dtype)
     elif place.suffix.lower() in SUFFIXES:
-        found = _file(place, map_path, dtype)
-        lone = place.suffix.lower() in (".npy", *_RAW) and len(found.arrays) == 1 and found.is_unnamed
-        if name is not None and len(found.arrays) == 1:
-            found = replace(found, arrays=(replace(found.arrays[0], name=name),), is_unnamed=False)
+        archive = _file(place, map_path, dtype)
+        lone = place.suffix.lower() in (".npy", *_RAW) and len(archive.arrays) == 1 and archive.is_unnamed
+        if name is not None and len(archive.arrays) == 1:
+            archive = replace(archive, arrays=(replace(archive.arrays[0], name=name),), is_unnamed=False)
         elif not lone:
-            found = replace(found, is_unnamed=False)
+            archive = replace(archive, is_unnamed=False)
     else:
         raise InputError(f"{path}: no dump ends in '{place.suffix}'; allowed are {', '.join(SUFFIXES)}, or a folder")
-    numbers = [a for a in found.arrays if a.array.dtype.kind in "biuf"]
-    others = [a.name for a in found.arrays if a.array.dtype.kind not in "biuf"]
-    notes = (*found.notes, *([f"passed over, no numbers: {', '.join(others)}"] if others else ()))
+    numbers = [a for a in archive.arrays if a.array.dtype.kind in "biuf"]
+    others = [a.name for a in archive.arrays if a.array.dtype.kind not in "biuf"]
+    notes = (*archive.notes, *([f"passed over, no numbers: {', '.join(others)}"] if others else ()))
     if not numbers:
-        raise InputError(f"{path}: holds no array of numbers")
-    return Archive(str(path), tuple(_stacked(str(path), numbers)), notes, found.is_unnamed)
+        raise InputError(f"{path}: contains no array of numbers")
+    return Archive(str(path), tuple(_stacked(str(path), numbers)), notes, archive.is_unnamed)
 
 
 def _folder(place: Path, map_path: str | None, dtype: str | None) -> Archive:
@@ -281,7 +281,7 @@ def _folder(place: Path, map_path: str | None, dtype: str | None) -> Archive:
     maps = [p for p in files if p.suffix.lower() == ".json" and is_map(p)]
     others = [p.name for p in files if p not in kept and p not in maps]
     if not kept:
-        raise InputError(f"{place}: holds no dump; its files end in none of {', '.join(SUFFIXES)}")
+        raise InputError(f"{place}: contains no dump; no file ends in {', '.join(SUFFIXES)}")
     arrays: list[Stored] = []
     notes = [f"passed over: {', '.join(others)}"] if others else []
     for p in kept:
@@ -321,7 +321,7 @@ def _raw(place: Path, stem: str, map_path: str | None, dtype: str | None) -> Arc
     if dtype is None:
         return Archive(str(place), (Stored(stem, content, is_raw=True, is_flat=True),), is_unnamed=True)
     if content.size % np.dtype(dtype).itemsize:
-        raise InputError(f"{place}: {content.size} bytes are no whole number of {dtype}")
+        raise InputError(f"{place}: {content.size} bytes are no multiple of the size of {dtype}")
     return Archive(str(place), (Stored(stem, content.view(dtype), is_flat=True),), is_unnamed=True)
 
 
@@ -329,10 +329,10 @@ def _stacked(path: str, arrays: Sequence[Stored]) -> list[Stored]:
     """Join arrays of one name that are of one sample each, by a heading or a name as sample0_layer3."""
     named = []
     for a in arrays:
-        found = _SAMPLE.search(a.name)
-        if a.sample is None and found is not None and len(arrays) > 1:
-            rest = a.name[: found.start()] + a.name[found.end() :]
-            a = replace(a, name=rest or a.name, sample=int(found.group(1)))
+        numbered = _SAMPLE.search(a.name)
+        if a.sample is None and numbered is not None and len(arrays) > 1:
+            rest = a.name[: numbered.start()] + a.name[numbered.end() :]
+            a = replace(a, name=rest or a.name, sample=int(numbered.group(1)))
         named.append(a)
     order = {name: i for i, name in reversed(list(enumerate(a.name for a in named)))}
     result = []
@@ -345,8 +345,8 @@ def _stacked(path: str, arrays: Sequence[Stored]) -> list[Stored]:
         if None in numbers or len({p.array.shape for p in parts}) > 1 or numbers != list(range(len(parts))):
             found_words = ", ".join("?" if n is None else str(n) for n in numbers)
             raise InputError(
-                f"{path}: '{name}' stands there {len(parts)} times, for the samples {found_words}; each array needs a "
-                f"name of its own, or one for each sample, counted from 0, of one shape"
+                f"{path}: '{name}' occurs {len(parts)} times, for the samples {found_words}; each array needs a unique "
+                f"name, or one for each sample, counted from 0, of one shape"
             )
         result.append(replace(parts[0], array=np.stack([p.array for p in parts]), sample=None))
     return result

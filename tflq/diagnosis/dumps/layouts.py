@@ -1,4 +1,4 @@
-"""Ways in which an array may hold a tensor: axes in the model's order or channels first, flat, padded, or cut short."""
+"""Layouts of a tensor in an array: axes in the model's order or channels first, flat, padded, or cut short."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Arranged:
     """An array in the model's order.
 
     Attributes:
-        array: dtype[S, *shape]; [S, n] where it is cut short.
-        words: how it lay.
-        channels_first: whether channels stood before rows and columns; None where that makes no difference.
-        is_certain: whether shapes alone tell the order of the axes.
+        array: dtype[S, *shape]; [S, n] if it is cut short.
+        words: Description of the stored layout.
+        channels_first: True if channels were stored before rows and columns; None if the order makes no difference.
+        is_certain: True if shapes alone determine the order of the axes.
         is_short: whether only the first elements are there.
     """
 
@@ -40,7 +40,7 @@ class Arranged:
 
 
 def arrangements(stored: Stored, tensor: Tensor) -> list[Arranged]:
-    """Return every way in which the array may hold the tensor, the likelier first; raw bytes are of its own type."""
+    """Return every possible layout of the tensor in the array, the likelier first; raw bytes have the tensor's type."""
     array = _of_own_type(stored, tensor)
     if array is None or not array.size or not tensor.size:
         return []
@@ -48,18 +48,18 @@ def arrangements(stored: Stored, tensor: Tensor) -> list[Arranged]:
     moves = _moves(shape)
     planar = (*shape[:1], shape[-1], *shape[1:-1]) if moves else shape
     own, first = _samples(array.shape, shape), _samples(array.shape, planar)
-    found = []
+    ways = []
     if own is not None:
         kind = False if moves else None
-        found.append(Arranged(array.reshape(own, *shape), "the model's order", kind, first is None))
+        ways.append(Arranged(array.reshape(own, *shape), "the model's order", kind, first is None))
     if moves and first is not None:
-        found.append(Arranged(_last(array.reshape(first, *planar)), "channels first", True, own is None))
-    if not found:
-        found = _flat(array, shape, planar, moves) or _padded(array, shape) or _padded_flat(array, shape, planar)
-    if not found and stored.may_be_short and array.shape[-1] < tensor.size and array.ndim <= 2:
+        ways.append(Arranged(_last(array.reshape(first, *planar)), "channels first", True, own is None))
+    if not ways:
+        ways = _flat(array, shape, planar, moves) or _padded(array, shape) or _padded_flat(array, shape, planar)
+    if not ways and stored.may_be_short and array.shape[-1] < tensor.size and array.ndim <= 2:
         words = f"the first {array.shape[-1]} of {tensor.size} elements"
-        found = [Arranged(array.reshape(-1, array.shape[-1]), words, None if not moves else False, is_short=True)]
-    return found
+        ways = [Arranged(array.reshape(-1, array.shape[-1]), words, None if not moves else False, is_short=True)]
+    return ways
 
 
 def _of_own_type(stored: Stored, tensor: Tensor) -> Array | None:
@@ -73,12 +73,12 @@ def _of_own_type(stored: Stored, tensor: Tensor) -> Array | None:
 
 
 def _moves(shape: tuple[int, ...]) -> bool:
-    """Whether it makes a difference where the channels stand."""
+    """Whether the position of the channels makes a difference."""
     return len(shape) > 2 and shape[-1] > 1 and prod(shape[1:-1]) > 1
 
 
 def _samples(found: tuple[int, ...], shape: tuple[int, ...]) -> int | None:
-    """Return the number of samples in front of a shape, axes of size 1 left out of account; None where it is not it."""
+    """Return the number of samples before a shape, ignoring axes of size 1; None if the shape differs."""
     core, own = [n for n in found if n != 1], [n for n in shape if n != 1]
     if core == own:
         return 1
@@ -96,14 +96,14 @@ def _flat(array: Array, shape: tuple[int, ...], planar: tuple[int, ...], moves: 
     if rest or not (len(core) <= 1 or core == [samples, prod(shape)]):
         return []
     kind = False if moves else None
-    found = [Arranged(array.reshape(samples, *shape), "flat, in the model's order", kind)]
+    ways = [Arranged(array.reshape(samples, *shape), "flat, in the model's order", kind)]
     if moves:
-        found.append(Arranged(_last(array.reshape(samples, *planar)), "flat, channels first", True))
-    return found
+        ways.append(Arranged(_last(array.reshape(samples, *planar)), "flat, channels first", True))
+    return ways
 
 
 def _padded(array: Array, shape: tuple[int, ...]) -> list[Arranged]:
-    """Channels filled up with a constant, in the model's order or in front."""
+    """Channels padded with a constant, in the model's order or channels first."""
     channels = shape[-1]
     spatial = len(shape) - 2
     for axis, first in ((array.ndim - 1, False), (array.ndim - 1 - spatial, True)):
@@ -126,7 +126,7 @@ def _padded_flat(array: Array, shape: tuple[int, ...], planar: tuple[int, ...]) 
     """Flat bytes with channels filled up to a block, or with rows of planes filled up to 16 bytes."""
     if len(shape) < 3 or len([n for n in array.shape if n != 1]) > 1:
         return []
-    found = []
+    ways = []
     row = -(-shape[-2] * array.itemsize // _ROW_BYTES) * _ROW_BYTES // array.itemsize
     wide = [(*shape[:-1], -(-shape[-1] // block) * block) for block in _CHANNEL_BLOCKS]
     for padded, is_planar in [*((w, False) for w in dict.fromkeys(wide)), ((*planar[:-1], row), True)]:
@@ -137,5 +137,5 @@ def _padded_flat(array: Array, shape: tuple[int, ...], planar: tuple[int, ...]) 
         kept, filling = np.split(array.reshape(samples, *padded), [true[-1]], -1)
         if (filling == filling.reshape(-1)[0]).all():
             what = f"{'rows' if is_planar else 'channels'} padded to {padded[-1]}"
-            found.append(Arranged(_last(kept) if is_planar else kept, f"flat, {what}", is_planar))
-    return found
+            ways.append(Arranged(_last(kept) if is_planar else kept, f"flat, {what}", is_planar))
+    return ways

@@ -26,7 +26,7 @@ _NUMBERS = (
 
 @dataclass(frozen=True)
 class Placed:
-    """One array and its tensor; `why` says what told it."""
+    """One array and its tensor; `why` is the rule that matched them."""
 
     stored: Stored
     wanted: Wanted
@@ -49,11 +49,11 @@ def place(stored: Sequence[Stored], wanted: Sequence[Wanted], fits: Fits, number
     Args:
         stored: the arrays.
         wanted: the tensors, in order of execution.
-        fits: whether an array may hold a tensor, by its shape.
-        numbers: what numbers in names count, of `NUMBERINGS`; None to tell by what fits.
+        fits: Predicate: the shapes allow the array to contain the tensor.
+        numbers: Meaning of numbers in names, one of `NUMBERINGS`; None to choose the one that fits.
 
     Returns:
-        Those that were placed, in order of execution; no array and no tensor twice.
+        Placed arrays in order of execution; no array and no tensor twice.
 
     Raises:
         InputError: numbers that may count operators or tensors.
@@ -68,14 +68,14 @@ def place(stored: Sequence[Stored], wanted: Sequence[Wanted], fits: Fits, number
             taken, held = {id(p.stored) for p in best}, {p.wanted.name for p in best}
             left = [s for s in stored if id(s) not in taken]
             best = best + _placed(rule, left, [w for w in wanted if w.name not in held], fits)
-    first = {(id(p.stored), p.wanted.name): p for found in reversed(tried) for p in found}
+    first = {(id(p.stored), p.wanted.name): p for q in reversed(tried) for p in q}
     best = [first.get((id(p.stored), p.wanted.name), p) for p in best]
     order = {w.name: i for i, w in enumerate(wanted)}
     return sorted(best, key=lambda p: order[p.wanted.name])
 
 
 def nearest(stored: Stored, wanted: Sequence[Wanted], fits: Fits, count: int = 3) -> list[str]:
-    """Return the names of tensors that an array may be: those that it fits first, then by how names begin."""
+    """Return the names of the likeliest tensors of an array: by shape first, then by how names begin."""
     plain = _plain(stored.name)
 
     def distance(w: Wanted) -> tuple[bool, int]:
@@ -93,13 +93,13 @@ def _placed(rule: _Rule, stored: Sequence[Stored], wanted: Sequence[Wanted], fit
     theirs = [rule.of_wanted(w) for w in wanted]
     pairs = []
     for s, own in zip(stored, keys, strict=True):
-        found = []
+        candidates = []
         for w, names in zip(wanted, theirs, strict=True):
             length = max((len(b) for a in own for b in names if b and rule.meets(a, b)), default=0)
             if length and fits(s, w):
-                found.append((length, w))
-        longest = max((length for length, _ in found), default=0)
-        best = [w for length, w in found if length == longest]
+                candidates.append((length, w))
+        longest = max((length for length, _ in candidates), default=0)
+        best = [w for length, w in candidates if length == longest]
         if len(best) == 1:
             pairs.append((len(s.name), s, best[0]))
     result: dict[str, Placed] = {}
@@ -110,14 +110,14 @@ def _placed(rule: _Rule, stored: Sequence[Stored], wanted: Sequence[Wanted], fit
 
 def _numbered(stored: Sequence[Stored], wanted: Sequence[Wanted], fits: Fits, numbers: str | None) -> list[Placed]:
     """Place arrays by the numbers in their names."""
-    found = _numbers_of(stored)
-    words = {word for word, _ in found.values()}
-    given = {n for _, n in found.values()}
+    numbers_found = _numbers_of(stored)
+    words = {word for word, _ in numbers_found.values()}
+    given = {n for _, n in numbers_found.values()}
     operators = sorted({w.operator for w in wanted if w.operator is not None})
     ways: dict[str, list[Placed]] = {}
     for way in NUMBERINGS if numbers is None else (numbers,):
-        places = _by_number(way, found, stored, wanted, fits)
-        if places and (numbers is not None or len(places) == len(found)):
+        places = _by_number(way, numbers_found, stored, wanted, fits)
+        if places and (numbers is not None or len(places) == len(numbers_found)):
             ways[way] = places
     if len(ways) > 1:
         if words == {"tensor"} and TENSORS in ways:
@@ -133,7 +133,7 @@ def _numbered(stored: Sequence[Stored], wanted: Sequence[Wanted], fits: Fits, nu
     if len(ways) > 1:
         raise InputError(
             f"the numbers {', '.join(map(str, sorted(given)[:6]))} in names of arrays may count operators or tensors; "
-            f"say --numbers {' or --numbers '.join(ways)}"
+            f"specify --numbers {' or --numbers '.join(ways)}"
         )
     return next(iter(ways.values()), [])
 
@@ -171,7 +171,7 @@ def _plain(name: str) -> str:
 
 
 def _bare(name: str) -> Sequence[str]:
-    """Return a name without what NNTool's archive puts in front."""
+    """Return a name without the prefix of NNTool's archive."""
     return (name.removeprefix("tensor/"),)
 
 
@@ -184,7 +184,7 @@ def _plain_parts(wanted: Wanted) -> Sequence[str]:
 
 
 def _plain_stored(name: str) -> Sequence[str]:
-    """Return an array's name in plain letters; of Compass' names the layer and the tensor, for outputs alone."""
+    """Return an array's name in plain letters; of Compass' names the layer and the tensor, for outputs only."""
     match = _COMPASS.match(name)
     if match is None:
         return [_plain(name.removeprefix("tensor/"))]
@@ -202,7 +202,7 @@ def _begins(own: str, tensor: str) -> bool:
 
 
 def _tokens_meet(own: str, tensor: str) -> bool:
-    """Whether the tensor's words stand in a name in order, the first and the last in their places."""
+    """Whether the tensor's words occur in a name in order, the first and the last at its ends."""
     mine, theirs = own.split("_"), tensor.split("_")
     rest: Iterator[str] = iter(mine)
     return len(theirs) > 1 and (mine[0], mine[-1]) == (theirs[0], theirs[-1]) and all(t in rest for t in theirs)
@@ -210,7 +210,7 @@ def _tokens_meet(own: str, tensor: str) -> bool:
 
 _RULES = (
     _Rule("the same name", lambda n: (n,), lambda w: w.names),
-    _Rule("the same name behind 'tensor/'", _bare, lambda w: w.names),
+    _Rule("the same name after 'tensor/'", _bare, lambda w: w.names),
     _Rule("the first or last part of the name", _bare, _parts),
     _Rule("the same letters and digits", _plain_stored, _plain_parts),
     _Rule("the longest name that it begins with", _plain_stored, _plain_parts, _begins),

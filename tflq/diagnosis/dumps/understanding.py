@@ -22,12 +22,12 @@ class Reading:
     Attributes:
         wanted: the tensor.
         source: name of the array.
-        stored: its type and shape as stored, in words.
-        layout: how it lay, in words.
-        encoding: what its numbers mean, in words.
-        why: what told that it is this tensor.
-        array: [S, *shape] in the tensor's type, or real numbers; [S, n] where it is cut short.
-        tensor: how the array stands for real numbers.
+        stored: Stored type and shape, as text.
+        layout: Stored layout, as text.
+        encoding: Meaning of the numbers, as text.
+        why: Reason why the array is this tensor.
+        array: [S, *shape] in the tensor's type, or floating-point values; [S, n] if it is cut short.
+        tensor: Tensor with the encoding of the array.
         is_short: whether only the first elements are there.
     """
 
@@ -44,14 +44,14 @@ class Reading:
 
 @dataclass(frozen=True)
 class Understood:
-    """A dump.
+    """Interpretation of a dump.
 
     Attributes:
-        path: of the file or folder.
-        readings: in order of execution.
+        path: Path of the file or folder.
+        readings: Tensors in order of execution.
         samples: number of samples that all arrays have.
-        notes: what was passed over or taken otherwise, in words.
-        missing: tensors of the model that the dump does not hold.
+        notes: Arrays that were skipped or interpreted otherwise, as text.
+        missing: tensors of the model that the dump does not contain.
     """
 
     path: str
@@ -64,16 +64,16 @@ class Understood:
 def understand(
     archive: Archive, wanted: Sequence[Wanted], options: DumpOptions = DumpOptions(), samples: int | None = None
 ) -> Understood:
-    """Find out what the arrays of a dump are.
+    """Identify the arrays of a dump.
 
     Args:
-        archive: of `read_archive`.
+        archive: Result of `read_archive`.
         wanted: tensors of the model, in order of execution.
-        options: what the caller knows.
-        samples: how many the model gets; None where that is not known.
+        options: Options of the caller that describe the dump.
+        samples: Number of samples that the model gets; None if unknown.
 
     Raises:
-        InputError: nothing that could be read, or a question with its choices.
+        InputError: no array that can be read, or a question with its choices.
     """
     arrays = _in_order(archive, wanted, samples)
 
@@ -104,9 +104,9 @@ def understand(
 
 
 def _in_order(archive: Archive, wanted: Sequence[Wanted], samples: int | None) -> Sequence[Stored]:
-    """Cut raw bytes without names and map into the results of all operators, in order, where their number fits just so.
+    """Cut raw bytes without names and map into the results of all operators, in order, if their total size is equal.
 
-    Of several samples each has all its tensors before the next one's.
+    With several samples, all tensors of a sample are stored before the next sample.
     """
     if not archive.is_unnamed or not archive.arrays[0].is_raw:
         return archive.arrays
@@ -124,21 +124,21 @@ def _in_order(archive: Archive, wanted: Sequence[Wanted], samples: int | None) -
 
 
 def _unnamed(archive: Archive, wanted: Sequence[Wanted], fits: Fits) -> list[Placed]:
-    """Place a single array without a name of its own: by its file's name, as the output, or by its shape alone."""
+    """Place a single array without a name: by its file's name, as the output, or by its shape."""
     stored = archive.arrays[0]
     named = place([stored], wanted, fits, None)
     if named:
         return named
-    found = [w for w in wanted if fits(stored, w)]
-    outputs = [w for w in found if w.is_output]
+    candidates = [w for w in wanted if fits(stored, w)]
+    outputs = [w for w in candidates if w.is_output]
     if len(outputs) == 1:
         return [Placed(stored, outputs[0], "an array without a name: the model's output")]
-    if len(found) == 1:
-        return [Placed(stored, found[0], "an array without a name: the only tensor of its shape")]
-    if found:
-        choices = ", ".join(f"'{w.name}'" for w in found[:6])
+    if len(candidates) == 1:
+        return [Placed(stored, candidates[0], "an array without a name: the only tensor of its shape")]
+    if candidates:
+        choices = ", ".join(f"'{w.name}'" for w in candidates[:6])
         raise InputError(
-            f"{archive.path}: its array may be {choices}{' and others' if len(found) > 6 else ''}; say which: "
+            f"{archive.path}: its array may be {choices}{' or another' if len(candidates) > 6 else ''}; specify it: "
             f"TENSOR={archive.path}"
         )
     return []
@@ -182,15 +182,15 @@ def _refuse_misfit(path: str, stored: Stored, wanted: Sequence[Wanted], placed: 
 
 
 def _arranged(path: str, placed: Sequence[Placed], layout: str | None, samples: int | None) -> list[Arranged]:
-    """Choose the layout of each array; what shapes tell in one holds for all."""
+    """Choose the layout of each array; an order that one shape determines applies to all arrays."""
     ways = [arrangements(p.stored, p.wanted.tensor) for p in placed]
     certain = {w[0].channels_first for w in ways if len(w) == 1 and w[0].is_certain and w[0].channels_first is not None}
     first = layout == "nchw" if layout else certain == {True}
     result = []
-    for p, found in zip(placed, ways, strict=True):
+    for p, choices in zip(placed, ways, strict=True):
         is_first = True if p.stored.channels_first else first
-        chosen = next((a for a in found if a.channels_first in (None, is_first)), found[0])
-        if len(found) > 1:
+        chosen = next((a for a in choices if a.channels_first in (None, is_first)), choices[0])
+        if len(choices) > 1:
             why = "known of the format" if p.stored.channels_first else "as said" if layout else "as in other tensors"
             told = layout is not None or p.stored.channels_first or len(certain) == 1
             chosen = replace(chosen, words=f"{chosen.words}, {why if told else '--layout nchw for channels first'}")
@@ -200,13 +200,13 @@ def _arranged(path: str, placed: Sequence[Placed], layout: str | None, samples: 
 
 
 def _refuse_other_type(path: str, placed: Placed, chosen: Arranged, samples: int | None) -> None:
-    """Ask for the type of raw bytes that hold 2, 4 or 8 times as many samples as the model gets."""
+    """Request the type of raw bytes with 2, 4 or 8 times as many samples as the model gets."""
     if placed.stored.is_raw and samples and chosen.samples in (2 * samples, 4 * samples, 8 * samples):
         width = chosen.samples // samples
         own = placed.wanted.tensor.dtype.value
         raise InputError(
-            f"{path}: '{placed.stored.name}' holds {chosen.samples} samples of {own}, or {samples} of a type of "
-            f"{width} bytes; say --dtype {own}, --dtype int{8 * width}, or --dtype float{max(8 * width, 16)}"
+            f"{path}: '{placed.stored.name}' contains {chosen.samples} samples of {own}, or {samples} of a type of "
+            f"{width} bytes; specify --dtype {own}, --dtype int{8 * width}, or --dtype float{max(8 * width, 16)}"
         )
 
 

@@ -1,4 +1,4 @@
-"""What reading a dump is given: options of the caller, arrays as a file stores them, tensors that they may be."""
+"""Inputs of reading a dump: options of the caller, arrays as stored in files, and the tensors that they may be."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ class Stored:
     """One array of a dump.
 
     Attributes:
-        name: of the array or its file.
-        array: as it is stored; raw bytes are uint8[n].
-        alias: another name that the file gives it, in a comment.
-        is_raw: whether these are bytes of a type that the file does not tell.
-        is_flat: whether the file tells no shape.
+        name: Name of the array or its file.
+        array: Stored array; raw bytes are uint8[n].
+        alias: Second name in the file, from a comment.
+        is_raw: True if these are bytes of a type that the file does not specify.
+        is_flat: True if the file specifies no shape.
         may_be_short: whether it may end before the tensor does, as blocks of a log do.
-        sample: number of the sample that it is of, where the file tells.
+        sample: Number of the array's sample if the file specifies it.
         channels_first: whether its format is known to be planar.
-        step: distance of the numbers that the format can hold (20.12 fixed point: 1 / 4096); 0 for others.
+        step: Smallest step of the format (20.12 fixed point: 1 / 4096); 0 for other formats.
     """
 
     name: str
@@ -40,12 +40,12 @@ class Stored:
 
 @dataclass(frozen=True)
 class Archive:
-    """What the files of a dump hold.
+    """Contents of the files of a dump.
 
     Attributes:
-        path: of the file or folder.
-        arrays: in the order of the file.
-        notes: what was found beside them, in words.
+        path: Path of the file or folder.
+        arrays: Arrays in the order of the file.
+        notes: Notes about other contents, as text.
         is_unnamed: whether its only array has no name but the file's.
     """
 
@@ -57,14 +57,14 @@ class Archive:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A tensor of a model that a dump may hold.
+    """A tensor of a model that a dump may contain.
 
     Attributes:
-        name: how reports call it.
-        tensor: its shape and encoding.
-        names: what it may be called: its own name, that of its node, that of the model's tensor.
-        operator: number of the model's operator that writes it; None for inputs and what a target inserted.
-        index: its number in the model's file; None where the file has no such tensor.
+        name: Name in reports.
+        tensor: Shape and encoding.
+        names: Possible names in the dump: of the tensor, of its node, of the model's tensor.
+        operator: number of the model's operator that writes it; None for inputs and tensors that a target inserted.
+        index: Index in the model's file; None if the file has no such tensor.
         is_output: whether it is an output of the graph.
     """
 

@@ -1,6 +1,6 @@
-"""Explains one element of one tensor: runs the sample, and records how its node computes it.
+"""Explanation of one element of one tensor: runs the sample, and records how its node computes the element.
 
-Explains one number of a constant: what the file holds, what it stands for, what the graph that runs made of it.
+For an element of a constant: its value in the file, the value it encodes, and its value in the graph that runs.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from tflq.parallel.executions import real_values
 
 @dataclass(frozen=True)
 class Explanation:
-    """How one element came to be.
+    """Computation of one element.
 
     Attributes:
         tensor: name of the tensor.
         index: position in the model's own axes.
         sample: number of the sample.
         node: name of the node that writes it.
-        operator: what the node does.
+        operator: Operator of the node.
         arithmetic: whose integers.
-        source: where the formula stands.
-        steps: in order; the last value is the stored one.
-        stored: what the engine itself computed.
-        real: the real number that it stands for; None where it stands for itself.
-        before: how the one element came to be that this one follows from (a convolution behind its ReLU).
+        source: Place of the formula in the documentation.
+        steps: Steps in order; the last value is the stored one.
+        stored: Value that the engine computed.
+        real: Dequantized value; None if the tensor is not quantized.
+        before: Explanation of the one element that this one depends on (a convolution's before its ReLU).
     """
 
     tensor: str
@@ -55,12 +55,12 @@ class Explanation:
 
     @property
     def parts(self) -> tuple[Explanation, ...]:
-        """This one and those before it, the earliest first."""
+        """All explanations of the chain, the earliest first."""
         return (*(self.before.parts if self.before else ()), self)
 
     @property
     def is_sound(self) -> bool:
-        """Whether the last step ends in what the engine computed."""
+        """Whether the last step ends in the engine's value."""
         last = self.steps[-1].value
         return last == self.stored or (last != last and self.stored != self.stored)
 
@@ -100,7 +100,7 @@ class Explainer:
         Args:
             engine: Lowered graph, and the other graphs of its model.
             inputs: one array [1, *shape] for each input, in the graph's own encoding.
-            sample: its number, for the report.
+            sample: Number of the sample, for the report.
         """
         self.graph: Graph = engine.graph
         self.sample = sample
@@ -125,7 +125,7 @@ class Explainer:
         return tuple(self._writers)
 
     def value(self, t: int) -> Array:
-        """Return what the engine computed for a tensor: dtype[*shape]."""
+        """Return the engine's values of a tensor: dtype[*shape]."""
         writer = self._record(t)
         return self._recording.outputs[writer][self.graph.nodes[writer].outputs.index(t)]
 
@@ -150,7 +150,7 @@ class Explainer:
         raise OptionError(f"'{name}' {why}; nearest are {', '.join(map(repr, nearest))}")
 
     def inputs_of(self, t: int) -> tuple[Node, list[Array | None]]:
-        """Return the node that writes a tensor, and what it read: dtype[*shape] each."""
+        """Return the node that writes a tensor, and its input arrays: dtype[*shape] each."""
         writer = self._record(t)
         return self.graph.nodes[writer], self._recording.inputs[writer]
 
@@ -160,10 +160,10 @@ class Explainer:
         Args:
             t: the tensor.
             index: position in the model's own axes; leading axes of size 1 may be omitted.
-            follow: whether to explain also what comes before an operator of one input element.
+            follow: True to explain also the element that an operator of one input element reads.
 
         Raises:
-            OptionError: the index lies outside.
+            OptionError: the index is out of range.
         """
         writer = self._record(t)
         node = self.graph.nodes[writer]
@@ -188,7 +188,7 @@ class Explainer:
     def _steps(
         self, writer: int, output: int, place: Index, stored: Value
     ) -> tuple[tuple[Step, ...], str, tuple[int, Index] | None]:
-        """Return the steps, where the formula stands, and the one element that they follow from, if it is computed."""
+        """Return the steps, the place of the formula, and the one computed element that they depend on, if any."""
         node = self.graph.nodes[writer]
         if node.operator in CONTROL:
             words = "computed by the graph that control flow chose, which is not recorded"
@@ -201,11 +201,11 @@ class Explainer:
         if element is None:
             words = f"computed by the kernel in a way that is not recorded ({recorded.failure or 'decided in Python'})"
             return (Step("stored value", words, stored),), recorded.source, None
-        found = Slice(recorded.tape, element)
-        read = [(node.inputs[position], index[1:]) for position, index in found.inputs() if position < len(node.inputs)]
+        cut = Slice(recorded.tape, element)
+        read = [(node.inputs[position], index[1:]) for position, index in cut.inputs() if position < len(node.inputs)]
         computed = [(t, index) for t, index in read if t != ABSENT and t in self._writers]
-        *steps, last = with_folded_bias(found.steps(), node.operator, self.graph.operands(writer), place)
-        if last.value == stored:  # 42, where the kernel's last step leaves 42.0
+        *steps, last = with_folded_bias(cut.steps(), node.operator, self.graph.operands(writer), place)
+        if last.value == stored:  # 42, if the kernel's last step returns 42.0
             last = replace(last, value=stored)
         return (*steps, last), recorded.source, computed[0] if len(computed) == 1 else None
 
@@ -225,24 +225,24 @@ def place_of(name: str, shape: tuple[int, ...], index: Sequence[int]) -> Index:
     place = (*(0,) * missing, *index) if missing > 0 and all(n == 1 for n in shape[:missing]) else tuple(index)
     if len(place) != len(shape) or not all(0 <= i < n for i, n in zip(place, shape, strict=True)):
         raise OptionError(
-            f"tensor '{name}' has shape {list(shape)}, the index {list(index)} lies outside; "
+            f"tensor '{name}' has shape {list(shape)}, the index {list(index)} is out of range; "
             f"one number for each axis is needed, counted from 0"
         )
     return place
 
 
 def explain_constant(source: Graph, t: int, index: Sequence[int], graph: Graph, sample: int = 0) -> Explanation:
-    """Return the steps of a constant of the model: stored value, scale, zero point, real number; and those of a target.
+    """Return the steps of a constant of the model: stored value, scale, zero point, real value; then a target's.
 
     Args:
         source: the model's own graph.
         t: the constant in it.
         index: position in its own axes.
-        graph: that runs; where it is another one, the constant of that name in it is shown, too.
-        sample: its number, for the report.
+        graph: Graph that runs; if it is another one, its constant of the same name is shown, too.
+        sample: Number of the sample, for the report.
 
     Raises:
-        OptionError: the index lies outside.
+        OptionError: the index is out of range.
     """
     tensor = source.tensors[t]
     data = np.asarray(tensor.data)
@@ -259,7 +259,7 @@ def explain_constant(source: Graph, t: int, index: Sequence[int], graph: Graph, 
                 Step("shape of the target", f"stored as {list(own.shape)}, another order of the axes", own.size)
             )
     elif graph is not source:
-        words = "the target's graph has no constant of this name: it is folded into others"
+        words = "the target's graph has no constant of this name: it is folded into another constant"
         steps.append(Step("value of the target", words, steps[0].value))
     last = steps[-1]
     return Explanation(
@@ -269,7 +269,7 @@ def explain_constant(source: Graph, t: int, index: Sequence[int], graph: Graph, 
         readers[0].name if readers else "",
         "constant",
         readers[0].arithmetic or "" if readers else "",
-        "the file" if graph is source else "the file, and what the target's quantizer made of it",
+        "the file" if graph is source else "the file, and the output of the target's quantizer",
         tuple(steps),
         last.value,
         None if last.label.startswith("real") or not isinstance(last.value, (int, float)) else float(last.value),
@@ -279,7 +279,7 @@ def explain_constant(source: Graph, t: int, index: Sequence[int], graph: Graph, 
 def _steps(whose: str, tensor: Tensor, place: tuple[int, ...]) -> list[Step]:
     data = np.asarray(tensor.data)
     value = data[place].item()
-    found = [Step(f"value {whose}", f"{tensor.dtype.value}, of '{tensor.name}'", value)]
+    steps = [Step(f"value {whose}", f"{tensor.dtype.value}, of '{tensor.name}'", value)]
     affine = tensor.quantization
     if isinstance(affine, Affine) and tensor.dtype.is_integer:
         channel = 0 if affine.axis is None or affine.scale.size == 1 else place[affine.axis]
@@ -287,9 +287,9 @@ def _steps(whose: str, tensor: Tensor, place: tuple[int, ...]) -> list[Step]:
         scale = float(affine.scale[channel if affine.scale.size > 1 else 0])
         of = "" if affine.scale.size == 1 else f"of channel {channel}"
         real = float(real_values(data[None], tensor)[0][place])
-        found += [
+        steps += [
             Step(f"scale {whose}", of, scale),
             Step(f"zero point {whose}", of, zero),
             Step(f"real number {whose}", f"(value - {zero}) * scale", real),
         ]
-    return found
+    return steps

@@ -1,4 +1,4 @@
-"""One node's kernel run once more on one sample, with its exact rules, recorded."""
+"""Recording of one node: its kernel runs again on one sample, with its exact rules."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class RecordedNode:
     """A tape of one node.
 
     Attributes:
-        tape: what ran.
-        source: where the kernel's formula stands: the "Source:" of its docstring, and its page of docs/.
-        failure: why there is no tape of the results; empty where there is.
+        tape: Recorded operations.
+        source: Place of the kernel's formula: the "Source:" of its docstring, and its page of docs/.
+        failure: Reason why the results are not recorded; empty if they are.
     """
 
     def __init__(
@@ -45,19 +45,19 @@ class RecordedNode:
 
         Args:
             node: lowered.
-            operands: its tensors.
+            operands: Tensors of the node.
             inputs: the arrays of one sample, dtype[*shape]; None for an absent operand.
-            recorder: what keeps its operations.
+            recorder: Class that stores the operations.
         """
         self.tape = Tape()
         self.failure = ""
         self._results: Sequence[Any] = ()
-        found = kernel(node.arithmetic or "", kernel_name(node))
-        self.source = found.source or found.module
-        arrays = [None if x is None else x[None] for x in inputs] + [None] * found.stateful
-        params = _params_for(node, operands, found, arrays)
-        operations = recorder(self.tape, lambda: _tables(node, operands, found))
-        names = _labels(found.run, operands)
+        implementation = kernel(node.arithmetic or "", kernel_name(node))
+        self.source = implementation.source or implementation.module
+        arrays = [None if x is None else x[None] for x in inputs] + [None] * implementation.stateful
+        params = _params_for(node, operands, implementation, arrays)
+        operations = recorder(self.tape, lambda: _tables(node, operands, implementation))
+        names = _labels(implementation.run, operands)
         try:
             with np.errstate(all="ignore"):
                 given = [
@@ -65,7 +65,7 @@ class RecordedNode:
                 ]
                 named = _named(params, "", lambda v, name: operations.source(Kind.PARAM, v, name))
                 with operations.recording():
-                    self._results = found.run(named, *given)
+                    self._results = implementation.run(named, *given)
         except (
             ArithmeticError,
             AssertionError,
@@ -79,22 +79,22 @@ class RecordedNode:
 
     @property
     def results(self) -> int:
-        """How many arrays the kernel returned: its outputs, and behind them new values of variables."""
+        """Number of arrays that the kernel returned: its outputs, then new values of variables."""
         return len(self._results)
 
     def numbers(self, output: int) -> Ids | None:
-        """Return the numbers of an output's elements, [1, *shape]; None where it was not recorded."""
+        """Return the numbers of an output's elements, [1, *shape]; None if it was not recorded."""
         result = self._results[output] if output < len(self._results) else None
         return result.ids if isinstance(result, Traced) else None
 
     def element(self, output: int, index: Sequence[int]) -> int | None:
-        """Return the number of an element of an output; None where it was not recorded."""
+        """Return the number of an element of an output; None if it was not recorded."""
         numbers = self.numbers(output)
         return None if numbers is None else int(numbers[0][tuple(index)])
 
 
 def _params_for(node: Node, operands: Operands, found: Kernel, arrays: list[Array | None]) -> object:
-    """Return the params of a node, decided anew where what is there differs from what it was lowered for."""
+    """Return the params of a node; lower it again if the input shapes differ from the shapes it was lowered for."""
     tensors = zip(operands.inputs, arrays, strict=False)
     fits = all(t is None or x is None or t.is_constant or x.shape[1:] == t.shape for t, x in tensors)
     if fits and not isinstance(node.params, Deferred):
@@ -103,7 +103,7 @@ def _params_for(node: Node, operands: Operands, found: Kernel, arrays: list[Arra
 
 
 def _tables(node: Node, operands: Operands, found: Kernel) -> list[tuple[Array, Callable[[Any], Any]]]:
-    """Return the tables that lowering the node makes, with what computes their entries."""
+    """Return the tables of a lowered node, with the functions that compute their entries."""
     with noting_tables() as tables:
         try:
             found.lower(node, operands)
@@ -118,19 +118,19 @@ def _source(operations: Operations, operands: Operands, position: int, x: Array,
 
 
 def _labels(run: Callable[..., Any], operands: Operands) -> dict[int, str]:
-    """Name a node's inputs by the parameters of its kernel: `weights`, `bias`; others by their number."""
+    """Name a node's inputs by the parameters of its kernel, `weights` or `bias`; the remaining ones by number."""
     words = ("input", "second input", "third input", "fourth input")
     names = [p.name for p in signature(run).parameters.values() if p.kind is not Parameter.VAR_POSITIONAL][1:]
-    found = {}
+    labels = {}
     for i in range(len(operands.inputs) + 1):
         name = names[i] if i < len(names) else ""
         own = name.replace("_", " ") if len(name) > 1 and name != "arrays" else ""
-        found[i] = own or (words[i] if i < len(words) else f"input {i + 1}")
-    return found
+        labels[i] = own or (words[i] if i < len(words) else f"input {i + 1}")
+    return labels
 
 
 def _named(value: Any, name: str, source: Callable[[Any, str], Any]) -> Any:
-    """Return params whose numbers carry the names of their fields."""
+    """Return params with numbers that are named after their fields."""
     if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufc":
         return source(np.asarray(value), name)
     if isinstance(value, (int, float)) and not isinstance(value, (bool, Enum)):

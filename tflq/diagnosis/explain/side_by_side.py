@@ -1,4 +1,4 @@
-"""Two explanations of the same element, step by step, and the first step where they part."""
+"""Two explanations of the same element, step by step, and the first step with different values."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class Pair:
     """One step of both.
 
     Attributes:
-        label: of the step.
-        first: None where the first computation has no such step.
-        second: None where the second has none.
+        label: Label of the step.
+        first: Step of the first computation; None if it has no such step.
+        second: Step of the second computation; None if it has no such step.
         differs: whether the values differ; a step that one of them lacks does not count.
-        place: where in nested values the first difference is; empty for numbers.
+        place: Position of the first difference in nested values; empty for numbers.
     """
 
     label: str
@@ -32,8 +32,8 @@ class SideBySide:
     """Two computations of one element.
 
     Attributes:
-        first: of the model in question.
-        second: of the other.
+        first: Explanation by the model in question.
+        second: Explanation by the other model.
         pairs: the steps in order.
     """
 
@@ -43,11 +43,11 @@ class SideBySide:
 
     @property
     def parting(self) -> Pair | None:
-        """The first step whose values differ; None where none does."""
+        """The first step with different values; None if all are equal."""
         return next((pair for pair in self.pairs if pair.differs), None)
 
     def words(self) -> str:
-        """Say where they part."""
+        """Describe the first difference."""
         pair = self.parting
         if pair is None or pair.first is None or pair.second is None:
             return f"both computations agree: {self.first.stored}"
@@ -88,7 +88,7 @@ def _pair(step: Step, other: Step | None) -> Pair:
 
 
 def _first_difference(a: Value, b: Value) -> tuple[int, ...] | None:
-    """Return where two values differ first: () for numbers and shapes, None where they are equal."""
+    """Return the position of the first difference: () for numbers and shapes, None if the values are equal."""
     if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
         for i, (x, y) in enumerate(zip(a, b, strict=True)):
             place = _first_difference(x, y)

@@ -1,4 +1,4 @@
-"""From one element on a tape back to what it follows from: the steps, in the order in which they ran."""
+"""Steps of one element: its operations on the tape, in the order in which they ran."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Step:
     """One step.
 
     Attributes:
-        label: what it is; the same label in two computations is the same step.
-        formula: how the value follows from earlier ones, with the numbers in it; empty for what is given.
+        label: Name of the step; the same label in two computations is the same step.
+        formula: Formula from earlier values, with their numbers; empty for an input.
         value: a number, a word, or nested tuples of numbers.
     """
 
@@ -38,10 +38,10 @@ class _Use:
     """The elements of one record that are needed.
 
     Attributes:
-        places: in its flat values, in order.
+        places: Positions in its flat values, in order.
         operands: name -> the element of each place, int64[places].
-        taps: of each place, for reductions.
-        is_shown: whether it gets a step of its own; inputs whose taps are shown do not.
+        taps: Taps of each place, for reductions.
+        is_shown: True if it has a separate step; inputs with shown taps have none.
     """
 
     places: list[int]
@@ -51,30 +51,30 @@ class _Use:
 
 
 _QUIET = ("wrapped", "as int32", "nan_to_num")
-"""Labels of steps that are shown only where they change a value."""
+"""Labels of steps that are shown only if they change a value."""
 _BOUNDS = ("minimum", "maximum")
-"""Fields that stand in the formula of their clamp, and need no step."""
+"""Fields that the formula of their clamp includes; they need no step."""
 
 
 class _Steps:
-    """Collects steps with labels of their own."""
+    """Collector of steps with unique labels."""
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
         self._labels = Names(between=" ")
 
     def add(self, label: str, formula: str, value: Value) -> str:
-        """Add a step and return its label, with a number behind it where there is another one."""
+        """Add a step and return its label, numbered if the label exists already."""
         own = self._labels.fresh(label)
         self.steps.append(Step(own, formula, value))
         return own
 
 
 class Slice:
-    """What one element follows from.
+    """Records that one element depends on.
 
     Attributes:
-        uses: record -> what is needed of it, in order of execution.
+        uses: record -> its needed elements, in order of execution.
     """
 
     def __init__(self, tape: Tape, element: int) -> None:
@@ -113,16 +113,16 @@ class Slice:
 
     def inputs(self) -> list[tuple[int, Index]]:
         """Return (position, index) of every element of the kernel's inputs that is needed."""
-        found = []
+        needed = []
         for number, use in self.uses.items():
             record = self._tape.records[number]
             if record.kind is Kind.INPUT:
                 shape = record.values.shape
-                found += [(record.position, tuple(int(i) for i in np.unravel_index(p, shape))) for p in use.places]
-        return found
+                needed += [(record.position, tuple(int(i) for i in np.unravel_index(p, shape))) for p in use.places]
+        return needed
 
     def steps(self) -> tuple[Step, ...]:
-        """Return a step for each operation, and in front of it one for each input and number of the params it reads."""
+        """Return a step for each operation, preceded by one for each input and number of the params it reads."""
         made = _Steps()
         self._labels: dict[int, str] = {}
 
@@ -180,29 +180,29 @@ class Slice:
             named = {name: _Operand(self, ids) for name, ids in use.operands.items()}
             return record.formula.format(x=words, **named)
         named = {f"_{k}" if k.isdigit() else k: _Operand(self, ids) for k, ids in use.operands.items()}
-        # format wants bare numbers in order; named ones may stand anywhere
+        # str.format needs positional fields in order; named fields may occur in any order
         return re.sub(r"\{(\d)", r"{_\1", record.formula).format(**named)
 
     def _tap_steps(self, taps: Taps) -> list[tuple[str, str, Value]]:
-        """Return the steps that show what a sum or maximum reads: inputs, weights, products."""
+        """Return the steps that show the operands of a sum or maximum: inputs, weights, products."""
         values = self.values(taps.sources, taps.outside)
         records = np.unique(self._tape.locate(taps.sources[taps.sources >= 0])[0]).tolist()
         if taps.factors is None and all(self.uses[r].is_shown for r in records):
             return []
-        found = [("inputs", taps.note, nested(values))]
+        steps = [("inputs", taps.note, nested(values))]
         if taps.factors is None:
-            return found
+            return steps
         weights = np.asarray(taps.factors)
         if np.array_equal(weights, np.rint(weights)) and np.array_equal(values, np.rint(values)):
             values, weights = values.astype(np.int64), weights.astype(np.int64)
-            found[0] = ("inputs", taps.note, nested(values))
+            steps[0] = ("inputs", taps.note, nested(values))
         products = (values.astype(weights.dtype) * weights).astype(weights.dtype)
         by_channel = products.reshape(-1, products.shape[-1]).sum(axis=0) if products.ndim > 1 else products
         words = "sum of w * x over the taps, by input channel" if products.ndim > 1 else "w * x"
-        return [*found, ("weights", "", nested(weights)), ("products", words, nested(by_channel))]
+        return [*steps, ("weights", "", nested(weights)), ("products", words, nested(by_channel))]
 
     def values(self, ids: Ids, outside: float | None = None) -> Array:
-        """Return the values of elements; `outside` where there is none."""
+        """Return the values of elements; `outside` for absent ones."""
         records, places = self._tape.locate(ids.reshape(-1))
         kept = [
             outside if i < 0 else self._tape.records[r].values.reshape(-1)[p].item()
@@ -226,7 +226,7 @@ class Slice:
 
 @dataclass(frozen=True)
 class _Operand:
-    """An operand in a formula; `{0:name}` writes where it comes from."""
+    """An operand in a formula; `{0:name}` writes its source."""
 
     slice: Slice
     ids: Ids

@@ -1,1 +1,1 @@
-"""Tells why a layer of a dump is wrong: hypotheses that are computed and held against it (docs/guides/diagnosis.md)."""
+"""Causes of a wrong layer: each hypothesis predicts the dump (docs/guides/diagnosis.md)."""

@@ -15,7 +15,7 @@ from tflq.graph import Array
 
 
 def standard(linear: Linear) -> Round | None:
-    """Return the rounding that gives the layer's own results; None where the rule is no plain multiplication."""
+    """Return the rounding that reproduces the layer's own results; None if the rule is not one multiplication."""
     if linear.steps is None:
         return None
     own = linear.result(linear.totals)
@@ -47,11 +47,11 @@ def multiplier(s: Suspect) -> Iterator[Prediction]:
     m = linear.steps.multiplier
     for k in (1, -1):
         if m.size > 1:
-            side = "before" if k > 0 else "behind"
+            side = "before" if k > 0 else "after"
             made = _with_steps(
                 s, lambda steps, k=k: replace(steps, multiplier=np.roll(m, k), shift=np.roll(steps.shift, k))
             )
-            yield Prediction(f"multiplier and shift are those of the channel {side}", made)
+            yield Prediction(f"multiplier and shift belong to the channel {side}", made)
     width = int(m.max()).bit_length()
     for bits in (24, 16, 15, 12, 8, 7):
         if bits < width:
@@ -62,7 +62,7 @@ def multiplier(s: Suspect) -> Iterator[Prediction]:
 
 
 def accumulator(s: Suspect) -> Iterator[Prediction]:
-    """Sums are held in n bits: they wrap, or saturate."""
+    """Sums have n bits: they wrap, or saturate."""
     linear = s.linear
     if linear is None:
         return
@@ -78,7 +78,7 @@ def accumulator(s: Suspect) -> Iterator[Prediction]:
 
 
 def wraps(s: Suspect) -> Iterator[Prediction]:
-    """The result keeps its low bits where it should saturate."""
+    """The result keeps its low bits instead of saturating."""
     linear = s.linear
     if linear is None or linear.steps is None:
         return
@@ -91,8 +91,8 @@ def wraps(s: Suspect) -> Iterator[Prediction]:
     bits = 8 * s.got.dtype.itemsize
     low = -(1 << (bits - 1)) if s.got.dtype.kind == "i" else 0
     wrapped = ((y - low) & ((1 << bits) - 1)) + low
-    yield Prediction("result wraps where it should saturate", s.after_main(np.clip(wrapped, steps.low, steps.high)))
-    yield Prediction("result wraps where it should saturate, without its clamp", s.after_main(wrapped))
+    yield Prediction("result wraps instead of saturating", s.after_main(np.clip(wrapped, steps.low, steps.high)))
+    yield Prediction("result wraps instead of saturating, without its clamp", s.after_main(wrapped))
     clamped = np.maximum(y, steps.low)
     wrapped = ((clamped - low) & ((1 << bits) - 1)) + low
     yield Prediction("result wraps above, and is clamped below", s.after_main(wrapped))
@@ -110,10 +110,10 @@ def clamp(s: Suspect) -> Iterator[Prediction]:
     zero, scale = int(encoding.zero_point[0]), float(encoding.scale[0])
     six, one = zero + round(6 / scale), round(1 / scale)
     for words, low, high in (
-        ("activation is left out: nothing is clamped", dtype.minimum, dtype.maximum),
-        ("ReLU stands where the model has another clamp", zero, dtype.maximum),
-        ("ReLU6 stands where the model has another clamp", zero, min(six, dtype.maximum)),
-        ("ReLU of -1..1 stands where the model has another clamp", zero - one, zero + one),
+        ("activation is omitted: no value is clamped", dtype.minimum, dtype.maximum),
+        ("ReLU is applied instead of the model's clamp", zero, dtype.maximum),
+        ("ReLU6 is applied instead of the model's clamp", zero, min(six, dtype.maximum)),
+        ("ReLU of -1..1 is applied instead of the model's clamp", zero - one, zero + one),
         ("negative half of the type is lost: clamped at 0", max(0, dtype.minimum), dtype.maximum),
         ("type is narrowed to -127..127", max(-127, dtype.minimum), min(127, dtype.maximum)),
     ):
@@ -148,7 +148,7 @@ def output_zero_point(s: Suspect) -> Iterator[Prediction]:
 
 
 def padding(s: Suspect) -> Iterator[Prediction]:
-    """Taps outside the image hold another value than the zero point."""
+    """Taps outside the image have another value than the zero point."""
     linear = s.linear
     if linear is None or linear.pad_value is None:
         return
@@ -188,7 +188,11 @@ def input_zero_point(s: Suspect) -> Iterator[Prediction]:
 
 
 def fitted_zero_points(s: Suspect, linear: Linear, z: int, inside: Integers) -> tuple[int, ...]:
-    """Return the zero point that most elements ask for, g - r = (z - v) * inside * M / 2^N, and its neighbors."""
+    """Return the zero point that fits most elements, g - r = (z - v) * inside * M / 2^N, and its neighbors.
+
+    Example: z = -128, inside = 100, M / 2^N = 0.004: each step of v changes the result by 0.4. If most elements are 4
+    too low, then z - v = -10, so v = -118.
+    """
     steps = linear.steps
     if steps is None or s.got.size != linear.totals.size:
         return ()

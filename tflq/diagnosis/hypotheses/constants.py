@@ -14,7 +14,7 @@ from tflq.graph import Affine, Array, Tensor
 
 _PAGES = (64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
 _FOLDING = {"tpu_mlir": -1, "aipu": 1}
-"""Arithmetics whose stored bias holds the input's zero point times the sum of the weights, and its sign there."""
+"""Arithmetics with a stored bias that includes the input's zero point times the sum of the weights, and its sign."""
 
 
 def bias(s: Suspect) -> Iterator[Prediction]:
@@ -29,8 +29,8 @@ def bias(s: Suspect) -> Iterator[Prediction]:
         ("is missing", lambda b: b * 0),
         ("counts twice", lambda b: b * 2),
         ("is that of the channel before", lambda b: np.roll(b, 1)),
-        ("is that of the channel behind", lambda b: np.roll(b, -1)),
-        ("stands in reverse order", lambda b: b[::-1]),
+        ("is that of the channel after", lambda b: np.roll(b, -1)),
+        ("is in reverse order", lambda b: b[::-1]),
         ("has the wrong sign", lambda b: -b),
         ("is that of the first channel in all", lambda b: np.full_like(b, b[0])),
         ("has the other byte order", _swapped),
@@ -45,17 +45,15 @@ def bias(s: Suspect) -> Iterator[Prediction]:
         yield Prediction(f"bias {words}", with_data(s, s.bias, tensor, made))
         if np.any(folded):
             made = np.asarray(change(stored)).astype(stored.dtype)
-            yield Prediction(f"bias {words}, the zero point that it holds with it", with_data(s, s.bias, tensor, made))
+            yield Prediction(f"bias {words}, including its folded zero point", with_data(s, s.bias, tensor, made))
     if np.any(folded):
-        yield Prediction(
-            "bias lacks the zero point that it should hold", with_data(s, s.bias, tensor, plain.astype(stored.dtype))
-        )
+        yield Prediction("bias lacks the folded zero point", with_data(s, s.bias, tensor, plain.astype(stored.dtype)))
         twice = (stored + folded).astype(stored.dtype)
-        yield Prediction("bias holds the input's zero point twice", with_data(s, s.bias, tensor, twice))
+        yield Prediction("bias contains the input's zero point twice", with_data(s, s.bias, tensor, twice))
 
 
 def scales(s: Suspect) -> Iterator[Prediction]:
-    """The scales of the channels are exchanged, or one stands for all."""
+    """The scales of the channels are exchanged, or one is used for all."""
     if s.weights is None:
         return
     encoding = s.encoding(s.weights)
@@ -63,9 +61,9 @@ def scales(s: Suspect) -> Iterator[Prediction]:
         return
     k = encoding.scale
     for words, made in (
-        ("are those of the channel before", np.roll(k, 1)),
-        ("are those of the channel behind", np.roll(k, -1)),
-        ("stand in reverse order", k[::-1]),
+        ("are from the channel before", np.roll(k, 1)),
+        ("are from the channel after", np.roll(k, -1)),
+        ("are in reverse order", k[::-1]),
         ("are one for all: the largest", np.full_like(k, k.max())),
         ("are one for all: the first channel's", np.full_like(k, k[0])),
         ("are one for all: the last channel's", np.full_like(k, k[-1])),
@@ -143,11 +141,11 @@ def _scaled(s: Suspect, scale: Array) -> dict[int, Tensor]:
     """Return weights and bias with other scales, the bias as product of the input's and the weights'."""
     assert s.weights is not None
     tensor = s.graph.tensors[s.weights]
-    found = {s.weights: _rescaled(tensor, scale)}
+    tensors = {s.weights: _rescaled(tensor, scale)}
     if s.bias is not None and s.encoding(s.bias) is not None:
         b = s.graph.tensors[s.bias]
-        found[s.bias] = _rescaled(b, b.affine.scale * np.divide(scale, tensor.affine.scale))
-    return found
+        tensors[s.bias] = _rescaled(b, b.affine.scale * np.divide(scale, tensor.affine.scale))
+    return tensors
 
 
 def _rescaled(tensor: Tensor, scale: Array) -> Tensor:
@@ -173,7 +171,7 @@ def _saturated(b: Array, bits: int) -> Array:
 
 
 def weights(s: Suspect) -> Iterator[Prediction]:
-    """The weights are zero, of another type or order in memory, mirrored, or those of a neighbor."""
+    """The weights are zero, of another type or order in memory, mirrored, or from a neighbor."""
     if s.weights is None:
         return
     tensor = s.graph.tensors[s.weights]
@@ -214,8 +212,8 @@ def weights(s: Suspect) -> Iterator[Prediction]:
         made += _flatten_orders(s, w)
     axis = channel_axis(s, w)
     made.append(("have their output channels in reverse order", np.flip(w, axis)))
-    made.append(("are those of the channel before", np.roll(w, 1, axis)))
-    made.append(("are those of the channel behind", np.roll(w, -1, axis)))
+    made.append(("are from the channel before", np.roll(w, 1, axis)))
+    made.append(("are from the channel after", np.roll(w, -1, axis)))
     last = w.ndim - 1 if axis != w.ndim - 1 else None
     if last is not None and w.shape[last] > 1:
         made.append(("have their input channels in reverse order", np.flip(w, last)))
@@ -228,7 +226,7 @@ def weights(s: Suspect) -> Iterator[Prediction]:
 def taps(s: Suspect) -> Iterator[Prediction]:
     """A row or column of the kernel does not count, or the last input channels do not: a loop ends early.
 
-    Where products are left out and not weights, the zero point that the bias holds for them stays.
+    If products are omitted instead of weights, the bias keeps the zero point folded for these weights.
     """
     if s.weights is None:
         return
@@ -252,11 +250,12 @@ def taps(s: Suspect) -> Iterator[Prediction]:
         np.moveaxis(made, axis, 0)[lost] = zero
         yield Prediction(f"{words} not count", with_data(s, s.weights, tensor, made))
         if axis == -1:
-            yield Prediction(f"{words} not count, but in the zero point's share of the bias", _without(s, lost, depth))
+            words = f"{words} not count, except in the zero point's share of the bias"
+            yield Prediction(words, _without(s, lost, depth))
 
 
 def _without(s: Suspect, lost: slice, depth: int) -> Array | None:
-    """Return the layer without the products of some input channels; what the bias holds for them stays."""
+    """Return the layer without the products of some input channels; the bias keeps their folded zero point."""
     linear = s.linear
     if linear is None or linear.x.shape[-1] != depth:
         return None
@@ -267,7 +266,7 @@ def _without(s: Suspect, lost: slice, depth: int) -> Array | None:
 
 
 def window_side(s: Suspect) -> Iterator[Prediction]:
-    """The odd row and column of the padding stand on the other side."""
+    """The odd row and column of the padding are on the other side."""
     t = s.graph.nodes[s.main].inputs[0] if s.graph.nodes[s.main].inputs else None
     if s.weights is None or t is None or t not in s.values or s.values[t].ndim != 5 or s.got.ndim != 5:
         return
@@ -279,9 +278,9 @@ def window_side(s: Suspect) -> Iterator[Prediction]:
     for words, axes in (("rows and columns", (1, 2)), ("rows", (1,)), ("columns", (2,))):
         turned = replace(tensor, data=np.ascontiguousarray(np.flip(w, axes)))
         image = tuple(a + 1 for a in axes)
-        found = s.rerun({s.weights: turned}, values={t: np.ascontiguousarray(np.flip(x, image))})
+        mirrored = s.rerun({s.weights: turned}, values={t: np.ascontiguousarray(np.flip(x, image))})
         yield Prediction(
-            f"padding of the {words} stands on the other side", None if found is None else np.flip(found, image)
+            f"padding of the {words} is on the other side", None if mirrored is None else np.flip(mirrored, image)
         )
 
 
@@ -297,12 +296,12 @@ def _degraded(w: Array, zero: int) -> list[tuple[str, Array]]:
         made.append((f"have {bits} bits, rounded", (wide + (1 << (k - 1))) >> k << k))
         half = 1 << (bits - 1)
         made.append((f"are saturated to {bits} bits", np.clip(wide, -half, half - 1)))
-        made.append((f"have their lowest {bits} bits alone", ((wide + half) & (2 * half - 1)) - half))
+        made.append((f"keep only their lowest {bits} bits", ((wide + half) & (2 * half - 1)) - half))
     return [(words, np.clip(a + zero, kind.min, kind.max).astype(w.dtype)) for words, a in made]
 
 
 def _flatten_orders(s: Suspect, w: Array) -> list[tuple[str, Array]]:
-    """Return weights of a layer behind a flattened image whose order of axes is another one."""
+    """Return weights of a layer after a flattened image with another order of axes."""
     writers = s.graph.producers()
     t = s.graph.nodes[s.main].inputs[0]
     for _ in range(3):

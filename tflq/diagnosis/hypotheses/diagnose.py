@@ -1,4 +1,4 @@
-"""Finds the layers that are wrong by themselves, describes the differences, and tests every hypothesis on the dump."""
+"""Diagnosis of a dump: finds the layers at fault, describes the differences, and tests every hypothesis."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def diagnose(
     """Return place, form and cause of the first wrong layer, and of later ones that it does not explain.
 
     Args:
-        model: Model whose tensors the dump contains.
+        model: Model with tensors in the dump.
         dump: The dump in the model's names and layouts.
         samples: Number of samples that both have.
         limit: Units of work for the hypotheses of a layer (trial.py).
-        table: Hypotheses; by default all of them, those of other packages included.
+        table: Hypotheses; by default all of them, including other packages'.
 
     Returns:
-        None if no layer is wrong by itself, or if layers cannot be run one by one.
+        None if no layer is at fault on its own inputs, or if layers cannot run one by one.
     """
     graph = model.execution.graph
     try:
@@ -60,7 +60,7 @@ class _Session:
 
     Attributes:
         run: The samples through the network, and the dump.
-        suspects: Layers that are wrong by themselves, in order of execution.
+        suspects: Layers at fault on their own inputs, in order of execution.
         exact: Tensors that the dump contains whole and in the graph's type.
         table: Hypotheses.
         limit: Units of work for a layer.
@@ -74,7 +74,7 @@ class _Session:
     _repeated: dict[tuple[str, str, int], bool] = field(default_factory=dict)
 
     def diagnose(self) -> Diagnosis:
-        """Diagnose the first suspect, then those that its cause does not explain."""
+        """Diagnose the first suspect, then the suspects that its cause does not explain."""
         first = self._examine(self.suspects[0], self.suspects[1:_MOST_LAYERS])
         if self.suspects[0].nodes == ():
             return first
@@ -120,7 +120,7 @@ class _Session:
         return first.status == "version" or any(self._repeats(f, s) for f in first.exact if f.layers)
 
     def _repeats(self, f: Finding, s: Suspect) -> bool:
-        """Whether a cause, but for its numbers, explains another layer; each pair is computed once."""
+        """Whether a cause, with any numbers, explains another layer; each pair is computed once."""
         key = (f.hypothesis, f.words, s.tensor)
         if key not in self._repeated:
             hypothesis = next(h for h in self.table if h.name == f.hypothesis)
@@ -166,13 +166,13 @@ class _Session:
         )
 
     def _count_weighted(self) -> tuple[int, int]:
-        """Return the number of layers with weights that are wrong by themselves, and of those in the dump."""
+        """Return the number of layers with weights that are at fault, and of all such layers in the dump."""
         wrong = sum(s.weights is not None for s in self.suspects if s.nodes)
         return wrong, self.run.count_weighted()
 
 
 def _name_node(s: Suspect, causes: Sequence[Finding]) -> str:
-    """Return the accused node; the last one of a segment whose causes lie in several."""
+    """Return the accused node; the last one of a segment if the causes are in several nodes."""
     accused = {f.node for f in causes if f.is_exact and f.node}
     if len(accused) == 1:
         return accused.pop()

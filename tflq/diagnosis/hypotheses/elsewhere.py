@@ -17,7 +17,7 @@ _SHIFTS = (2, 3, 4, 6, 8, 12, 16)
 
 
 def weights_moved(s: Suspect) -> Iterator[Prediction]:
-    """The weights are read some elements off, or are those of another layer."""
+    """The weights are read at an offset of some elements, or are from another layer."""
     if s.weights is None:
         return
     tensor = s.graph.tensors[s.weights]
@@ -33,7 +33,7 @@ def weights_moved(s: Suspect) -> Iterator[Prediction]:
     for name, other in _constants(s, w.ndim > 1):
         if other.dtype == w.dtype and other.size >= w.size:
             made = other.reshape(-1)[: w.size].reshape(w.shape)
-            yield Prediction(f"weights are those of '{name}'", with_data(s, s.weights, tensor, made))
+            yield Prediction(f"weights are from '{name}'", with_data(s, s.weights, tensor, made))
 
 
 def bias_moved(s: Suspect) -> Iterator[Prediction]:
@@ -60,7 +60,7 @@ def bias_moved(s: Suspect) -> Iterator[Prediction]:
 
 
 def _constants(s: Suspect, is_wide: bool) -> Iterator[tuple[str, Array]]:
-    """Yield node name and constant of the other linear layers: weights if wide, else biases; none of zeros alone."""
+    """Yield node name and constant of the other linear layers: weights if wide, else biases; skip all-zero ones."""
     for i, node in enumerate(s.graph.nodes):
         if i in s.nodes or node.operator not in LINEAR:
             continue

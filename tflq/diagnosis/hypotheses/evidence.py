@@ -1,14 +1,13 @@
-"""The evidence for a cause, in bits: what it saves compared with a list of the differing elements.
+"""Evidence for a cause, in bits: its saving compared with a list of the differing elements.
 
     list:  L0 = n * (log2 N + log2 v)
     cause: Lh = log2(tried) + bits of its place and numbers + left * (log2 N + log2 v)
     gain = L0 - Lh
 
 n differing elements of N, v values that a difference takes (largest - smallest + 1, at least 2), `tried` variants
-computed so
-far, `left` elements that still differ. A fitted bias or weight costs 16 bits, a code 8, the name of a channel of C
-log2 C.
-A cause is certain if nothing is left and gain >= 20 (chance 1e-6), consistent with the dump if gain >= 10, and is
+computed so far, `left` elements that still differ. A fitted bias or weight costs 16 bits, a code 8, the name of a
+channel of C log2 C.
+A cause is certain if no element is left and gain >= 20 (chance 1e-6), consistent with the dump if gain >= 10, and is
 not named below.
 
 Example: 5 of 6468 elements differ by +1 or +2 in 3 of 22 channels. L0 = 5 * (12.7 + 1) = 68. Biases of the 3

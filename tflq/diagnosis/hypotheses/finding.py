@@ -25,8 +25,8 @@ class Finding:
         words: The cause.
         remaining: Elements that still differ if it is true.
         elements: Elements that it was compared on.
-        share: Share of the differing elements that it explains, minus those that it spoils.
-        advice: Sentence that says how to check the cause.
+        share: Share of the differing elements that it explains, minus equal elements that it makes wrong.
+        advice: Sentence with the check of the cause.
         anchor: Section of docs/guides/diagnosis.md.
         gain: Bits that the cause saves compared with a list of the differences (evidence.py).
         bits: Bits of its place and numbers.
@@ -34,7 +34,7 @@ class Finding:
         is_confirmed: Whether two samples support each of its fitted numbers.
         layers: Further wrong layers that it explains.
         alike: Variants of the hypothesis with the same results on these samples.
-        node: Name of the node that it accuses, where several lie between the dumped tensors; else empty.
+        node: Name of the accused node if several are between the dumped tensors; else empty.
     """
 
     hypothesis: str
@@ -65,7 +65,7 @@ class Finding:
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """A layer that is wrong by itself: where and how, then why.
+    """Diagnosis of a layer at fault: place and form of the difference, then its cause.
 
     Attributes:
         number: Number of its tensor in the graph that ran.
@@ -83,16 +83,16 @@ class Diagnosis:
         inputs_seen: Whether the dump contains every input of the layer.
         found: Causes, exact ones first.
         tried: Number of computed variants.
-        without_effect: Hypotheses that change nothing on these samples: neither named nor excluded.
+        without_effect: Hypotheses that change no element on these samples: neither named nor excluded.
         untried: Hypotheses beyond the limit of work, or refused by the kernel.
         failed: Hypotheses that raised an exception: defects of tflq.
-        place: Where the elements differ.
-        form: How their values differ.
+        place: Place of the differing elements.
+        form: Form of the differences.
         is_linear: Whether some weights and bias explain the dump (regression.py); None if unknown.
-        version: Number of layers with weights that are wrong by themselves, and of those in the dump.
-        segment: Names of the nodes between the dumped tensors, in order; the cause may lie in each.
+        version: Number of layers with weights that are at fault on their own inputs, and of all such dumped layers.
+        segment: Names of the nodes between the dumped tensors, in order; each may contain the cause.
         later: Names of further tensors that are wrong by themselves.
-        next_step: Tensor to dump next, and what its equality would tell; empty if the cause lies in one node.
+        next_step: Tensor to dump next, and the conclusion from it; empty if the cause is in one node.
         others: Diagnoses of later layers that the cause does not explain.
         wrong: Differing elements, bool[samples, *shape]: for pictures.
     """
@@ -137,7 +137,7 @@ class Diagnosis:
 
     @property
     def correlation(self) -> float:
-        """Correlation of both results on the differing elements; NaN where one is constant."""
+        """Correlation of both results on the differing elements; NaN if one is constant."""
         return self.form.correlation
 
     @property
@@ -155,7 +155,7 @@ class Diagnosis:
 
     @property
     def description(self) -> str:
-        """Where and how, in one sentence that holds whatever the cause."""
+        """Place and form of the difference, in one sentence that is true for every cause."""
         return f"{self.place.words}; {self.form.words}"
 
     @property
@@ -198,8 +198,8 @@ class Diagnosis:
     def is_version(self) -> bool:
         """Whether it looks like another version of the weights.
 
-        All of these hold: the difference is spread and has no form; every layer with weights, at least two, is wrong by
-        itself; some weights explain this layer; the results are alike on the differing elements.
+        All of these apply: the difference is spread and has no form; every layer with weights, at least two, is at
+        fault on its own inputs; some weights explain this layer; the results are alike on the differing elements.
         """
         wrong, dumped = self.version
         has_form = set(self.form.names) - {"one sign"}
@@ -241,12 +241,12 @@ class Diagnosis:
         if self.is_linear:
             return "; other weights or another bias would explain it"
         if np.isfinite(self.correlation) and abs(self.correlation) < _UNRELATED:
-            return "; the values are unrelated to the sound result, perhaps a wrong address"
+            return "; the values are unrelated to the expected result, perhaps a wrong address"
         return ""
 
 
 def _subject(words: str) -> str:
-    """Put the article in front of the cause, except before channels and numbers."""
+    """Add the article before the cause, except before channels and numbers."""
     plain = (
         "channel",
         "all ",
@@ -263,6 +263,6 @@ def _subject(words: str) -> str:
     )
     return (
         words
-        if words.startswith((*plain, "inputs", "input ", "bytes ", "ReLU", "nothing", "16-", "32-", "64-"))
+        if words.startswith((*plain, "inputs", "input ", "bytes ", "ReLU", "no ", "16-", "32-", "64-"))
         else f"the {words}"
     )

@@ -21,7 +21,7 @@ _REACH = 1 << 30
 """Biases that are looked for."""
 _MOST_POSITIONS, _MOST_TAPS, _MOST_CHANNELS = 20000, 5000, 4
 _LIKELY = 12
-"""Taps whose weight is tried exactly."""
+"""Taps for which the weight is tried exactly."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +47,8 @@ def bias_off(s: Suspect) -> Iterator[Prediction]:
         sums = flat.linear.result(flat.totals + middle).sum(axis=0)
         below = sums < wanted
         low, high = np.where(below, middle + 1, low), np.where(below, high, middle)
-    found = flat.linear.result(flat.totals + low)
-    fits = [int(c) for c in columns if (found[:, c] == flat.got[:, c]).all()]
+    results = flat.linear.result(flat.totals + low)
+    fits = [int(c) for c in columns if (results[:, c] == flat.got[:, c]).all()]
     if not fits:
         return
     d = np.zeros_like(low)
@@ -68,7 +68,7 @@ def bias_off(s: Suspect) -> Iterator[Prediction]:
 
 
 def factor(s: Suspect) -> Iterator[Prediction]:
-    """round(total * M / 2^N * f) + zero_point: channels have factors of their own (scales, batch normalization)."""
+    """round(total * M / 2^N * f) + zero_point: channels have separate factors f (scales, batch normalization)."""
     flat = _flat(s)
     if flat is None or flat.linear.steps is None or standard(flat.linear) is None:
         return
@@ -77,7 +77,7 @@ def factor(s: Suspect) -> Iterator[Prediction]:
     bias = None if s.bias is None else np.asarray(s.graph.tensors[s.bias].data).reshape(-1)
     kept = [("", np.zeros(flat.totals.shape[1], np.int64))]
     if bias is not None and bias.size == flat.totals.shape[1] and bias.dtype.kind in "iu":
-        kept.append((" (its bias apart)", bias.astype(np.int64)))
+        kept.append((" (without its bias)", bias.astype(np.int64)))
     for words, apart in kept:
         f = _factors(flat, apart, slope)
         good = [c for c in flat.channels if np.isfinite(f[c]) and abs(f[c] - 1) > 1e-4]
@@ -93,7 +93,7 @@ def factor(s: Suspect) -> Iterator[Prediction]:
             text = f"{_channels(good, s)} {'are' if len(good) > 1 else 'is'} multiplied by {most:.4g}"
         else:
             range_words = f"{least:.3g} to {most:.3g}: scales or batch normalization"
-            text = f"{_channels(good, s)} have factors of their own, {range_words}"
+            text = f"{_channels(good, s)} have separate factors, {range_words}"
         yield Prediction(f"{text}{words}", s.after_main(y), fitted=fitted)
 
 
@@ -117,22 +117,22 @@ def one_weight(s: Suspect) -> Iterator[Prediction]:
         x = taps(c)
         if x is None or x.shape[1] > _MOST_TAPS:
             continue
-        for taken, held in ((zero, ""), (0, ", the folded zero points as they were")):
+        for taken, held in ((zero, ""), (0, ", with unchanged folded zero points")):
             q = x.astype(np.int64) - taken
-            found = _weight_of(flat.linear, q, totals, got, sound, c, slope[c])
-            for t, d in found[:_MOST_CHANNELS]:
+            changes = _weight_of(flat.linear, q, totals, got, sound, c, slope[c])
+            for t, d in changes[:_MOST_CHANNELS]:
                 made = totals.copy()
                 made[:, c] += d * q[:, t]
                 y = flat.linear.result(made.reshape(flat.linear.totals.shape))
                 yield Prediction(f"{_weight_words(flat.linear, c, t, d)}{held}", s.after_main(y))
-            if found:
+            if changes:
                 break
 
 
 def _weight_of(
     linear: Linear, q: Integers, totals: Integers, got: Integers, sound: Integers, c: int, slope: float
 ) -> list[tuple[int, int]]:
-    """Return taps and changes of their weight that give the whole channel, the likeliest first."""
+    """Return taps and weight changes that reproduce the whole channel, the likeliest first."""
     steps = linear.steps
     assert steps is not None
     inner = (got[:, c] > steps.low) & (got[:, c] < steps.high) & (sound[:, c] > steps.low) & (sound[:, c] < steps.high)
@@ -145,7 +145,7 @@ def _weight_of(
     amounts = along / norms
     likely = np.argsort(-np.square(along) / norms)[:_LIKELY]
     weights = linear.weights[c].reshape(-1)
-    found = []
+    changes = []
     for t in likely.tolist():
         w = int(weights[t])
         bits = [int(np.array((w & 0xFF) ^ (1 << b), np.uint8).view(np.int8)) - w for b in range(8)]
@@ -157,8 +157,8 @@ def _weight_of(
             kept = slice(None) if len(totals) < 4096 else rows
             column[:, c] += d * q[kept, t]
             if (linear.result(column)[:, c] == got[kept, c]).all():
-                found.append((t, d))
-    return found
+                changes.append((t, d))
+    return changes
 
 
 def _weight_words(linear: Linear, c: int, t: int, d: int) -> str:
@@ -170,7 +170,7 @@ def _weight_words(linear: Linear, c: int, t: int, d: int) -> str:
 
 
 def taps_of(s: Suspect, linear: Linear) -> Callable[[int], Array] | None:
-    """Return a function channel -> stored inputs of each tap, [positions, taps]; None where there is none."""
+    """Return a function channel -> stored inputs of each tap, [positions, taps]; None if not available."""
     params: Any = s.graph.nodes[s.main].params
     x = linear.x
     window = getattr(params, "window", None) or getattr(getattr(params, "prepared", None), "window", None)
@@ -179,11 +179,11 @@ def taps_of(s: Suspect, linear: Linear) -> Callable[[int], Array] | None:
         return lambda _channel: rows
     image = padded(x.reshape(-1, *x.shape[-3:]), window, linear.pad_value or 0, np.dtype(np.int16))
     out = linear.totals.shape[-3:-1]
-    found = patches(image, window, out)
+    windows = patches(image, window, out)
     depth = linear.weights[0].size // (window.kernel[0] * window.kernel[1])
     outputs, channels = linear.weights.shape[0], x.shape[-1]
     groups = channels // depth
-    shaped = np.asarray(found).reshape(-1, window.kernel[0], window.kernel[1], channels)
+    shaped = np.asarray(windows).reshape(-1, window.kernel[0], window.kernel[1], channels)
     if shaped.size > 1 << 27:
         return None
 
@@ -195,7 +195,7 @@ def taps_of(s: Suspect, linear: Linear) -> Callable[[int], Array] | None:
 
 
 def _factors(flat: _Flat, apart: Integers, slope: Doubles) -> Doubles:
-    """Return the middle of the factors that all elements inside the limits allow; NaN where there is none."""
+    """Return the middle of the factors that all elements inside the limits allow; NaN if there is none."""
     steps = flat.linear.steps
     assert steps is not None
     base = (flat.totals - apart) * slope
@@ -212,7 +212,7 @@ def _factors(flat: _Flat, apart: Integers, slope: Doubles) -> Doubles:
 
 
 def _flat(s: Suspect, most: int = 1 << 21) -> _Flat | None:
-    """Return the layer as rows of channels, at most some positions; None where its result is not the tensor."""
+    """Return the layer as rows of channels, at most some positions; None if its result is not the tensor."""
     linear = s.linear
     if linear is None or s.nodes[-1] != s.main or not s.wrong_channels:
         return None

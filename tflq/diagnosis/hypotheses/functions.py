@@ -109,7 +109,7 @@ def _operand(s: Suspect) -> Doubles | None:
 
 
 def _encode(s: Suspect, real: Doubles) -> Array | None:
-    """Return real numbers in the result's encoding, NaN as 0."""
+    """Return floating-point values in the result's encoding, NaN as 0."""
     real = np.nan_to_num(np.broadcast_to(real, s.got.shape))
     if s.got.dtype.kind == "f":
         return real.astype(s.got.dtype)

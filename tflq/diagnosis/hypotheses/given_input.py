@@ -1,4 +1,4 @@
-"""The board was fed with something else: order of channels, layout, sign, scale, mean, another sample."""
+"""Wrong inputs of the board: order of channels, layout, sign, scale, mean, another sample."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
 def given(s: Suspect) -> Iterator[Prediction]:
-    """G = the layer of another input; where the suspect is the input itself, g = that input."""
+    """G = the layer of another input; if the suspect is the input itself, g = that input."""
     t = s.outer_input if s.nodes else s.tensor
     if t is None or (s.nodes and t not in s.values):
         return
@@ -34,7 +34,7 @@ def given(s: Suspect) -> Iterator[Prediction]:
 
 
 def _scale_factors(s: Suspect, x: Array) -> tuple[float, ...]:
-    """Return the factor of the input that most results ask for, and its neighbors of two digits: slope of g over r."""
+    """Return the factor of the input that fits most results, and its neighbors of two digits: slope of g over r."""
     if not s.nodes:
         got, sound = s.got.astype(np.float64) - s.zero_point(s.tensor), x.astype(np.float64) - s.zero_point(s.tensor)
     else:
@@ -59,7 +59,7 @@ def _scale_factors(s: Suspect, x: Array) -> tuple[float, ...]:
 
 
 def _multiplied(x: Array, zero: int, f: float) -> Iterator[tuple[str, Array]]:
-    """Yield the input multiplied by a factor: its codes, or the real numbers that they stand for."""
+    """Yield the input multiplied by a factor: its codes, or the decoded values."""
     if x.dtype.kind == "f":
         yield f"is multiplied by {f:g}", (x * x.dtype.type(f)).astype(x.dtype)
         return
@@ -70,36 +70,36 @@ def _multiplied(x: Array, zero: int, f: float) -> Iterator[tuple[str, Array]]:
 
 
 def _offsets(s: Suspect, t: int, x: Array) -> Iterator[tuple[str, Array]]:
-    """Yield the input with one number added: that by which most of it differs, or that which most results ask for."""
+    """Yield the input with one number added: the most common difference, or the offset that fits most results."""
     if x.dtype.kind not in "iu" or x.dtype.itemsize > 1:
         return
     wide, kind = x.astype(np.int64), np.iinfo(x.dtype.name)
     affine = s.encoding(t)
     if not s.nodes:
         numbers, counts = np.unique(s.got.astype(np.int64) - wide, return_counts=True)
-        found: tuple[int, ...] = (int(numbers[np.argmax(counts)]),)
+        offsets: tuple[int, ...] = (int(numbers[np.argmax(counts)]),)
     elif s.linear is not None and affine is not None and not affine.is_per_axis:
         zero = int(affine.zero_point[0])
-        found = tuple(zero - v for v in fitted_zero_points(s, s.linear, zero, s.linear.inside()))
+        offsets = tuple(zero - v for v in fitted_zero_points(s, s.linear, zero, s.linear.inside()))
     else:
         return
-    for d in found:
+    for d in offsets:
         if d:
             side = "high" if d > 0 else "low"
             yield f"is {abs(d)} too {side}, saturated", np.clip(wide + d, kind.min, kind.max).astype(x.dtype)
 
 
 def variants(x: Array, tensor: Tensor) -> Iterator[tuple[str, Array]]:
-    """Yield other inputs that a board may have got, each with what was done.
+    """Yield other inputs that a board may have received, each with a description.
 
     Args:
         x: T[S, *shape], the right input.
-        tensor: its encoding.
+        tensor: Encoding of the input.
     """
     yield from _orders(x)
     if len(x) > 1:
         yield "is the sample before", np.roll(x, 1, 0)
-        yield "is the sample behind", np.roll(x, -1, 0)
+        yield "is the sample after", np.roll(x, -1, 0)
     if x.dtype.kind in "iu" and x.dtype.itemsize == 1:
         yield from _bytes(x)
     yield from _scales(x, tensor)
@@ -114,9 +114,9 @@ def _orders(x: Array) -> Iterator[tuple[str, Array]]:
         return
     height, width, channels = core.shape[1:]
     if channels > 1:
-        yield "is given as planes (CHW) where HWC is read", core.transpose(0, 3, 1, 2)
+        yield "is given as planes (CHW), but read as HWC", core.transpose(0, 3, 1, 2)
         yield (
-            "is given as HWC where planes (CHW) are read",
+            "is given as HWC, but read as planes (CHW)",
             core.reshape(len(x), channels, height, width).transpose(0, 2, 3, 1),
         )
     yield "has rows and columns exchanged", core.transpose(0, 2, 1, 3)
@@ -155,7 +155,7 @@ def _bytes(x: Array) -> Iterator[tuple[str, Array]]:
     ):
         yield words, np.clip(made, kind.min, kind.max).astype(x.dtype)
     pixels = wide - kind.min
-    yield "is x / 255 where x - 128 is wanted", _rounded(pixels / 255 * 127, x)
+    yield "is x / 255 instead of x - 128", _rounded(pixels / 255 * 127, x)
     yield "has the values of x / 2", _rounded(np.floor(pixels / 2), x)
     yield "is inverted", np.clip(kind.max - pixels, kind.min, kind.max).astype(x.dtype)
 

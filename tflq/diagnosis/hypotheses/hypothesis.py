@@ -25,7 +25,7 @@ class Prediction:
         array: The whole tensor, dtype[S, *shape]; None if the variant cannot be computed.
         samples: Samples that it predicts; samples into which a shift wraps around are left out.
         fitted: Number of biases, weights and factors that were fitted to the dump.
-        bits: Bits of what else was taken from the dump: places and codes.
+        bits: Bits of the places and codes taken from the dump.
         unknown: Elements that it does not predict and copies from the dump, bool[*shape] of a sample; None if none.
         is_confirmed: Whether each fitted number is supported by two samples.
     """
@@ -46,11 +46,10 @@ class Hypothesis:
     Attributes:
         name: Short and unique: the key in `--json`.
         predict: Function from a layer to its predictions; pure.
-        advice: Sentence that says how to check the cause.
+        advice: Sentence with the check of the cause.
         anchor: Section of docs/guides/diagnosis.md.
-        stage: 1 for causes computed from the model alone, 2 for sets of elements that the dump itself names, 3 for
-        numbers
-            fitted to the dump. A stage is tried if the stages before it gave no exact cause.
+        stage: 1 for causes computed from the model only, 2 for sets of elements that the dump determines, 3 for
+            numbers fitted to the dump. A stage is tried if earlier stages had no exact cause.
     """
 
     name: str

@@ -1,8 +1,8 @@
-"""A linear layer of integers taken apart: exact totals, and the epilogue with every step open to change.
+"""A linear layer of integers in parts: exact totals, and the epilogue with every step replaceable.
 
 y = clip(round(total * M / 2^N) + zero_point, low, high), total = sum of products + bias with the zero points folded in.
 
-Which accumulator, or which parameter, would give the number that a device has.
+From these follows the accumulator range that produces a given output of a device.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Steps:
     Attributes:
         multiplier: M, int64[1] or [O].
         shift: N, to the right; int64[1] or [O].
-        zero_point: of the output; 0 where the bias holds it.
+        zero_point: Zero point of the output; 0 if the bias includes it.
         low: least result.
         high: greatest.
     """
@@ -55,9 +55,9 @@ class Linear:
         totals: sums with the folded bias, int64[S, ..., O].
         accumulate: sums without bias of other stored inputs and another padding value.
         exact: the layer's own epilogue of totals.
-        steps: its numbers; None where it is no plain multiplication.
+        steps: Numbers of the epilogue; None if it is not one multiplication.
         weights: int64[O, ...], zero point taken off.
-        pad_value: what taps outside the image hold; None where there are none.
+        pad_value: Value of taps outside the image; None if there are none.
         x: stored inputs.
     """
 
@@ -85,10 +85,10 @@ class Linear:
 
 
 def linear_of(params: object, x: Array) -> Linear | None:
-    """Take a layer apart.
+    """Separate a layer into its parts.
 
     Args:
-        params: of its kernel.
+        params: Params of its kernel.
         x: stored inputs.
     """
     if isinstance(params, WeightedLayer):
@@ -218,11 +218,11 @@ _REACH = 1 << 31
 
 @dataclass(frozen=True)
 class Needed:
-    """What a linear layer would need for another result.
+    """Accumulators that produce another result of a linear layer.
 
     Attributes:
-        accumulator: the layer's own sum, bias and folded zero points in it.
-        lowest: least sum that gives the device's number; None where no sum does.
+        accumulator: Sum of the layer, including bias and folded zero points.
+        lowest: Smallest sum that produces the device's number; None if no sum does.
         highest: greatest one.
     """
 
@@ -232,27 +232,27 @@ class Needed:
 
     @property
     def words(self) -> str:
-        """As a report says it."""
+        """Text for a report."""
         if self.lowest is None or self.highest is None:
-            return f"the accumulator is {self.accumulator}; none gives the device's number: its epilogue differs"
+            return f"the accumulator is {self.accumulator}; none produces the device's number: its epilogue differs"
         near = self.lowest if self.accumulator < self.lowest else self.highest
         return (
-            f"the accumulator is {self.accumulator}; {self.lowest}..{self.highest} would give the device's number, "
+            f"the accumulator is {self.accumulator}; {self.lowest}..{self.highest} would produce the device's number, "
             f"{near - self.accumulator:+d} at least: in the bias, or in the products"
         )
 
 
 def needed(node: Node, x: Array, place: tuple[int, ...], wanted: int) -> Needed | None:
-    """Find the sums that give a number.
+    """Compute the range of sums that produce a number.
 
     Args:
         node: lowered.
-        x: its input of one sample, dtype[*shape].
-        place: of the element in the node's output.
+        x: Input of the node for one sample, dtype[*shape].
+        place: Position of the element in the node's output.
         wanted: the device's number.
 
     Returns:
-        None where the node is no linear layer of integers that can be taken apart.
+        None if the node is not a linear layer of integers that can be separated.
     """
     linear = linear_of(node.params, x[None])
     if linear is None:
@@ -273,7 +273,7 @@ def needed(node: Node, x: Array, place: tuple[int, ...], wanted: int) -> Needed 
 
 
 def _first(holds: object) -> int:
-    """Return the least sum of 32 bits for which a condition holds that does not cease to."""
+    """Return the smallest 32-bit sum that meets a condition; all larger sums must meet it, too."""
     assert callable(holds)
     low, high = -_REACH, _REACH - 1
     while low < high:

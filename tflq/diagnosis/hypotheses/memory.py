@@ -14,7 +14,7 @@ from tflq.graph import Array
 _OFFSETS = (*range(1, 17), 32, 64, 128)
 """Elements by which an address may be off."""
 _BLOCKS = (2, 4, 8, 16, 32, 64)
-"""Channels that stand together in memory."""
+"""Channels that are adjacent in memory."""
 _ALIGNMENTS = (4, 8, 16, 32, 64, 128)
 """Bytes to multiples of which rows are filled up."""
 
@@ -33,7 +33,7 @@ def axes(s: Suspect) -> Iterator[Prediction]:
             yield Prediction(f"axes are stored as {stored}, read as {letters}", like(core.transpose(0, *order), s))
     words = {"H": "rows", "W": "columns", "C": "channels"}
     for i, letter in enumerate(letters, 1):
-        yield Prediction(f"{words.get(letter, letter)} stand in reverse order", like(np.flip(core, i), s))
+        yield Prediction(f"{words.get(letter, letter)} are in reverse order", like(np.flip(core, i), s))
     if letters[:2] == "HW":
         yield Prediction("image is turned by 180 degrees", like(core[:, ::-1, ::-1], s))
 
@@ -62,7 +62,7 @@ def sign_bit(s: Suspect) -> Iterator[Prediction]:
 
 
 def address(s: Suspect) -> Iterator[Prediction]:
-    """G = own read from an address that is off by some elements; what comes from outside is not judged."""
+    """G = own read from an address that is off by some elements; elements from outside are not judged."""
     flat = s.own.reshape(len(s.own), -1)
     g = s.got.reshape(flat.shape)
     row = s.own.shape[-1] * (s.own.shape[-2] if s.own.ndim > 2 else 1)
@@ -72,8 +72,8 @@ def address(s: Suspect) -> Iterator[Prediction]:
                 moved = np.roll(flat, sign * k, 1)
                 outside = slice(0, k) if sign > 0 else slice(flat.shape[1] - k, None)
                 moved[:, outside] = g[:, outside]
-                side = "behind" if sign > 0 else "in front of"
-                words = f"values stand {k} elements {side} their places: an address is off"
+                side = "after" if sign > 0 else "before"
+                words = f"values are {k} elements {side} their places: an address is off"
                 unknown = np.zeros(flat.shape[1], bool)
                 unknown[outside] = True
                 yield Prediction(words, like(moved, s), unknown=unknown.reshape(s.got.shape[1:]))
@@ -88,16 +88,18 @@ def blocks(s: Suspect) -> Iterator[Prediction]:
             continue
         cut = flat.reshape(len(flat), -1, channels // k, k)
         if flat.shape[1] > 1:
-            yield Prediction(f"channels stand in blocks of {k}: [C/{k}, H, W, {k}]", like(cut.transpose(0, 2, 1, 3), s))
+            words = f"channels are stored in blocks of {k}: [C/{k}, H, W, {k}]"
+            yield Prediction(words, like(cut.transpose(0, 2, 1, 3), s))
             back = flat.reshape(len(flat), channels // k, -1, k).transpose(0, 2, 1, 3)
-            yield Prediction(f"values are read as blocks of {k} channels, and stand as HWC", like(back, s))
-        yield Prediction(f"channels are interleaved: every {k}th stands together", like(cut.swapaxes(2, 3), s))
+            yield Prediction(f"values are read as blocks of {k} channels, but stored as HWC", like(back, s))
+        yield Prediction(f"channels are interleaved: every {k}th is stored together", like(cut.swapaxes(2, 3), s))
         back = flat.reshape(len(flat), -1, k, channels // k).swapaxes(2, 3)
-        yield Prediction(f"channels stand {channels // k} apart that should stand together", like(back, s))
+        words = f"channels that should be adjacent are stored at a distance of {channels // k}"
+        yield Prediction(words, like(back, s))
 
 
 def pitch(s: Suspect) -> Iterator[Prediction]:
-    """G = own, its rows filled up by p elements where it is written, or where it is read; the filling is not judged."""
+    """G = own, its rows padded by p elements in the writer or in the reader; the padding is not judged."""
     if s.own.ndim < 4:
         return
     height, size = s.own.shape[-3], int(np.prod(s.own.shape[-2:]))
@@ -112,12 +114,12 @@ def pitch(s: Suspect) -> Iterator[Prediction]:
         is_value[:, :size] = True
         read = wide.reshape(len(wide), -1)[:, : flat.shape[1]]
         held = is_value.reshape(-1)[: flat.shape[1]]
-        words = f"rows are {p} elements longer where they are written than where they are read"
+        words = f"rows are written {p} elements longer than they are read"
         yield Prediction(words, like(np.where(held, read, flat), s), unknown=~held.reshape(s.got.shape[1:]))
         source = (np.arange(rows.shape[1])[:, None] * (size + p) + np.arange(size)).reshape(-1)
         inside = source < flat.shape[1]
         own = s.own.reshape(flat.shape)[:, np.minimum(source, flat.shape[1] - 1)]
-        words = f"rows are {p} elements shorter where they are written than where they are read"
+        words = f"rows are written {p} elements shorter than they are read"
         yield Prediction(words, like(np.where(inside, own, flat), s), unknown=~inside.reshape(s.got.shape[1:]))
 
 
@@ -143,7 +145,7 @@ def bits(s: Suspect) -> Iterator[Prediction]:
     if width == 8:
         yield Prediction("halves of 4 bits are exchanged in every value", halves_exchanged(r))
         turned = np.packbits(np.unpackbits(r.view(np.uint8)[..., None], axis=-1)[..., ::-1], axis=-1)[..., 0]
-        yield Prediction("bits stand in reverse order in every value", turned.view(r.dtype))
+        yield Prediction("bits are in reverse order in every value", turned.view(r.dtype))
 
 
 def halves_exchanged(array: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Sound results at a wrong place: other samples, a shifted image, rows of another tile, memory of another tensor."""
+"""Correct results at a wrong place: other samples, a shifted image, rows of another tile, memory of another tensor."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _steps(dy: int, dx: int) -> str:
 
 
 def copied(s: Suspect) -> Iterator[Prediction]:
-    """Rows, columns or channels hold the sound values k indices before: a tile or buffer was not renewed."""
+    """Rows, columns or channels contain the expected values k indices before: a tile or buffer was not renewed."""
     for part in s.place.parts:
         if part.name == "sample":
             continue
@@ -74,13 +74,15 @@ def copied(s: Suspect) -> Iterator[Prediction]:
             continue
         side = "before" if k > 0 else "after"
         far = f"{abs(k)} {part.name}s {side}" if abs(k) > 1 else f"the {part.name} {side}"
-        words = f"{part.name}s {list_ranges(part.indices)} hold the results of {far}: a tile or buffer was not renewed"
+        words = (
+            f"{part.name}s {list_ranges(part.indices)} contain the results of {far}: a tile or buffer was not renewed"
+        )
         made = np.where(part.spread(s.wrong.shape), np.roll(s.sound, k, part.axis), s.sound)
         yield Prediction(words, made, bits=part.bits + log2(part.size))
 
 
 def overwritten(s: Suspect) -> Iterator[Prediction]:
-    """A stretch of memory holds a stretch of another tensor: two buffers overlap."""
+    """A stretch of memory contains a stretch of another tensor: two buffers overlap."""
     g = np.ascontiguousarray(s.got).reshape(len(s.got), -1)
     low, high = s.place.first, s.place.last + 1
     size, item = g.shape[1], g.dtype.itemsize
@@ -101,7 +103,7 @@ def overwritten(s: Suspect) -> Iterator[Prediction]:
             made[:, begin:high] = g[:, begin:high]
             name = short(s.graph.tensors[t].name)
             span = f"bytes {begin * item} to {high * item - 1} of {size * item}"
-            words = f"{span} hold bytes {at} on of '{name}': the buffers overlap"
+            words = f"{span} contain the bytes of '{name}' from {at} on: the buffers overlap"
             bits = 2 * log2(size) + log2(max(len(content[0]), 2)) + log2(len(s.others))
             yield Prediction(words, like(made, s), bits=bits)
             return
@@ -116,7 +118,7 @@ def _starts(low: int, s: Suspect) -> Iterator[int]:
 
 
 def _find(wanted: Sequence[bytes], content: Sequence[bytes]) -> int | None:
-    """Return the offset at which each sample's content holds the wanted bytes, at least 16; None if there is none."""
+    """Return the offset at which each sample's content has the wanted bytes, at least 16; None if there is none."""
     at = content[0].find(wanted[0]) if len(wanted[0]) >= _KEY else -1
     while at >= 0:
         if all(c[at : at + len(w)] == w for c, w in zip(content, wanted, strict=True)):

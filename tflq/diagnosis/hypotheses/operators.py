@@ -1,4 +1,4 @@
-"""One change in an operator without weights: activation, inputs, encodings, where and what it reads, how it rounds."""
+"""One change in an operator without weights: activation, inputs, encodings, positions read, rounding."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from tflq.interpreter.layers.pooling import AveragePool
 from tflq.units import short
 
 _ACTIVATIONS = {
-    "none": "activation is left out: nothing is clamped",
-    "relu": "ReLU stands where the model has another clamp",
-    "relu6": "ReLU6 stands where the model has another clamp",
-    "relu_n1_to_1": "ReLU of -1..1 stands where the model has another clamp",
+    "none": "activation is omitted: no value is clamped",
+    "relu": "ReLU is applied instead of the model's clamp",
+    "relu6": "ReLU6 is applied instead of the model's clamp",
+    "relu_n1_to_1": "ReLU of -1..1 is applied instead of the model's clamp",
 }
 _BETA = (-2, -1, 1, 2, 3, -3)
 _MOST_ORDERS = 24
 _WIDE = 1 << 40
 _DERIVED = ("pairs", "first", "second", "table", "step_map")
-"""Fields of params that follow from others; kernels run their rule where they are None."""
+"""Fields of params that other fields determine; kernels run their rule if they are None."""
 
 
 def activation(s: Suspect) -> Iterator[Prediction]:
-    """The fused activation is another one, or the node of an activation does nothing."""
+    """The fused activation is another one, or the node of an activation has no effect."""
     key = "fused_activation_function"
     if s.graph.nodes[s.main].attributes.get(key) is not None:
         for kind, words in _ACTIVATIONS.items():
@@ -40,7 +40,7 @@ def activation(s: Suspect) -> Iterator[Prediction]:
     if node.inputs and node.inputs[0] in s.values and not is_linear:
         x = s.values[node.inputs[0]]
         if x.shape[1:] == s.got.shape[1:] and x.dtype == s.got.dtype:
-            yield Prediction(f"{node.operator} does nothing: its input stands there", np.broadcast_to(x, s.got.shape))
+            yield Prediction(f"{node.operator} does nothing: its input is stored", np.broadcast_to(x, s.got.shape))
 
 
 def encodings(s: Suspect) -> Iterator[Prediction]:
@@ -73,7 +73,7 @@ def encodings(s: Suspect) -> Iterator[Prediction]:
 
 
 def _pairs(s: Suspect) -> Iterator[Prediction]:
-    """Two inputs whose scales, or whole encodings, are exchanged or taken for those of another tensor."""
+    """Two inputs with scales, or whole encodings, that are exchanged or taken from another tensor."""
     out = s.graph.nodes[s.main].outputs[0]
     if len(s.inputs) != 2 or any(s.encoding(t) is None for t in (*s.inputs, out)):
         return
@@ -85,8 +85,8 @@ def _pairs(s: Suspect) -> Iterator[Prediction]:
             (f"input 2 has the {what} of input 1", {second: first}),
             (f"input 1 has the {what} of input 2", {first: second}),
             (f"inputs are not rescaled: they have the {what} of the output", {first: out, second: out}),
-            (f"nothing is rescaled: all have the {what} of input 1", {second: first, out: first}),
-            (f"nothing is rescaled: all have the {what} of input 2", {first: second, out: second}),
+            (f"no tensor is rescaled: all have the {what} of input 1", {second: first, out: first}),
+            (f"no tensor is rescaled: all have the {what} of input 2", {first: second, out: second}),
         ):
             yield Prediction(words, s.rerun({t: like(three[t], three[o].affine) for t, o in changes.items()}))
 
@@ -115,7 +115,7 @@ def softmax(s: Suspect) -> Iterator[Prediction]:
     if x is not None:
         yield Prediction("softmax gets its values in reverse order", s.run({s.inputs[0]: np.flip(x, -1)}))
         if x.shape[1:] == s.got.shape[1:] and x.dtype == s.got.dtype:
-            yield Prediction("softmax is left out: its input stands there", np.broadcast_to(x, s.got.shape))
+            yield Prediction("softmax is omitted: its input is stored", np.broadcast_to(x, s.got.shape))
 
 
 def joined(s: Suspect) -> Iterator[Prediction]:
@@ -144,14 +144,14 @@ def _joined_ranges(s: Suspect) -> list[tuple[int, int]]:
 
 
 def operands(s: Suspect) -> Iterator[Prediction]:
-    """The operator reads another tensor, another sample, its inputs in another order, or one alone."""
+    """The operator reads another tensor, another sample, its inputs in another order, or only one of them."""
     node = s.graph.nodes[s.main]
     if 2 <= len(s.inputs) <= 4:
         computed = [t for t in node.inputs if t in s.inputs]
         rest = [t for t in node.inputs if t not in s.inputs]
         for order in list(permutations(range(len(computed))))[1:_MOST_ORDERS]:
             shapes = [s.graph.tensors[computed[i]].shape for i in order]
-            words = f"inputs stand in the order {', '.join(str(i + 1) for i in order)}"
+            words = f"inputs are in the order {', '.join(str(i + 1) for i in order)}"
             if len({len(x) for x in shapes}) == 1 and not rest:
                 yield Prediction(words, s.rerun(inputs=[computed[i] for i in order]))
     for i, t in enumerate(s.inputs):
@@ -160,9 +160,9 @@ def operands(s: Suspect) -> Iterator[Prediction]:
         if len(s.inputs) > 1:
             nothing = np.full_like(x, s.zero_point(t))
             yield Prediction(f"{name} does not arrive: it counts as 0", s.run({t: nothing}))
-            yield Prediction(f"{name} holds stored zeros", s.run({t: np.zeros_like(x)}))
+            yield Prediction(f"{name} contains stored zeros", s.run({t: np.zeros_like(x)}))
         if len(x) > 1:
-            for k, side in ((1, "before"), (-1, "behind")):
+            for k, side in ((1, "before"), (-1, "after")):
                 kept = slice(1, None) if k > 0 else slice(None, -1)
                 yield Prediction(f"{name} is that of the sample {side}", s.run({t: np.roll(x, k, 0)}), kept)
         buffers = {k: a for k, a in {**s.others, **s.values}.items() if not s.graph.tensors[k].is_constant}
@@ -177,10 +177,10 @@ def pools(s: Suspect) -> Iterator[Prediction]:
     node = s.graph.nodes[s.main]
     params = node.params
     if "pool" in s.operator and not isinstance(params, AveragePool):
-        yield Prediction("pool takes the average where it should take the maximum", s.rerun(operator="average_pool_2d"))
+        yield Prediction("pool takes the average instead of the maximum", s.rerun(operator="average_pool_2d"))
     if not isinstance(params, AveragePool) or node.inputs[0] not in s.values:
         return
-    yield Prediction("pool takes the maximum where it should take the average", s.rerun(operator="max_pool_2d"))
+    yield Prediction("pool takes the maximum instead of the average", s.rerun(operator="max_pool_2d"))
     x = s.values[node.inputs[0]]
     taps = int(params.window.taps)
     sums = window_sums(params.window, x, params.magnitude)
@@ -208,7 +208,7 @@ def pools(s: Suspect) -> Iterator[Prediction]:
 
 
 def saturation(s: Suspect) -> Iterator[Prediction]:
-    """An operator without weights wraps where it should saturate: its own rule with wider limits, cut to the type."""
+    """An operator without weights wraps instead of saturating: its own rule with wider limits, cut to the type."""
     node = s.graph.nodes[s.main]
     tensor = s.graph.tensors[node.outputs[0]]
     if s.operator in LINEAR or not tensor.dtype.is_integer or not _has_limits(node.params):
@@ -219,17 +219,17 @@ def saturation(s: Suspect) -> Iterator[Prediction]:
             made = run_node(replace(node, params=params), s.values)[node.outputs[0]]
         except NOT_COMPUTED:
             return
-        yield Prediction(f"result wraps{words} where it should saturate", s.after_main(made))
+        yield Prediction(f"result wraps{words} instead of saturating", s.after_main(made))
 
 
 def _has_limits(params: object) -> bool:
-    """Whether params or a part of them hold limits of the result; those of a table alone hold none."""
+    """Whether params or a part of them contain limits of the result; params of a table contain none."""
     values = {f.name: getattr(params, f.name) for f in fields(params)} if is_dataclass(params) else {}
     return any(isinstance(values.get(k), int) for k in ("minimum", "maximum")) or any(map(_has_limits, values.values()))
 
 
 def _widened(params: object, kept: tuple[str, ...]) -> object:
-    """Return params whose limits are wider than any result; tables and maps made for the old ones are left out."""
+    """Return params with limits wider than any result; tables and maps for the old limits are removed."""
     wide = {"minimum": -_WIDE, "maximum": _WIDE}
     changes: dict[str, object] = {}
     for f in fields(params) if is_dataclass(params) else ():
@@ -259,7 +259,7 @@ _OFF = (
 
 
 def window(s: Suspect) -> Iterator[Prediction]:
-    """The windows of a convolution or pool stand one row or column off; the zero point follows from the border."""
+    """The windows of a convolution or pool are one row or column off; beyond the border they read the zero point."""
     if not s.inputs or not (s.operator in LINEAR or s.operator in ("mean", "reduce") or "pool" in s.operator):
         return
     t = s.inputs[0]
@@ -273,7 +273,7 @@ def window(s: Suspect) -> Iterator[Prediction]:
             if k:
                 made = np.roll(made, -k, axis)
                 np.moveaxis(made, axis, 0)[-1 if k > 0 else 0] = fill
-        yield Prediction(f"windows stand {words}", s.run({t: made}))
+        yield Prediction(f"windows are {words}", s.run({t: made}))
     for axis, name in ((2, "row"), (3, "column")):
         if x.shape[axis] > 1:
             before = np.moveaxis(x, axis, 0)[-2]
@@ -318,7 +318,7 @@ def sampling(s: Suspect) -> Iterator[Prediction]:
 
 
 def filling(s: Suspect) -> Iterator[Prediction]:
-    """A PAD fills with another number: what does not follow from the input is the filling."""
+    """A PAD fills with another number: elements that do not depend on the input are the filling."""
     if "pad" not in s.operator or not s.inputs or s.got.dtype.kind not in "iu":
         return
     t = s.inputs[0]
@@ -333,5 +333,5 @@ def filling(s: Suspect) -> Iterator[Prediction]:
 
 
 def _most_common(values: Array) -> list[int]:
-    found, counts = np.unique(values, return_counts=True)
-    return [int(found[np.argmax(counts)])]
+    numbers, counts = np.unique(values, return_counts=True)
+    return [int(numbers[np.argmax(counts)])]

@@ -1,11 +1,9 @@
-"""A least-squares test: is the dump a sound linear layer of this input with some weights and bias?
+"""A least-squares test: is the dump a correct linear layer of this input with some weights and bias?
 
 For an output channel, regress the dump on the windows of the layer's input (taps and a constant) over the positions
-whose code
-lies between the clamps. f = positions - taps - 1 degrees of freedom, e = sqrt(sum of squares / f) in codes. Rounding
-alone
-leaves e = sqrt(1/12) = 0.29: then weights, bias or scales differ. e well above 0.29: no weights and no bias explain
-the dump.
+with a code between the clamps. f = positions - taps - 1 degrees of freedom, e = sqrt(sum of squares / f) in codes.
+With only rounding, e = sqrt(1/12) = 0.29: then weights, bias or scales differ. If e is well above 0.29, no weights and
+no bias explain the dump.
 """
 
 from __future__ import annotations
@@ -46,6 +44,6 @@ def residuals(s: Suspect) -> list[float]:
 
 
 def is_linear_of_input(s: Suspect) -> bool | None:
-    """Whether some weights and bias explain the dump; None if the positions are too few to tell."""
+    """Whether some weights and bias explain the dump; None if there are too few positions."""
     errors = residuals(s)
     return float(np.median(errors)) < _SOUND and float(np.mean(np.array(errors) < 1)) > 0.9 if errors else None

@@ -1,7 +1,7 @@
 """Several layers between two dumped tensors: which of them can be the cause, and the tensor to dump next.
 
-The next tensor splits the candidates best: if its dump is sound, the layers before it are excluded; if not, the layers
-after it.
+The next tensor splits the candidates best: if its dump is correct, the layers before it are excluded; if not, the
+layers after it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def mains_of(s: Suspect) -> tuple[int, ...]:
 
 
 def next_step(s: Suspect, findings: Sequence[Finding]) -> str:
-    """Return the tensor whose dump separates the accused nodes best; the middle of the segment without exact causes."""
+    """Return the tensor that separates the accused nodes best if dumped; without exact causes the segment's middle."""
     names = [s.graph.nodes[n].name for n in s.nodes]
     accused = Counter(f.node for f in findings if f.is_exact)
     weights = [accused[name] for name in names] if accused else [1] * len(names)
@@ -41,4 +41,4 @@ def next_step(s: Suspect, findings: Sequence[Finding]) -> str:
         best = min(best, (max(before, total - before), i))
     node = s.graph.nodes[s.nodes[best[1]]]
     tensor = short(s.graph.tensors[node.outputs[0]].name)
-    return f"dump '{tensor}': if it is sound, the cause lies after {node.name}; if not, in it or before"
+    return f"dump '{tensor}': if it is correct, the cause is after {node.name}; if not, in it or before"

@@ -1,6 +1,6 @@
 """Every single change of a layer's constants, searched in full: each bias set to 0, each bit of each weight flipped.
 
-The layer may lie anywhere between two dumped tensors: a candidate changes one output channel of the layer, and the
+The layer may be anywhere between two dumped tensors: a candidate changes one output channel of the layer, and the
 nodes after it run on all candidates at once, stacked along the axis of samples. Candidates are tested on the sample
 that differs most; the survivors are tested on all samples.
 """
@@ -22,7 +22,7 @@ from tflq.graph import Array
 
 _BATCH = 128
 MOST_CANDIDATES = 40_000
-"""Candidates of a layer; layers with more weights are searched for biases alone."""
+"""Candidates of a layer; in layers with more weights only biases are searched."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""The layers of a model beside a dump: which are wrong though their inputs are the dump's own, ready to run changed."""
+"""Layers of a model compared with a dump: wrong results on the dump's own inputs, and runs of changed layers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tflq.graph.operators import Trait, with_traits
 from tflq.interpreter.registry import kernel, kernel_name
 
 LINEAR = with_traits(Trait.WEIGHTS) - with_traits(Trait.VOLUME)
-"""Operators whose weights are an operand."""
+"""Operators with weights as an operand."""
 NOT_COMPUTED = (TflqError, ArithmeticError)
 """Exceptions of a kernel that refuses a changed layer. Every other exception is a defect of the hypothesis."""
 
@@ -36,13 +36,13 @@ class Suspect:
 
     Attributes:
         graph: lowered.
-        nodes: in order; the last one writes the tensor.
+        nodes: Nodes in order; the last one writes the tensor.
         main: the one with the weights, or the last.
-        tensor: that differs.
-        values: what the nodes read: the dump's own tensors where it has them, dtype[S or 1, *shape] by tensor.
+        tensor: Tensor that differs.
+        values: Values that the nodes read: the dump's if it has the tensor, dtype[S or 1, *shape] by tensor.
         got: the dump's, dtype[S, *shape].
-        sound: what the nodes make of `values`.
-        own: what the whole network makes of its samples.
+        sound: Result of the nodes for `values`.
+        own: Result of the whole network for its samples.
         others: the own values of the other tensors, by tensor.
         seen: the dump's other tensors, by tensor.
         first: number of the first sample.
@@ -62,7 +62,7 @@ class Suspect:
 
     @property
     def operator(self) -> str:
-        """What the main node does."""
+        """Operator of the main node."""
         return self.graph.nodes[self.main].operator
 
     @cached_property
@@ -72,7 +72,7 @@ class Suspect:
 
     @cached_property
     def place(self) -> Place:
-        """Where the elements differ."""
+        """Place of the differing elements."""
         able = (self.sound != self.sound.min()) & (self.sound != self.sound.max()) if self.sound.size else None
         return describe_place(self.wrong, self.got.dtype.itemsize, able)
 
@@ -110,7 +110,7 @@ class Suspect:
 
     @cached_property
     def outer_input(self) -> int | None:
-        """The model's input, where a node of the layer reads it."""
+        """The model's input if a node of the layer reads it."""
         read = [t for n in self.nodes for t in self.graph.nodes[n].inputs]
         return next((t for t in self.graph.inputs if t in read), None)
 
@@ -120,8 +120,8 @@ class Suspect:
         node = self.graph.nodes[self.main]
         if node.operator not in LINEAR:
             return None
-        found = [t for t in node.inputs if t != ABSENT and self.graph.tensors[t].is_constant]
-        wide = [t for t in found if len(self.graph.tensors[t].shape) >= 2]
+        constants = [t for t in node.inputs if t != ABSENT and self.graph.tensors[t].is_constant]
+        wide = [t for t in constants if len(self.graph.tensors[t].shape) >= 2]
         return wide[0] if wide else None
 
     @cached_property
@@ -136,16 +136,16 @@ class Suspect:
 
     @cached_property
     def linear(self) -> Linear | None:
-        """Its accumulators and epilogue, where it is a linear layer of integers that can be taken apart."""
+        """Accumulators and epilogue if the layer is a linear layer of integers that can be separated."""
         node = self.graph.nodes[self.main]
-        found = (
+        parts = (
             linear_of(node.params, self.values[node.inputs[0]])
             if node.inputs and node.inputs[0] in self.values
             else None
         )
-        if found is None:
+        if parts is None:
             return None
-        return found if np.array_equal(self.after_main(found.result(found.totals)), self.sound) else None
+        return parts if np.array_equal(self.after_main(parts.result(parts.totals)), self.sound) else None
 
     @cached_property
     def worst_sample(self) -> int:
@@ -158,7 +158,7 @@ class Suspect:
         return {}
 
     def part(self, samples: Sequence[int]) -> Suspect:
-        """Return the layer with some samples alone."""
+        """Return the layer with some samples only."""
         return self._take(list(samples), self.others, self.seen)
 
     def repeated(self, count: int) -> Suspect:
@@ -178,7 +178,7 @@ class Suspect:
         return Suspect(self.graph, self.nodes, self.main, self.tensor, of(self.values), got, sound, own, *shown, start)
 
     def run(self, values: Mapping[int, Array]) -> Array:
-        """Return the tensor for other values of what the layer reads, by tensor."""
+        """Return the tensor for other values of the layer's inputs, by tensor."""
         held = {**self.values, **values}
         for n in self.nodes:
             held.update(run_node(self.graph.nodes[n], held))
@@ -192,7 +192,7 @@ class Suspect:
         inputs: Sequence[int] | None = None,
         values: Mapping[int, Array] | None = None,
     ) -> Array | None:
-        """Lower the main node again with one thing changed, and run the layer; None where that cannot be.
+        """Lower the main node again with one change, and run the layer; None if that is impossible.
 
         Args:
             tensors: other encodings or constants, by tensor.
@@ -215,8 +215,8 @@ class Suspect:
         held = {**self.values, **(values or {})}
         held.update({t: np.asarray(x.data)[None] for t, x in (tensors or {}).items() if x.data is not None})
         try:
-            found = kernel(changed.arithmetic or "", kernel_name(changed))
-            params = found.lower(changed, graph.operands(self.main))
+            implementation = kernel(changed.arithmetic or "", kernel_name(changed))
+            params = implementation.lower(changed, graph.operands(self.main))
             held.update(self._before_main(held))
             made = run_node(replace(changed, params=params), held)
             return self.after_main(made[node.outputs[0]])
@@ -234,30 +234,30 @@ class Suspect:
 
     def encoding(self, t: int) -> Affine | None:
         """Return the affine quantization of a tensor."""
-        found = self.graph.tensors[t].quantization
-        return found if isinstance(found, Affine) else None
+        affine = self.graph.tensors[t].quantization
+        return affine if isinstance(affine, Affine) else None
 
     def zero_point(self, t: int) -> int:
-        """Return the zero point of a tensor, the first of several; 0 where it has none."""
-        found = self.encoding(t)
-        return 0 if found is None else int(found.zero_point[0])
+        """Return the zero point of a tensor, the first of several; 0 if it has none."""
+        affine = self.encoding(t)
+        return 0 if affine is None else int(affine.zero_point[0])
 
     def _before_main(self, held: Mapping[int, Array]) -> dict[int, Array]:
-        found = dict(held)
+        values = dict(held)
         for n in self.nodes[: self.nodes.index(self.main)]:
-            found.update(run_node(self.graph.nodes[n], found))
-        return found
+            values.update(run_node(self.graph.nodes[n], values))
+        return values
 
     def _spread(self, array: Array) -> Array:
         return np.broadcast_to(array, self.got.shape) if array.shape != self.got.shape else array
 
 
 def unequal(a: Array, b: Array) -> NDArray[np.bool_]:
-    """Return where two arrays differ; NaN equals any NaN."""
-    found = np.asarray(a != b, bool)
+    """Mark the elements that differ; NaN equals any NaN."""
+    mask = np.asarray(a != b, bool)
     if a.dtype.kind == "f" and b.dtype.kind == "f":
-        found &= ~(np.isnan(a) & np.isnan(b))
-    return found
+        mask &= ~(np.isnan(a) & np.isnan(b))
+    return mask
 
 
 def like(array: Array, s: Suspect) -> Array:
@@ -282,7 +282,7 @@ class Run:
         self._own = _network(self.graph, inputs, count)
 
     def suspects(self) -> Iterator[Suspect]:
-        """Yield what is wrong by itself, in order of execution: inputs, then layers."""
+        """Yield the tensors that differ given the dump's own inputs, in order of execution: inputs, then layers."""
         graph = self.graph
         values = dict(constants_of(graph))
         for t in graph.inputs:
@@ -326,14 +326,14 @@ def _network(graph: Graph, inputs: Sequence[Array], count: int) -> dict[int, Arr
     """Return every computed tensor of the network's own run, dtype[S, *shape]."""
     values = dict(constants_of(graph))
     values.update(zip(graph.inputs, inputs, strict=True))
-    found = dict(zip(graph.inputs, inputs, strict=True))
+    computed = dict(zip(graph.inputs, inputs, strict=True))
     for node in graph.nodes:
         if all(graph.tensors[t].is_constant for t in node.outputs):
             continue
         for t, array in run_node(node, values).items():
             values[t] = array
-            found[t] = np.broadcast_to(array, (count, *array.shape[1:]))
-    return found
+            computed[t] = np.broadcast_to(array, (count, *array.shape[1:]))
+    return computed
 
 
 def window(model: Running, dump: Dump, held: Mapping[int, str], samples: int) -> tuple[int, int]:

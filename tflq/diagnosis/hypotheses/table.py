@@ -22,9 +22,9 @@ from tflq.plugins import find_entry_points
 
 _READ = "compare how the dump is written and read: address, order of axes, type, which sample"
 _FEED = "feed the board with the same input: order of channels, scale, zero point, layout"
-_LOWER = "compare the layer's numbers in the device's code with those of `tflq explain`"
+_LOWER = "compare the layer's numbers in the device's code with the output of `tflq explain`"
 _FILE = "compare the constants on the device with the file: export, order of bytes, alignment, flash"
-_LIBRARY = "no fault of the layer: compare the integers in front of it and behind it"
+_LIBRARY = "no fault of the layer: compare the integers before and after it"
 _BUFFERS = "check sizes, borders and renewal of the tiles and buffers of this layer"
 _DUMP, _INPUT, _ARITHMETIC, _LAYER, _SETS = "the-dump", "the-input", "the-arithmetic", "the-layer", "sets-of-elements"
 
@@ -98,7 +98,7 @@ GROUP = "tflq.hypotheses"
 
 
 def read_table() -> tuple[Hypothesis, ...]:
-    """Return every hypothesis; those of other packages come last."""
+    """Return every hypothesis; other packages' hypotheses are last."""
     extra = [entry.load() for entry in find_entry_points(GROUP)]
     wrong = [x for x in extra if not isinstance(x, Hypothesis)]
     if wrong:

@@ -1,8 +1,7 @@
 """Faults of a tiled device: rows of the input that were not renewed, and rows beyond the border of a tile.
 
-An output row depends on the input rows of its windows. The dependence is measured: an input row is replaced, and the
-output
-rows that change are those that read it. Only input rows that every differing output row reads can be the cause.
+An output row depends on the input rows of its windows. The dependence is measured: if an input row is replaced, the
+output rows that read it change. Only input rows that every differing output row reads can be the cause.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _MOST_ROWS = 256
 
 
 def stale_rows(s: Suspect) -> Iterator[Prediction]:
-    """Input row i reads as row j, at most 4 rows apart: a line buffer was not advanced."""
+    """Input row i reads as row j, at most 4 rows away: a line buffer was not advanced."""
     for part, t, axis, reads in _axes(s):
         x = s.values[t]
         rows = [i for i in range(x.shape[axis]) if reads[i][part.indices].all()]
@@ -56,7 +55,7 @@ def halo(s: Suspect) -> Iterator[Prediction]:
 
 
 def _beyond(name: str, read: list[int], size: int) -> Iterator[tuple[str, slice]]:
-    """Yield the input rows that a tile may lack: all of the windows, or those from or up to a border in them."""
+    """Yield the input rows that a tile may lack: all of the windows, or the rows on one side of a border in them."""
     alone = len(read) == 1
     yield f"input {name} {read[0]}" if alone else f"input {name}s {read[0]}..{read[-1]}", slice(read[0], read[-1] + 1)
     for border in range(read[0] + 1, read[-1] + 1):

@@ -1,4 +1,4 @@
-"""Tries hypotheses on one layer, stage by stage, until one holds exactly; counts work instead of seconds."""
+"""Trial of the hypotheses on one layer, stage by stage, until one matches exactly; counts work instead of seconds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORK = 4 * 10**9
 WORTH = 0.2
 """Smallest share of the differing elements that a named hypothesis explains."""
 _SCREENED = 2
-"""Samples on which hypotheses are tried first; those that explain nothing there are not computed for the others."""
+"""Samples on which hypotheses are tried first; a hypothesis without effect there is not computed for the rest."""
 _GROUP_BITS = 3.0
 
 Mask = NDArray[np.bool_]
@@ -35,8 +35,8 @@ class Trial:
         limit: Units of work.
         found: Findings that explain a share worth naming.
         tried: Number of computed variants.
-        untried: Names of the hypotheses beyond the limit, and of those that the kernel refuses.
-        failed: Names of the hypotheses that raised an exception of their own: defects.
+        untried: Names of the hypotheses beyond the limit, or refused by the kernel.
+        failed: Names of the hypotheses that raised an unexpected exception: defects.
         spent: Units of work so far.
     """
 
@@ -50,7 +50,7 @@ class Trial:
     _silent: dict[str, bool] = field(default_factory=dict)
 
     def run(self, table: Sequence[Hypothesis]) -> None:
-        """Try the table's stages in order; no number is fitted where a rounding explains the form."""
+        """Try the table's stages in order; no number is fitted if a rounding explains the form."""
         part = _few_samples(self.suspect)
         for stage in (1, 2, 3):
             if stage == 3 and "rounding" in self.suspect.form.names and not self.suspect.place.parts:
@@ -98,7 +98,7 @@ class Trial:
         return findings
 
     def ordered(self, table: Sequence[Hypothesis]) -> list[Finding]:
-        """Return the exact findings, those with the largest gain first, then the three that explain most."""
+        """Return the exact findings, the largest gain first, then the three with the largest share."""
         order = {h.name: i for i, h in enumerate(table)}
         exact = sorted((f for f in self.found if f.is_exact), key=lambda f: (f.bits, order[f.hypothesis]))
         if any(not f.place for f in exact):
@@ -116,7 +116,7 @@ class Trial:
 
     @property
     def without_effect(self) -> tuple[str, ...]:
-        """Names of the hypotheses that change nothing on these samples."""
+        """Names of the hypotheses that change no element on these samples."""
         return tuple(name for name, is_silent in self._silent.items() if is_silent)
 
 
@@ -127,10 +127,10 @@ def predict(h: Hypothesis, s: Suspect) -> Iterator[Prediction]:
 
 
 def judge(h: Hypothesis, p: Prediction, s: Suspect, tried: int) -> Finding | None:
-    """Count what a prediction explains, everywhere or in the simple place in which it explains all differences.
+    """Count the elements that a prediction explains, everywhere or in the simple place with all differences.
 
     Returns:
-        None if the prediction changes nothing, or if no differing element lies in its samples.
+        None if the prediction changes no element, or if no differing element is in its samples.
     """
     assert p.array is not None
     got, sound, made, wrong = s.got[p.samples], s.sound[p.samples], p.array[p.samples], s.wrong[p.samples]
@@ -151,14 +151,14 @@ def judge(h: Hypothesis, p: Prediction, s: Suspect, tried: int) -> Finding | Non
     untold = 0 if p.unknown is None else int((wrong & p.unknown).sum())
     share = 1 - (left + untold) / count
     gain = s.evidence.gain(left + untold + (s.evidence.differing - count), bits, tried)
-    words = f"{p.words}, in {place} alone" if place else p.words
+    words = f"{p.words}, only in {place}" if place else p.words
     return Finding(
         h.name, words, left, wrong.size, share, h.advice, h.anchor, gain, bits, place, is_confirmed=p.is_confirmed
     )
 
 
 def supports(s: Suspect) -> Iterator[tuple[str, Mask, float]]:
-    """Yield simple places for a cause: those of the difference, then whole groups of channels without their tail."""
+    """Yield simple places for a cause: places of the difference, then whole groups of channels without their tail."""
     yield from s.place.supports
     channels = s.got.shape[-1]
     for group in GROUPS:

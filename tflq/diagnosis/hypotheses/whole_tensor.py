@@ -1,6 +1,6 @@
-"""The dump is something else, correctly computed: another tensor, another sample, or a part never written.
+"""Dumps of another, correctly computed value: another tensor, another sample, or a part never written.
 
-What the set of differing elements says by itself: channels permuted, doubled, dead, too high or too low.
+The set of differing elements also shows channels that are permuted, doubled, dead, too high or too low.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from tflq.units import range_list, short
 Mask = NDArray[np.bool_]
 
 _LEAST_PART = 64
-"""A result that stops before this part of it says nothing of where it stops."""
+"""A result that differs within its first 1/64 is not tested for a rest that is equal in every sample."""
 _SHIFTS = (1, -1, 2, -2, 3, -3)
 
 
 def other_tensor(s: Suspect) -> Iterator[Prediction]:
-    """G = another tensor's values, of the network's own run or, where those differ, of the dump."""
+    """G = another tensor's values, of the network's own run or, if these differ, of the dump."""
     order = s.graph.producers()
     for t, array in s.others.items():
         if array[0].size != s.got[0].size or array.dtype != s.got.dtype:
@@ -34,18 +34,18 @@ def other_tensor(s: Suspect) -> Iterator[Prediction]:
         name = short(s.graph.tensors[t].name)
         held = s.seen.get(t)
         is_exchanged = held is not None and np.array_equal(held.reshape(s.own.shape), s.own)
-        more = ", and that one its own: both are exchanged" if is_exchanged else ""
-        yield Prediction(f"dump holds the values of '{name}'{more}", like(array, s))
+        more = ", and vice versa: both are exchanged" if is_exchanged else ""
+        yield Prediction(f"dump contains the values of '{name}'{more}", like(array, s))
         is_earlier = order.get(t, -1) < order.get(s.tensor, -1)
         if held is not None and is_earlier and unequal(held, array).any():
-            yield Prediction(f"dump holds what it has for '{name}', too", like(held, s))
+            yield Prediction(f"dump contains the same values as for '{name}'", like(held, s))
 
 
 def last_places(s: Suspect) -> Iterator[Prediction]:
     """G = the layer's floats, computed by another library: |g - y| <= 2^-20 of the sample's largest |y|.
 
-    Two orders of the same sum, or two functions exp, differ by some units in the last place (2^-24 of a number in
-    float32); float16 and float64 hold numbers of their own and are judged as the layer stores them.
+    Two orders of the same sum, or two functions exp, differ by some ULP (2^-24 of a number in float32); float16 and
+    float64 have other steps and are judged by the layer's stored values.
     """
     if s.got.dtype != np.float32 or s.sound.dtype != np.float32:
         return
@@ -55,7 +55,7 @@ def last_places(s: Suspect) -> Iterator[Prediction]:
         apart, bound = np.abs(got - sound), 2.0**-20 * np.abs(sound).max(axis=axes, keepdims=True, initial=0)
         near = apart <= bound
     most = int(distance(s.got, s.sound)[near & s.wrong].max(initial=0))
-    words = f"numbers differ in the last places of float32 alone, by at most {most} units: another library's floats"
+    words = f"values differ only by float32 rounding, by at most {most} ULP: another library's floats"
     yield Prediction(words, np.where(near, s.got, s.sound))
 
 
@@ -63,14 +63,15 @@ def other_sample(s: Suspect) -> Iterator[Prediction]:
     """g[i] = own[j], or own[i - k]; the samples at the end that wrap around are not judged, at least two are."""
     n = len(s.own)
     for j in range(n if n > 1 else 0):
-        yield Prediction(f"dump holds sample {s.first + j} in every sample", np.repeat(s.own[j : j + 1], n, 0))
+        yield Prediction(f"dump contains sample {s.first + j} in every sample", np.repeat(s.own[j : j + 1], n, 0))
     for k in _SHIFTS:
         if abs(k) < max(2, n - 1):
-            side = "before" if k > 0 else "behind"
+            side = "before" if k > 0 else "after"
             where = f"the sample {side}" if abs(k) == 1 else f"the sample {abs(k)} places {side}"
-            yield Prediction(f"dump holds {where}", np.roll(s.own, k, 0), slice(k, None) if k > 0 else slice(None, k))
+            kept = slice(k, None) if k > 0 else slice(None, k)
+            yield Prediction(f"dump contains {where}", np.roll(s.own, k, 0), kept)
     if n > 2:
-        yield Prediction("dump holds the samples in reverse order", s.own[::-1])
+        yield Prediction("dump contains the samples in reverse order", s.own[::-1])
 
 
 def constant(s: Suspect) -> Iterator[Prediction]:
@@ -86,12 +87,12 @@ def limits(s: Suspect) -> Iterator[Prediction]:
         return
     kind = np.iinfo(s.sound.dtype.name)
     low, high = max(kind.min, kind.min + z), min(kind.max, kind.max + z)
-    words = f"result is clamped to its type before the zero point {z} is added: nothing lies outside of {low}..{high}"
+    words = f"result is clamped to its type before the zero point {z} is added: all results are in {low}..{high}"
     yield Prediction(words, np.clip(s.sound, low, high).astype(s.sound.dtype))
 
 
 def cut_short(s: Suspect) -> Iterator[Prediction]:
-    """G = r up to an element; behind it a constant, or the same in every sample: never written, or not again."""
+    """G = r up to an element; then a constant, or the same values in every sample: never written, or not again."""
     flat, g = s.sound.reshape(len(s.got), -1), s.got.reshape(len(s.got), -1)
     wrong = unequal(g, flat).any(axis=0)
     first = int(np.argmax(wrong))
@@ -104,16 +105,16 @@ def cut_short(s: Suspect) -> Iterator[Prediction]:
     made = flat.copy()
     if (g[:, first:] == last).all():
         made[:, first:] = last
-        words = f"result stops at element {begin} of {flat.shape[1]}: behind it stands {last}"
+        words = f"result stops at element {begin} of {flat.shape[1]}: all later elements are {last}"
         yield Prediction(words, like(made, s), bits=log2(flat.shape[1]) + CODE)
     elif len(g) > 1 and first > flat.shape[1] // _LEAST_PART and (g[:, first:] == g[:1, first:]).all():
         made[:, first:] = g[0, first:]
-        words = f"result stops at element {first} of {flat.shape[1]}: behind it every sample holds the same"
+        words = f"result stops at element {first} of {flat.shape[1]}: later elements are equal in every sample"
         yield Prediction(words, like(made, s))
 
 
 def parts(s: Suspect) -> Iterator[Prediction]:
-    """Rows, columns, channels or a stretch of memory hold another sample or another tensor; the rest is r."""
+    """Rows, columns, channels or a stretch of memory contain another sample or another tensor; the rest is r."""
     for name, region in _regions(s):
         for p in _of_region(s, name, region):
             yield p
@@ -125,15 +126,15 @@ def parts(s: Suspect) -> Iterator[Prediction]:
 def _of_region(s: Suspect, name: str, region: Mask) -> Iterator[Prediction]:
     for k in _SHIFTS[:4]:
         if abs(k) < len(s.own):
-            side = "before" if k > 0 else "behind"
+            side = "before" if k > 0 else "after"
             far = "" if abs(k) == 1 else f" {abs(k)} places"
             made = np.where(region, np.roll(s.own, k, 0), s.sound)
             kept = slice(k, None) if k > 0 else slice(None, k)
-            yield Prediction(f"{name} are those of the sample{far} {side}", made, kept)
+            yield Prediction(f"{name} are from the sample{far} {side}", made, kept)
     for t, array in s.others.items():
         if array.shape == s.got.shape and array.dtype == s.got.dtype:
             other = short(s.graph.tensors[t].name)
-            yield Prediction(f"{name} are those of '{other}'", np.where(region, array, s.sound))
+            yield Prediction(f"{name} are from '{other}'", np.where(region, array, s.sound))
     if s.got.ndim == 5:
         for axis, what in ((1, "row"), (2, "column")):
             for k in (1, -1):
@@ -142,14 +143,14 @@ def _of_region(s: Suspect, name: str, region: Mask) -> Iterator[Prediction]:
 
 
 def _regions(s: Suspect) -> Iterator[tuple[str, Mask]]:
-    """Yield the least rows, columns, channels and stretch that hold all that differs, if they are not everything."""
+    """Yield the least rows, columns, channels and stretch that contain all differences, if smaller than the tensor."""
     wrong: Mask = s.wrong
     names = {wrong.ndim - 1: "channels", wrong.ndim - 2: "columns", wrong.ndim - 3: "rows"}
     for axis, name in sorted(names.items()):
         if axis < 1 or (axis < wrong.ndim - 1 and wrong.ndim < 4):
             continue
-        found = np.flatnonzero(hits_along(wrong, axis))
-        low, high = int(found[0]), int(found[-1])
+        hits = np.flatnonzero(hits_along(wrong, axis))
+        low, high = int(hits[0]), int(hits[-1])
         if high - low + 1 < wrong.shape[axis]:
             region = np.zeros(wrong.shape[axis], bool)
             region[low : high + 1] = True
@@ -157,8 +158,8 @@ def _regions(s: Suspect) -> Iterator[tuple[str, Mask]]:
             shape[axis] = -1
             yield f"{name} {low}..{high}", np.broadcast_to(region.reshape(shape), wrong.shape)
     flat = np.asarray(wrong.reshape(len(wrong), -1).any(axis=0))
-    found = np.flatnonzero(flat)
-    low, high = int(found[0]), int(found[-1])
+    hits = np.flatnonzero(flat)
+    low, high = int(hits[0]), int(hits[-1])
     if high - low + 1 < len(flat):
         region = np.zeros(len(flat), bool)
         region[low : high + 1] = True
@@ -166,7 +167,7 @@ def _regions(s: Suspect) -> Iterator[tuple[str, Mask]]:
 
 
 def permuted(s: Suspect) -> Iterator[Prediction]:
-    """g[..., c] = r[..., p(c)]: channels hold those of others."""
+    """g[..., c] = r[..., p(c)]: channels contain the values of other channels."""
     if s.got.ndim < 3 or not s.wrong_channels:
         return
     g, r = (np.ascontiguousarray(a.reshape(-1, a.shape[-1]).T) for a in (s.got, s.sound))
@@ -174,23 +175,23 @@ def permuted(s: Suspect) -> Iterator[Prediction]:
     for c in range(len(r)):
         known.setdefault(r[c].tobytes(), []).append(c)
     source = {c: known.get(g[c].tobytes()) for c in s.wrong_channels}
-    found = {c: e[0] for c, e in source.items() if e is not None and len(np.unique(g[c])) > 1}
-    if not found:
+    sources = {c: e[0] for c, e in source.items() if e is not None and len(np.unique(g[c])) > 1}
+    if not sources:
         return
     made = s.sound.copy()
-    for c, e in found.items():
+    for c, e in sources.items():
         made[..., c] = s.sound[..., e]
-    pairs = ", ".join(f"{c} holds {e}" for c, e in list(found.items())[:6])
-    more = f" and {len(found) - 6} more" if len(found) > 6 else ""
-    is_swap = len(found) == 2 and all(found.get(e) == c for c, e in found.items())
-    is_permutation = set(found) == set(found.values())
+    pairs = ", ".join(f"{c} contains {e}" for c, e in list(sources.items())[:6])
+    more = f" and {len(sources) - 6} more" if len(sources) > 6 else ""
+    is_swap = len(sources) == 2 and all(sources.get(e) == c for c, e in sources.items())
+    is_permutation = set(sources) == set(sources.values())
     if is_swap:
-        words = f"channels {range_list(list(found))} are exchanged"
+        words = f"channels {range_list(list(sources))} are exchanged"
     elif is_permutation:
         words = f"channels are permuted: {pairs}{more}"
     else:
-        words = f"channels hold copies of others: {pairs}{more}"
-    yield Prediction(words, made, bits=2 * len(found) * log2(s.got.shape[-1]))
+        words = f"channels are copies of other channels: {pairs}{more}"
+    yield Prediction(words, made, bits=2 * len(sources) * log2(s.got.shape[-1]))
 
 
 def dead(s: Suspect) -> Iterator[Prediction]:
@@ -198,16 +199,16 @@ def dead(s: Suspect) -> Iterator[Prediction]:
     if not s.wrong_channels or len(s.got) * s.got[0].size // s.got.shape[-1] < 2:
         return
     g = s.got.reshape(-1, s.got.shape[-1])
-    made, found = s.sound.copy(), []
+    made, constants = s.sound.copy(), []
     for c in s.wrong_channels:
         if (g[:, c] == g[0, c]).all():
-            found.append(c)
+            constants.append(c)
             made[..., c] = g[0, c]
-    if found:
-        values = sorted({g[0, c].item() for c in found})
+    if constants:
+        values = sorted({g[0, c].item() for c in constants})
         value = f"constant {values[0]}" if len(values) == 1 else "constant, each with its own value"
         yield Prediction(
-            f"{_are(found)} {value}", made, bits=len(values) * CODE + log2_choose(s.got.shape[-1], len(found))
+            f"{_are(constants)} {value}", made, bits=len(values) * CODE + log2_choose(s.got.shape[-1], len(constants))
         )
 
 
@@ -216,18 +217,18 @@ def offset(s: Suspect) -> Iterator[Prediction]:
     if s.got.dtype.kind not in "iu" or s.got.dtype.itemsize > 2 or not s.wrong_channels:
         return
     kind = np.iinfo(s.got.dtype.name)
-    made, found = s.sound.astype(np.int64), {}
+    made, offsets = s.sound.astype(np.int64), {}
     difference = s.got.astype(np.int64) - made
     for c in s.wrong_channels:
         inner = difference[..., c][s.wrong[..., c]]
         d = int(inner[np.argmax(np.abs(inner))])
-        found[c] = d
+        offsets[c] = d
         made[..., c] = np.clip(s.sound[..., c].astype(np.int64) + d, kind.min, kind.max)
-    amounts = sorted(set(found.values()))
+    amounts = sorted(set(offsets.values()))
     if len(amounts) == 1:
         side = "high" if amounts[0] > 0 else "low"
-        where = "all channels are" if len(found) == s.got.shape[-1] else _are(list(found))
-        bits = CODE + log2_choose(s.got.shape[-1], len(found))
+        where = "all channels are" if len(offsets) == s.got.shape[-1] else _are(list(offsets))
+        bits = CODE + log2_choose(s.got.shape[-1], len(offsets))
         yield Prediction(f"{where} {abs(amounts[0])} too {side}", made.astype(s.got.dtype), bits=bits)
 
 

@@ -1,7 +1,7 @@
-"""Where tflq is not TFLite's reference interpreter bit for bit: a table with reasons, and what it explains.
+"""Known differences from TFLite's reference interpreter: a table with reasons, and the elements it explains.
 
-`rows.py` is the table, `row.py` what a row says, with the conditions on nodes and elements.
-`blame.py` judges the elements of one node, and those of a whole model. `tflq verify`, `tflq compare`, the
+`rows.py` is the table; `row.py` defines a row, with the conditions on nodes and elements.
+`blame.py` judges the elements of one node and of a whole model. `tflq verify`, `tflq compare`, the
 table of conformance (docs/differences/tflite_operators.md) and the tests read this one table.
 """
 

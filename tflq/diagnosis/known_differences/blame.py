@@ -1,10 +1,11 @@
-"""Explains the differences of a whole model: at the node that makes them, and behind it.
+"""Explanation of the differences of a whole model: at the node that causes them, and downstream of it.
 
-Which differing elements of one node's result a known difference explains.
+A known difference of one node explains differing elements of its result.
 
-A difference passes on to all that is computed from it. So a node whose result differs runs once more, alone, on what it
-got in TFLite: what differs then is its own, and a row of the table explains it or nothing does. What does not differ
-then comes from its inputs, and is known where all their differences are.
+A difference propagates to all values that depend on it. So a node with a differing result runs again in isolation, on
+TFLite's values of its inputs. Elements that then differ are caused by this node; either a row of the table explains
+them or they are unknown. Elements that then agree inherit their difference from the inputs; it is known if all
+differences of the inputs are known.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ class KnownElements:
     """How many elements one reason explains.
 
     Attributes:
-        reason: why they differ.
-        elements: their number.
+        reason: Reason of the difference.
+        elements: Number of elements.
     """
 
     reason: str
@@ -47,21 +48,21 @@ def known_elements(rows: Sequence[KnownDifference], place: Place, ours: Array) -
     """Return, for each row, the differing elements that it explains and no row before it.
 
     Args:
-        rows: that hold for the node.
+        rows: Rows that apply to the node.
         place: the output, as TFLite has it.
-        ours: what tflq computes from the same inputs, dtype[S, *shape]; of the same type and shape as TFLite's.
+        ours: tflq's result for the same inputs, dtype[S, *shape]; type and shape are TFLite's.
     """
     theirs = place.outputs[place.number]
     open_ = differing(ours, theirs)
-    found = []
+    explained = []
     for row in rows:
         if not open_.any():
             break
         covered = open_ & _covered(row, place, ours, theirs)
         if covered.any():
-            found.append((row, covered))
+            explained.append((row, covered))
             open_ = open_ & ~covered
-    return found
+    return explained
 
 
 def summed(known: Iterable[KnownElements]) -> tuple[KnownElements, ...]:
@@ -73,7 +74,7 @@ def summed(known: Iterable[KnownElements]) -> tuple[KnownElements, ...]:
 
 
 def units_apart(row: KnownDifference, place: Place, ours: Array, theirs: Array) -> NDArray[np.float64]:
-    """Return how far each element is from TFLite's in the units of a row; inf where the type has none."""
+    """Return each element's distance from TFLite's in the units of a row; inf if the type has no units."""
     if ours.dtype.kind == "c":
         unit = _unit(row, place, theirs)
         parts = [distance_in_units(getattr(ours, p), getattr(theirs, p), unit) for p in ("real", "imag")]
@@ -104,15 +105,15 @@ INHERITED = "computed from tensors whose differences are known"
 
 
 class Blame:
-    """Explains chunk by chunk what differs between tflq's and TFLite's run of a model."""
+    """Explanation, chunk by chunk, of the differences between tflq's and TFLite's run of a model."""
 
     def __init__(self, model: Model, identity: OracleIdentity | None = None, state: State = "independent") -> None:
-        """Find the nodes of the main graph that the table is about.
+        """Find the nodes of the main graph that the table covers.
 
         Args:
-            model: as the reader gives it, or lowered.
-            identity: of TFLite; None where it is unknown, which leaves out rows of one package or set of kernels.
-            state: how the run treats state.
+            model: Model as read from the file, or lowered.
+            identity: Identity of TFLite; None if unknown, which excludes rows of one package or set of kernels.
+            state: Handling of state in the run.
         """
         self._model, self._state = model, state
         graph = model.main
@@ -129,9 +130,9 @@ class Blame:
         """Explain the differences of a chunk.
 
         Args:
-            inputs: of the graph, dtype[S, *shape].
+            inputs: Inputs of the graph, dtype[S, *shape].
             ours: tflq's values by tensor.
-            theirs: those that TFLite returned, of equal shape in all samples.
+            theirs: Values that TFLite returned, with equal shapes in all samples.
         """
         if not any(self._rows):
             return
@@ -181,7 +182,7 @@ class Blame:
 
     @cached_property
     def _settled(self) -> Graph:
-        """The main graph with true shapes: a node that runs alone cannot know them otherwise."""
+        """The main graph with inferred shapes, which a node in isolation requires."""
         graph = self._model.main
         return graph if all(node.params is not None for node in graph.nodes) else resize(graph, {})
 
@@ -201,7 +202,7 @@ class Blame:
         return Place(node, number, inputs, [known.get(t, np.zeros(0)) for t in node.outputs], is_read)
 
     def _alone(self, number: int, node: Node, known: Mapping[int, Array]) -> dict[int, Array] | None:
-        """Run a node on TFLite's values; None where they are not all there, or where it continues from a sample."""
+        """Run a node on TFLite's values; None if a value is absent, or if the node continues from an earlier sample."""
         tensors = self._model.main.tensors
         read = [t for t in dict.fromkeys(node.inputs) if t != ABSENT and not tensors[t].is_constant]
         keeps = any(tensors[t].is_variable for t in read)
@@ -214,10 +215,10 @@ class Blame:
                 graph = replace(self._settled.copy(), nodes=[node], inputs=tuple(needed), outputs=node.outputs)
                 graphs = [graph, *self._model.graphs[1:]]
                 self._engines[number] = Engine(graph, "tflite", graphs=graphs, state=self._state)
-            found = self._engines[number].run([known[t] for t in needed], node.outputs)
+            results = self._engines[number].run([known[t] for t in needed], node.outputs)
         except TflqError:
             return None
-        return found if all(_comparable(found[t], known[t]) for t in node.outputs if t in known) else None
+        return results if all(_comparable(results[t], known[t]) for t in node.outputs if t in known) else None
 
 
 def _count(counts: dict[str, int], reason: str, mask: Mask) -> None:

@@ -1,4 +1,4 @@
-"""What a row of the table of known differences says: operators, types, conditions on nodes or elements."""
+"""Row of the table of known differences: operators, types, conditions on nodes or elements."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from tflq.schemas.tflite.flexbuffer import decode_flexbuffer
 
 
 class Effect(Enum):
-    """What a difference does to results."""
+    """Effect of a difference on results."""
 
     LAST_BITS = "last bits"
-    """Floats lie a few units in the last place apart."""
+    """Floats differ by a few ULP."""
     UNDEFINED = "undefined"
     """TFLite's kernel leaves the result open, or computes another one than the operator has; tflq runs."""
     REFUSED = "refused"
-    """tflq refuses what TFLite aborts at, reads outside its tensors for, or gives no defined result for."""
+    """tflq refuses models for which TFLite aborts, reads outside its tensors, or has no defined result."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """An output of a node, with what both sides know of it.
+    """An output of a node, with the values that both sides have.
 
     Attributes:
         node: the node.
-        number: of the output among the node's.
-        inputs: the node's operands as TFLite had them, dtype[S or 1, *shape]; None for one that is absent.
+        number: Index of the output among the node's outputs.
+        inputs: the node's operands in TFLite, dtype[S or 1, *shape]; None for an absent operand.
         outputs: all outputs of TFLite.
         is_read: whether a node reads the output, or it is one of the graph's.
     """
@@ -58,20 +58,20 @@ class KnownDifference:
     """One difference.
 
     Attributes:
-        operators: their names; () for all operators.
+        operators: Names of the operators; () for all operators.
         types: labels of the data's type, as `label_of` writes them: float32, int8q (with scale and zero point),
             `float32*` for float32 with integer weights; () for all types.
-        what: what differs or is refused, or in which case, in words.
-        reason: why.
-        effect: what it does.
-        units: LAST_BITS: the largest distance in units in the last place; 0 where none has been seen.
-        of: whose last place: the result's, that of the first input, or that of the largest element of the result.
-        when: condition on the node; None where it holds for all nodes of these operators and types. Refusals need none.
-        elements: marks the elements that it holds for, bool[S, *shape] of the place's output; None for all.
-        refusal: words of tflq's message, where the table of conformance comes upon the refusal.
+        what: Description of the difference, the refusal or the case.
+        reason: Reason of the difference.
+        effect: Effect on the results.
+        units: LAST_BITS: largest distance in ULP; 0 if none has been seen.
+        of: Value that defines the ULP: the result, the first input, or the largest element of the result.
+        when: condition on the node; None for all nodes of these operators and types, and for refusals.
+        elements: Function that marks the affected elements, bool[S, *shape] of the place's output; None for all.
+        refusal: Words of tflq's message, if the table of conformance meets the refusal.
         stand_in: another model of TFLite judges in the table of conformance.
-        package: holds against this package of TFLite only; "" for all.
-        kernels: holds against this set of TFLite's kernels only; "" for all.
+        package: Package of TFLite that the row applies to; "" for all.
+        kernels: Set of TFLite's kernels that the row applies to; "" for all.
     """
 
     operators: tuple[str, ...]
@@ -89,12 +89,12 @@ class KnownDifference:
     kernels: str = ""
 
     def covers(self, operator: str, label: str) -> bool:
-        """Whether the row is about an operator in a type; the conditions are not asked."""
+        """Whether the row covers an operator in a type; conditions are not evaluated."""
         return (not self.operators or operator in self.operators) and (not self.types or _among(label, self.types))
 
     @property
     def name(self) -> str:
-        """The operators and what differs: `softmax (float32, float16): last bits`."""
+        """The operators and the difference: `softmax (float32, float16): last bits`."""
         return f"{self.operator_words} ({self.type_words}): {self.words}"
 
     @property
@@ -109,7 +109,7 @@ class KnownDifference:
 
     @property
     def words(self) -> str:
-        """What differs, with the bound."""
+        """Description of the difference, with the bound."""
         return f"{self.what}: up to {self.units} ulp of the {self.of}" if self.units else self.what
 
 
@@ -153,10 +153,10 @@ def has_no_elements(graph: Graph, node: Node) -> bool:
 
 
 def writes_variable_in_place(graph: Graph, node: Node) -> bool:
-    """Whether TFLite's arena gives the node's variable the memory of an operand that no other node reads.
+    """Whether TFLite's arena assigns the node's variable the memory of an operand that no other node reads.
 
-    Both have the same size, at least that of a pointer, and neither is an output of the graph. Swept over 5000 networks
-    of tests/support/streaming.py: TFLite fails to clear the variable in exactly these.
+    Both have the same size, at least that of a pointer, and neither is an output of the graph. In a sweep over 5000
+    networks of tests/support/streaming.py, TFLite fails to clear the variable in exactly these cases.
     """
     target = node.outputs[0]
     tensor = graph.tensors[target]
@@ -196,7 +196,7 @@ def has_long_rows(graph: Graph, node: Node) -> bool:
 
 
 def has_float_results(graph: Graph, node: Node) -> bool:
-    """Whether a result is of real numbers."""
+    """Whether a result is floating-point."""
     return any(graph.tensors[t].dtype.is_floating for t in node.outputs)
 
 
@@ -211,7 +211,7 @@ def searches_last_axis(graph: Graph, node: Node) -> bool:
 
 
 def host_has_new_tanh(_graph: Graph, node: Node) -> bool:
-    """12 intermediates, on a host whose C library is glibc 2.41 or later, which has another tanhf."""
+    """12 intermediates, on a host with glibc 2.41 or later, which has another tanhf."""
     library, version = platform.libc_ver()
     numbers = tuple(int(part) for part in version.split(".") if part.isdigit())
     return len(node.intermediates or ()) == 12 and library == "glibc" and numbers >= (2, 41)
@@ -237,13 +237,13 @@ def _depths(graph: Graph, node: Node) -> list[int]:
 
 
 def rows_with_nan(place: Place) -> NDArray[np.bool_]:
-    """Places whose row of the data, along the last axis, holds a NaN."""
-    found = np.isnan(_given(place.inputs[0])).any(axis=-1)
-    return np.broadcast_to(found, place.outputs[place.number].shape)
+    """Places with a NaN in their row of the data along the last axis."""
+    has_nan = np.isnan(_given(place.inputs[0])).any(axis=-1)
+    return np.broadcast_to(has_nan, place.outputs[place.number].shape)
 
 
 def suppresses_fast(graph: Graph, node: Node) -> bool:
-    """The custom options ask for no regular suppression."""
+    """The custom options do not request regular suppression."""
     options = decode_flexbuffer(node.custom_options or b"", graph.name)
     return isinstance(options, dict) and not options.get("use_regular_nms", False)
 
@@ -259,7 +259,7 @@ def slots_behind_the_last_box(place: Place) -> NDArray[np.bool_]:
 
 
 def results_that_nothing_reads(place: Place) -> NDArray[np.bool_]:
-    """All elements, where neither a node nor the graph's outputs take them."""
+    """All elements, if neither a node nor the graph's outputs read them."""
     return np.full(place.outputs[place.number].shape, not place.is_read)
 
 

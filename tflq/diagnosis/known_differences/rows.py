@@ -1,4 +1,4 @@
-"""The table of known differences. There are no others.
+"""The table of known differences. The list is complete.
 
 A test that allows a difference takes its bound from here, and so do `tflq verify`, `tflq compare` and the table of
 conformance, docs/differences/tflite_operators.md, which prints the rows.
@@ -31,7 +31,7 @@ from tflq.diagnosis.known_differences.row import (
 from tflq.graph import Graph, Node
 from tflq.interpreter.registry import kernel_name
 
-_LIBM = "TFLite calls the host's libm, whose last bit depends on the host; tflq computes in float64 and rounds once"
+_LIBM = "TFLite calls libm, whose last bit depends on the host; tflq computes in float64 and rounds once"
 _ABORT = "TFLite's own process aborts there (a failed TFLITE_CHECK); tflq refuses in one line"
 _UNWRITTEN = "TFLite's kernel does not write its output"
 _EIGHT = "int8q uint8q"
@@ -56,7 +56,7 @@ def _refused(operators: str, types: str, what: str, reason: str, refusal: str = 
 
 LAST_BITS = (
     _last_bits("softmax", "float32 float16", 4, f"{_LIBM}; the sum passes it on"),
-    _last_bits("random_standard_normal", "float32", 2, f"{_LIBM}; of 1 where the result is smaller", "largest"),
+    _last_bits("random_standard_normal", "float32", 2, f"{_LIBM}; of 1 if the result is smaller", "largest"),
     _last_bits("logistic", "float32 float16", 3, f"{_LIBM}; the reciprocal doubles it"),
     _last_bits("tanh", "float32 float16", 2),
     _last_bits("exp", "float32", 1),
@@ -71,7 +71,7 @@ LAST_BITS = (
         "gelu",
         "float32 float16",
         2,
-        "TFLite takes Eigen's polynomials; where x Phi(x) is small it has lost its relative precision",
+        "TFLite uses Eigen's polynomials, which lose their relative precision for a small x Phi(x)",
         "input",
     ),
     _last_bits(
@@ -102,7 +102,7 @@ LAST_BITS = (
         ("non_max_suppression_v5",),
         ("float32",),
         "last bits of scores that overlap lowers",
-        f"{_LIBM}; no difference was found, but the next score builds on it",
+        f"{_LIBM}; no difference was measured, but the next score builds on it",
         Effect.LAST_BITS,
     ),
 )  # fmt: skip
@@ -113,8 +113,8 @@ UNDEFINED = (
         ("int8q", "int16q"),
         "the sum itself",
         "TFLite's reference kernel reads the data as uint8, so int8 has the wrong sign and half of int16 is missing; "
-        "tflq is held to the same kernel on uint8, with quantized values and zero points 128 higher (int8) or that fit "
-        "(int16)",
+        "tflq is checked against the same kernel on uint8, with quantized values and zero points 128 higher (int8) or "
+        "that fit (int16)",
         Effect.UNDEFINED,
         stand_in=True,
     ),
@@ -122,7 +122,7 @@ UNDEFINED = (
         ("reduce_prod",),
         ("int8q", "int16q"),
         "the whole result of an input without elements",
-        f"{_UNWRITTEN}; tflq gives 0",
+        f"{_UNWRITTEN}; tflq returns 0",
         Effect.UNDEFINED,
         when=has_no_elements,
     ),
@@ -130,17 +130,17 @@ UNDEFINED = (
         ("while",),
         (),
         "results that no operator reads and that are no outputs",
-        f"{_UNWRITTEN}; tflq gives what the loop ends with",
+        f"{_UNWRITTEN}; tflq returns the values at the end of the loop",
         Effect.UNDEFINED,
         elements=results_that_nothing_reads,
     ),
     KnownDifference(
-        ("not_equal",), ("int16",), "the whole result", f"{_UNWRITTEN}; tflq gives x != y", Effect.UNDEFINED
+        ("not_equal",), ("int16",), "the whole result", f"{_UNWRITTEN}; tflq returns x != y", Effect.UNDEFINED
     ),
     KnownDifference(
         ("lstm",),
         ("int8q",),
-        "quantized values of the gates with 12 intermediates, where the C library is glibc 2.41 or later",
+        "quantized values of the gates with 12 intermediates, if the C library is glibc 2.41 or later",
         "TFLite calls the host's tanhf; tflq takes that of fdlibm, as glibc has it up to 2.40",
         Effect.UNDEFINED,
         when=host_has_new_tanh,
@@ -149,7 +149,7 @@ UNDEFINED = (
         ("batch_matmul",),
         (_HYBRID,),
         "asymmetric: weights that change from one invocation to the next",
-        "TFLite keeps the sums of the first invocation's weights; tflq takes those of each sample",
+        "TFLite keeps the sums of the first invocation's weights; tflq computes them for each sample",
         Effect.UNDEFINED,
         when=has_computed_weights,
     ),
@@ -157,7 +157,7 @@ UNDEFINED = (
         ("fully_connected",),
         (_HYBRID,),
         "the whole result of int4 weights in blocks",
-        "TFLite's reference kernel takes 0 for the scale of such weights; tflq is held to the optimized kernel",
+        "TFLite's reference kernel uses a scale of 0 for such weights; tflq is checked against the optimized kernel",
         Effect.UNDEFINED,
         when=has_weights_in_blocks,
         kernels="BUILTIN_REF",
@@ -166,8 +166,8 @@ UNDEFINED = (
         ("conv_2d", "depthwise_conv_2d", "transpose_conv", "batch_matmul", "lstm", "unidirectional_sequence_lstm"),
         (),
         "the whole result of sparse constants",
-        "TFLite reads stored values as if they were all of them, or crashes (lstm); tflq takes the constant "
-        "that they stand for",
+        "TFLite reads the stored values as if they were the dense tensor, or crashes (lstm); tflq uses the dense "
+        "tensor",
         Effect.UNDEFINED,
         when=has_sparse_constant,
     ),
@@ -177,7 +177,7 @@ UNDEFINED = (
             *("unidirectional_sequence_rnn", "bidirectional_sequence_rnn", "rnn", "svdf"),
         ),
         (_HYBRID,),
-        "asymmetric: rows of more than 2048 weights whose sums leave 16 bits",
+        "asymmetric: rows of more than 2048 weights with sums beyond 16 bits",
         "TFLite's SSE code sums each eighth of a row up in int16, which wraps; tflq's sums do not",
         Effect.UNDEFINED,
         when=has_long_rows,
@@ -185,7 +185,7 @@ UNDEFINED = (
     KnownDifference(
         ("arg_max", "arg_min"),
         ("float32",),
-        "the place where NaN occurs, along a last axis",
+        "the place of a NaN, along a last axis",
         "TFLite's vectorized search leaves it open; tflq passes NaN over, as TFLite does along other axes",
         Effect.UNDEFINED,
         when=searches_last_axis,
@@ -194,7 +194,7 @@ UNDEFINED = (
     KnownDifference(
         ("cast",),
         ("float32", "float64", "float16"),
-        "floats to integers that do not hold them, TensorFlow 2.21 only",
+        "floats to integer types that cannot represent them, TensorFlow 2.21 only",
         "it leaves them to the compiler; tflq clamps, as LiteRT 2.3 does",
         Effect.UNDEFINED,
         elements=floats_that_do_not_fit,
@@ -203,8 +203,8 @@ UNDEFINED = (
     KnownDifference(
         ("TFLite_Detection_PostProcess",),
         ("float32", "uint8q"),
-        "slots behind the last box, with fast suppression",
-        "TFLite does not write them; tflq gives zeros",
+        "slots after the last box, with fast suppression",
+        "TFLite does not write them; tflq returns zeros",
         Effect.UNDEFINED,
         when=suppresses_fast,
         elements=slots_behind_the_last_box,
@@ -231,31 +231,31 @@ REFUSED = (
         refusal="output multiplier",
     ),
     _refused("softmax", _EIGHT, "beta * scale * 2^26 of 1 or less, NaN", _ABORT),
-    _refused("softmax", _EIGHT, "an 8-bit output whose exponentials sum up to 512 or more", _ABORT),
+    _refused("softmax", _EIGHT, "an 8-bit output with exponentials that sum up to 512 or more", _ABORT),
     _refused(
         "batch_matmul",
         _HYBRID,
-        "asymmetric: int8 weights of five axes whose stack has more than one matrix in front",
+        "asymmetric: int8 weights of five axes with a leading stack of more than one matrix",
         "TFLite reads sums of weights that it has not written; tflq refuses",
         refusal="sums up",
     ),
     _refused(
         "bidirectional_sequence_lstm",
         f"float32 {_HYBRID}",
-        "merged outputs of several sequences, the batch in front",
-        "TFLite looks for the states of the second sequence behind the end of the tensor; tflq refuses",
+        "merged outputs of several sequences, batch-major",
+        "TFLite reads the states of the second sequence after the end of the tensor; tflq refuses",
     ),
     _refused(
         "bidirectional_sequence_rnn",
         _HYBRID,
-        "merged outputs of several sequences, time in front, symmetric",
+        "merged outputs of several sequences, time-major, symmetric",
         "TFLite's own process crashes there; tflq refuses",
     ),
     _refused(
         "bidirectional_sequence_rnn",
         f"float32 {_HYBRID}",
         "a second input of another shape than the first",
-        "TFLite steps through both by the shape of the first, and reads behind the end; tflq refuses",
+        "TFLite steps through both by the shape of the first, and reads after the end; tflq refuses",
     ),
     _refused(
         "fully_connected",
@@ -273,7 +273,7 @@ REFUSED = (
         "fully_connected",
         "",
         "shuffled weights: other numbers of rows than 1 or 4, sizes that do not fill blocks",
-        "TFLite writes no output, or reads behind the end; tflq refuses",
+        "TFLite writes no output, or reads after the end; tflq refuses",
     ),
     _refused(
         "reduce_window stablehlo_reduce_window",
@@ -285,7 +285,7 @@ REFUSED = (
         "broadcast_to dilate stablehlo_pad lsh_projection bitcast",
         "int4 uint4 int2",
         "the whole result (of bitcast to another width)",
-        "TFLite counts elements as bytes, and moves pairs or reads what is not there; tflq refuses",
+        "TFLite counts elements as bytes, and moves pairs or reads absent data; tflq refuses",
     ),
     _refused(
         "fake_quant sum reduce_prod densify rnn unidirectional_sequence_rnn bidirectional_sequence_rnn",
@@ -312,7 +312,7 @@ REFUSED = (
     _refused(
         "l2_normalization log_softmax",
         _EIGHT,
-        "rows whose sum does not fit int32",
+        "rows with a sum that does not fit int32",
         "TFLite's accumulator overflows, undefined in C++; tflq refuses",
     ),
     _refused("strided_slice", "", "an index of shrink_axis_mask outside its axis", f"{_UNWRITTEN}; tflq refuses"),
@@ -357,10 +357,10 @@ def rows_of_node(graph: Graph, node: Node, package: str = "", kernels: str = "")
     """Return the rows that explain differing elements of a node's results.
 
     Args:
-        graph: that holds the node.
-        node: of TFLite's operators.
-        package: which package of TFLite it is compared with; "" leaves out rows of one package.
-        kernels: which kernels; "" leaves out rows of one set.
+        graph: Graph of the node.
+        node: Node with TFLite's operator.
+        package: Package of TFLite to compare with; "" excludes rows of one package.
+        kernels: Kernels of TFLite to compare with; "" excludes rows of one set.
     """
     operator, label = kernel_name(node), label_of(graph, node)
     return tuple(
