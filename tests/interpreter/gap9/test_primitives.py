@@ -135,7 +135,7 @@ def test_rescaling_by_any_way(bits: int, prenorm: int, channels: list[tuple[floa
     bias = np.array([b for _, b in channels])
     bound = np.full(len(bias), 1 << 29)
     output = Affine.per_tensor(1.0, 0, bits, seed % 2 == 0)
-    made = Rescaling.of(bias, scales, prenorm, output)
+    made = Rescaling.create(bias, scales, prenorm, output)
     accumulators = np.random.default_rng(seed).integers(-(1 << 29), 1 << 29, (50, len(bias)))
     exact = made.exact(accumulators)
     for row, codes in zip(accumulators.tolist(), exact.tolist(), strict=True):
@@ -149,7 +149,7 @@ def test_rescaling_by_any_way(bits: int, prenorm: int, channels: list[tuple[floa
     within = np.abs(least) < 1 << 40
     assert np.all((made.exact(least) >= codes) & (made.exact(least - 1) < codes) | ~within)
     assert within.any()
-    fitted = made.fitted(-bound, bound)
+    fitted = made.fit_map(-bound, bound)
     assert np.array_equal(requantize(fitted, made.exact, accumulators, np.dtype(np.int32)), exact)
 
 

@@ -103,7 +103,7 @@ def run(params: BoundingBoxParams, rois: Array, deltas: Array) -> tuple[Array, .
     near, far = [], []
     for axis in range(2):
         size, total = corners[..., 2 + axis] - corners[..., axis], corners[..., 2 + axis] + corners[..., axis]
-        center = _moved(params, axis, size, moves[..., axis]) + (total >> 1)
+        center = _move_center(params, axis, size, moves[..., axis]) + (total >> 1)
         center = np.clip(center, -params.largest_center, params.largest_center - 1)
         half = _half(params, axis, size, deltas[..., 2 + axis])
         near.append(center - half)
@@ -114,7 +114,7 @@ def run(params: BoundingBoxParams, rois: Array, deltas: Array) -> tuple[Array, .
     return (np.clip(codes, 0, INT16[1]).astype(np.int16),)
 
 
-def _moved(params: BoundingBoxParams, axis: int, size: Integers, delta: Integers) -> Integers:
+def _move_center(params: BoundingBoxParams, axis: int, size: Integers, delta: Integers) -> Integers:
     found, early = params.moves[axis], params.early_shift
     late = found.first_n - early
     moved: Integers = (delta * ((size * found.first_m) >> early) + (1 << (late - 1))) >> late

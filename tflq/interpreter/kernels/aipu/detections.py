@@ -143,8 +143,8 @@ def _boxes(params: DetectionParams, deltas: Array, proposals: Integers) -> Array
         first, second = proposals[..., place, None], proposals[..., 2 + place, None]
         size, middle = second - first, (first + second) >> 1
         entry = params.growths[axis].lookup(deltas[..., 2 + place])
-        half = _scaled(entry, params.grow, params.early[0], size) >> 1
-        moved = _scaled(params.moves[axis].lookup(deltas[..., place]), params.move, params.early[1], size)
+        half = _scale_size(entry, params.grow, params.early[0], size) >> 1
+        moved = _scale_size(params.moves[axis].lookup(deltas[..., place]), params.move, params.early[1], size)
         center = moved + np.clip(params.place.apply(middle), *INT16).astype(np.int64)
         end = min(params.window[axis], INT16[1])
         near.append(np.clip(center - half, 0, end))
@@ -152,7 +152,7 @@ def _boxes(params: DetectionParams, deltas: Array, proposals: Integers) -> Array
     return np.stack([*near, *far], axis=-1)
 
 
-def _scaled(entry: Integers, found: Multiplier, early: int, size: Integers) -> Integers:
+def _scale_size(entry: Integers, found: Multiplier, early: int, size: Integers) -> Integers:
     """Return (clamp16((entry * M) >> p) * size + half) >> (N - p)."""
     late = found.first_n - early
     kept = np.clip((entry * found.first_m) >> early, *INT16)

@@ -84,7 +84,7 @@ def lower(node: Node, operands: Operands) -> GridSampleParams:
     low, high = type_limits(grid)
     codes = np.arange(low, high + 1).astype(np.float32)
     real = ((codes + np.float32(offset_of(grid))) * (np.float32(1) / scale_of(grid))).astype(np.float32)
-    places = [denormalized(real, n, aligned) for n in sizes]
+    places = [denormalize(real, n, aligned) for n in sizes]
     pixels: tuple[Integers, ...] = ()
     parts, found = pixels, None
     if not is_wide(grid):
@@ -103,17 +103,17 @@ def lower(node: Node, operands: Operands) -> GridSampleParams:
             raise UnsupportedError("places of the grid beyond 15 bits; allowed are images and grids of less")
         ratios = [np.float32(2.0**f) * np.float32(n - aligned) for f, n in zip(fractions, sizes, strict=True)]
         each = np.array([r / scale_of(grid) / np.float32(2) for r in ratios], np.float32)
-        rescale = found or _joined([find_multipliers(one[None], WIDEST) for one in each])
+        rescale = found or _join_multipliers([find_multipliers(one[None], WIDEST) for one in each])
     offsets = (offset_of(x), offset_of(grid))
     limits = type_limits(output)
     return GridSampleParams(is_nearest, has_border, offsets, sizes, rescale, fractions, pixels, parts, limits)
 
 
-def _joined(found: list[Multiplier]) -> Multiplier:
+def _join_multipliers(found: list[Multiplier]) -> Multiplier:
     return Multiplier(np.concatenate([f.m for f in found]), np.concatenate([f.n for f in found]))
 
 
-def denormalized(p: Singles, n: int, aligned: bool) -> Singles:
+def denormalize(p: Singles, n: int, aligned: bool) -> Singles:
     """Return d(p), every step rounded to float32."""
     one, two, size = np.float32(1), np.float32(2), np.float32(n)
     found: Singles = ((p + one) / two * (size - one) if aligned else ((p + one) * size - one) / two).astype(np.float32)
@@ -190,10 +190,10 @@ def _values(params: GridSampleParams, image: Integers, pixels: list[Integers], p
     def mix(a: Integers, b: Integers, axis: int) -> Integers:
         return a + ((b - a) * parts[axis] >> int(params.fractions[axis]))
 
-    return mixed(read, pixels, mix)
+    return mix_pixels(read, pixels, mix)
 
 
-def mixed(
+def mix_pixels(
     read: Callable[[Sequence[Integers]], NDArray[Number]],
     pixels: Sequence[Integers],
     mix: Callable[[NDArray[Number], NDArray[Number], int], NDArray[Number]],
@@ -210,7 +210,7 @@ def mixed(
     axis = len(pixels) - len(chosen) - 1
     if axis < 0:
         return read(chosen)
-    first, second = (mixed(read, pixels, mix, (*chosen, pixels[axis] + step)) for step in (0, 1))
+    first, second = (mix_pixels(read, pixels, mix, (*chosen, pixels[axis] + step)) for step in (0, 1))
     return mix(first, second, axis)
 
 

@@ -25,7 +25,7 @@ from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, Attributes, DType, Node, Operands, Tensor
 from tflq.interpreter.kernels.aipu.curve import function_of
 from tflq.interpreter.kernels.aipu.imported import imported_array, imported_multiplier
-from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multipliers, scaled
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multipliers, scale_rounded
 from tflq.interpreter.kernels.aipu.scales import affine_of, bits_of, constant_codes, scale_of
 from tflq.interpreter.kernels.aipu.tables import Table, table_of
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN
@@ -198,10 +198,10 @@ def gate_table(node: Node, key: str, method: str, s_in: np.float32, s_out: np.fl
     function = function_of(Node("activation", (), (), Attributes({"method": method})))
     middle = np.float32(0.5 if method == _SIGMOID else 0)
 
-    def apart(v: Singles) -> Array:
+    def subtract_middle(v: Singles) -> Array:
         return np.asarray(function(v.astype(np.float64)).astype(np.float32) - middle, np.float32)
 
-    found = table_of(node, x, y, apart, key=key, bits=TABLE_BITS)
+    found = table_of(node, x, y, subtract_middle, key=key, bits=TABLE_BITS)
     if imported_array(node, key) is not None:
         return found
     entries = np.clip(found.entries + int(np.rint(middle * s_out)), dtype.minimum, dtype.maximum)
@@ -236,34 +236,34 @@ class _Step:
     def after(self, x: Integers, state: Integers) -> Integers:
         """Return the next state, int64[S, N, C]."""
         params, weights = self._params, self._params.weights
-        sums = self._joined(x @ weights[0].T, state @ weights[1].T, 0, 0)
-        reset, update = np.split(params.sigmoid.lookup(self._limited(sums, 1)), 2, axis=-1)
+        sums = self._add_products(x @ weights[0].T, state @ weights[1].T, 0, 0)
+        reset, update = np.split(params.sigmoid.lookup(self._clamp_sums(sums, 1)), 2, axis=-1)
         if params.hidden is None:
-            shared = scaled(reset * state, 1, params.bits).astype(np.int64) @ weights[3].T
+            shared = scale_rounded(reset * state, 1, params.bits).astype(np.int64) @ weights[3].T
         else:
             self._shift(2, 2)
             product = state @ weights[3].T + self._biases[2]
             shared = reset * np.clip(params.hidden.apply(product), self._lowest, self._highest).astype(np.int64)
-        candidate = params.tanh.lookup(self._limited(self._joined(x @ weights[2].T, shared, 2, 1), 3))
+        candidate = params.tanh.lookup(self._clamp_sums(self._add_products(x @ weights[2].T, shared, 2, 1), 3))
         kept = limited_32(params.rescale[4].apply((self._highest - update) * candidate))
         total = params.rescale[5].apply(kept + update * state)
         return np.clip(total, self._lowest + 1, self._highest).astype(np.int64)
 
-    def _joined(self, of_input: Integers, of_state: Integers, place: int, bias: int) -> Integers:
+    def _add_products(self, of_input: Integers, of_state: Integers, place: int, bias: int) -> Integers:
         """Return x W + clamp32(RNE(h W * M * 2^-N)) + b, shifted early if the next N requires it."""
         behind, factor = self._early[place + 1], self._params.rescale[place]
         self._shift(bias, place + 1)
-        early = limited_32(scaled(of_state, 1, self._early[place]))
-        other = limited_32(scaled(early, factor.m, self._left[place] + behind))
-        return limited_32(scaled(of_input, 1, behind)) + other + self._biases[bias]
+        early = limited_32(scale_rounded(of_state, 1, self._early[place]))
+        other = limited_32(scale_rounded(early, factor.m, self._left[place] + behind))
+        return limited_32(scale_rounded(of_input, 1, behind)) + other + self._biases[bias]
 
     def _shift(self, bias: int, place: int) -> None:
         """Shift a bias for good, as the Optimizer does at every step."""
         if self._early[place].any():
-            self._biases[bias] = limited_32(scaled(self._biases[bias], 1, self._early[place]))
+            self._biases[bias] = limited_32(scale_rounded(self._biases[bias], 1, self._early[place]))
 
-    def _limited(self, sums: Integers, place: int) -> Integers:
-        found = scaled(sums, self._params.rescale[place].m, self._left[place])
+    def _clamp_sums(self, sums: Integers, place: int) -> Integers:
+        found = scale_rounded(sums, self._params.rescale[place].m, self._left[place])
         return np.clip(found, self._lowest, self._highest).astype(np.int64)
 
 

@@ -45,7 +45,7 @@ from tflq.interpreter.kernels.aipu.multiplier import (
     OutputCodes,
     codes_of,
     find_multipliers,
-    scaled,
+    scale_rounded,
     unify_shifts,
 )
 from tflq.interpreter.kernels.aipu.pooling import window_of
@@ -103,14 +103,14 @@ class FilterParams(Scheme):
 
     def exact(self, accumulators: Integers) -> Integers:
         """The rule itself: accumulators without bias, int64[..., O] -> quantized values int64[..., O]."""
-        total, rescale = self._shifted(accumulators)
-        return self.codes.limited(self.fused.apply(total, rescale))
+        total, rescale = self._shift_early(accumulators)
+        return self.codes.clamp(self.fused.apply(total, rescale))
 
     def reach(self, codes: Integers) -> Integers:
         """Return the smallest accumulators with quantized values of at least `codes`, provided no bits are dropped."""
         return self.fused.reach(codes + self.codes.offset, self.rescale) - self.bias
 
-    def _shifted(self, accumulators: Integers) -> tuple[Integers, Multiplier]:
+    def _shift_early(self, accumulators: Integers) -> tuple[Integers, Multiplier]:
         """Return sums with bias, and the remaining M and N.
 
         With remain_shift r: d = max(N - r, 0); clamp32(RNE(acc * 2^-d)) + clamp32(bias >> d), N := N - d. Source:
@@ -119,7 +119,7 @@ class FilterParams(Scheme):
         if self.remain_shift is None:
             return accumulators + self.bias, self.rescale
         early = max(int(self.rescale.n[0]) - self.remain_shift, 0)
-        sums = np.clip(scaled(accumulators, 1, early), INT32_MIN, INT32_MAX).astype(np.int64)
+        sums = np.clip(scale_rounded(accumulators, 1, early), INT32_MIN, INT32_MAX).astype(np.int64)
         bias = np.clip(self.bias >> early, INT32_MIN, INT32_MAX) if early else self.bias
         return sums + bias, Multiplier(self.rescale.m, self.rescale.n - early)
 
@@ -267,7 +267,7 @@ def lower_conv_transpose(node: Node, operands: Operands) -> ConvTransposeParams:
     """
     x, output = operands.input(0), operands.output()
     found = lower_filter(node, operands)
-    weights, place = transposed_of(node, found.weights, output)
+    weights, place = dilate_transposed(node, found.weights, output)
     zp = offset_of(x)
     prepared = prepare_transposed(weights, place, magnitude_of(x) + 2 * abs(zp))
     library = sums_of(node)
@@ -288,7 +288,7 @@ def run_conv_transpose(params: ConvTransposeParams, x: Array, *_constants: Array
     return (found.finish(accumulators - params.folded.astype(accumulators.dtype)),)
 
 
-def transposed_of(node: Node, weights: NDArray[Number], output: Tensor) -> tuple[NDArray[Number], TransposedWindow]:
+def dilate_transposed(node: Node, weights: NDArray[Number], output: Tensor) -> tuple[NDArray[Number], TransposedWindow]:
     """Return weights with zeros between the taps, as dilation has them, and the window of a ConvTranspose.
 
     Raises:

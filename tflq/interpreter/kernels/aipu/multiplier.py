@@ -36,7 +36,7 @@ _HALVES_TO_EVEN = """
 
 
 @primitive("rounded", "RNE({x} * {m} * 2^-{n})", body=_HALVES_TO_EVEN)
-def scaled(x: ArrayLike, m: ArrayLike, n: ArrayLike) -> Doubles:
+def scale_rounded(x: ArrayLike, m: ArrayLike, n: ArrayLike) -> Doubles:
     """Return RNE(x * M * 2^-N) in float64, ties to even; exact while |x * M| < 2^53. Operands broadcast."""
     product = np.asarray(x, np.float64) * np.asarray(m, np.float64)
     return np.rint(product * np.exp2(-np.asarray(n, np.float64)))
@@ -70,7 +70,7 @@ class Multiplier:
 
     def apply(self, x: Integers) -> Doubles:
         """Return RNE(x * M * 2^-N)."""
-        return scaled(x, self.m, self.n)
+        return scale_rounded(x, self.m, self.n)
 
 
 def find_multiplier(ratio: np.float32 | float, bits: int, largest_shift: int = USUAL_SHIFT) -> Multiplier:
@@ -138,8 +138,8 @@ class OutputCodes:
         """Return clamp(RNE(total * M * 2^-N) - zp_y)."""
         return self.store(rescale.apply(total))
 
-    def limited(self, rounded: Doubles | Integers) -> Integers:
-        """Return clamp(rounded - zp_y), int64."""
+    def clamp(self, rounded: Doubles | Integers) -> Integers:
+        """Subtract zp_y and clamp to the range of the output, int64."""
         values: Integers = np.clip(rounded - self.offset, self.minimum, self.maximum).astype(np.int64)
         return values
 

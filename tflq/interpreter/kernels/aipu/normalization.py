@@ -160,12 +160,12 @@ def run_moments(params: MomentsParams, x: Array) -> tuple[Array, ...]:
     count = int(np.prod([x.shape[a] for a in params.axes]))
     mean = np.rint(q.sum(axis=params.axes, keepdims=True) / count).astype(np.int64)
     variance = np.square(q - mean).sum(axis=params.axes, keepdims=True) // count
-    codes = _wide(params, variance) if params.is_wide else params.variance.requantize(variance, params.rescale)
+    codes = _rescale_wide(params, variance) if params.is_wide else params.variance.requantize(variance, params.rescale)
     first, second = params.shapes
     return mean.astype(params.mean).reshape(-1, *first), codes.reshape(-1, *second)
 
 
-def _wide(params: MomentsParams, variance: Integers) -> Array:
+def _rescale_wide(params: MomentsParams, variance: Integers) -> Array:
     m, n = params.rescale.m, params.rescale.n
     high = Multiplier(m, n - HALF).apply(variance >> HALF)
     low = Multiplier(m, n).apply(variance & ((1 << HALF) - 1))

@@ -168,7 +168,7 @@ def _wide_norm(node: Node, s_n: np.float32, output: Tensor) -> Multiplier:
 def run(params: NormParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
     """Run the norm: quantized [S, ..., C] -> quantized [S, ..., C]."""
     q = x.astype(np.int64)
-    parts, axes = grouped(q, params.groups, params.axes)
+    parts, axes = split_groups(q, params.groups, params.axes)
     mean = np.rint(parts.mean(axis=axes, keepdims=True, dtype=np.float64)).astype(np.int64)
     apart = parts - mean
     squares = np.square(apart)
@@ -177,7 +177,7 @@ def run(params: NormParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
     else:
         variance = squares.sum(axis=axes, keepdims=True) >> params.variance_shift
     root = (reciprocal_root(variance) + (1 << 15)) >> 16
-    normalized = _normalized(params, apart, root).reshape(q.shape)
+    normalized = _normalize(params, apart, root).reshape(q.shape)
     limited = np.clip(normalized, params.codes.minimum, params.codes.maximum).astype(np.int64)
     if params.rounds:
         product = (params.weights.astype(np.float32) * limited.astype(np.float32)).astype(np.float32)
@@ -187,7 +187,7 @@ def run(params: NormParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
     return (params.codes.requantize(total, params.rescale),)
 
 
-def grouped(values: Array, groups: int, axes: tuple[int, ...]) -> tuple[Array, tuple[int, ...]]:
+def split_groups(values: Array, groups: int, axes: tuple[int, ...]) -> tuple[Array, tuple[int, ...]]:
     """Return values [S, ..., C] with groups of channels on a separate axis, and the axes of one group."""
     if groups == 1:
         return values, axes
@@ -195,7 +195,7 @@ def grouped(values: Array, groups: int, axes: tuple[int, ...]) -> tuple[Array, t
     return parts, (*axes[:-1], parts.ndim - 1)
 
 
-def _normalized(params: NormParams, apart: Integers, root: Integers) -> Doubles:
+def _normalize(params: NormParams, apart: Integers, root: Integers) -> Doubles:
     if params.is_wide:
         scaled = np.clip(params.norm.apply(root), 0, _WIDE - 1).astype(np.int64)
         return Multiplier(_ONE, 7 * _ONE).apply((apart >> 1) * scaled)

@@ -131,7 +131,7 @@ def lower_max_pooling_with_arg_max(node: Node, operands: Operands) -> ArgPoolPar
     x, output = operands.input(0), operands.output()
     by_columns = bool(node.attributes.integer("storage_order", 0))
     window = window_of(node, x, output)
-    reached = _reached(node, window, (x.shape[1], x.shape[2]))
+    reached = _count_reached(node, window, (x.shape[1], x.shape[2]))
     return ArgPoolParams(window, reached, flatten, by_columns, offset_of(x), output.shape)
 
 
@@ -165,7 +165,7 @@ def run_max_pooling_with_arg_max(params: ArgPoolParams, x: Array) -> tuple[Array
     return values_of, indices_of
 
 
-def _reached(node: Node, window: Window, size: tuple[int, int]) -> tuple[int, int]:
+def _count_reached(node: Node, window: Window, size: tuple[int, int]) -> tuple[int, int]:
     """Return the rows and columns of windows that start on the stated padding or the image."""
     sides = (("pad_top", "pad_bottom"), ("pad_left", "pad_right"))
     ceils, found = node.attributes.boolean("ceil_mode", False), []

@@ -24,7 +24,7 @@ from tflq.interpreter.kernels.aipu.multiplier import (
     find_multiplier,
 )
 from tflq.interpreter.kernels.aipu.pyramid_levels import PyramidLevelsParams, has_own_scales
-from tflq.interpreter.kernels.aipu.roi import Positions, half_pixel_of, pool_samples, shifted
+from tflq.interpreter.kernels.aipu.roi import Positions, half_pixel_of, pool_samples, shifted_product
 from tflq.interpreter.kernels.aipu.scales import bits_of, offset_of, scale_of
 from tflq.interpreter.registry import Kernel
 
@@ -89,12 +89,12 @@ def run_crop(params: PyramidCropParams, boxes: Array, maps: Sequence[Array]) -> 
         for number, features in enumerate(maps):
             chosen = np.flatnonzero(level == number)
             image = features[s, 0].astype(np.int64) + params.map_offsets[number]
-            codes = _cropped(params, image, regions[chosen])
+            codes = _crop_bins(params, image, regions[chosen])
             found[s, chosen] = np.clip(codes, params.codes.minimum, params.codes.maximum)
     return (found,)
 
 
-def _cropped(params: PyramidCropParams, image: Integers, regions: Integers) -> Integers:
+def _crop_bins(params: PyramidCropParams, image: Integers, regions: Integers) -> Integers:
     """Return code + zp of each bin: tl + fy * (bl - tl) + fx * (tr - tl) + fy * fx * (tl + br - tr - bl), floored."""
     q = params.fraction
     (top, bottom, fy), (left, right, fx) = (
@@ -225,10 +225,10 @@ def _fill(
     kept = (lengths != 0).all(axis=1) & (counts > 0).all(axis=1)
     for key in np.unique(counts[kept], axis=0):
         group = np.flatnonzero(kept & (counts == key).all(axis=1))
-        found[chosen[group]] = _aligned(params, number, image, starts[group], lengths[group], key)
+        found[chosen[group]] = _align_regions(params, number, image, starts[group], lengths[group], key)
 
 
-def _aligned(
+def _align_regions(
     params: PyramidParams, number: int, image: Integers, starts: Integers, lengths: Integers, counts: Integers
 ) -> Array:
     """Return the quantized values of regions that have equal numbers of samples, [R, OH, OW, C]."""
@@ -236,7 +236,7 @@ def _aligned(
         _positions(params, axis, starts[:, axis], lengths[:, axis], int(counts[axis]), image.shape[axis])
         for axis in range(2)
     )
-    total = pool_samples(image, y, x, shifted(params.fraction), False).astype(np.int64)
+    total = pool_samples(image, y, x, shifted_product(params.fraction), False).astype(np.int64)
     rescale = params.rescales[number]
     late = Multiplier(rescale.m, rescale.n + params.fraction)
     if min(params.samples) <= 0:

@@ -12,7 +12,7 @@ import numpy as np
 from tflq.arrays import Doubles, Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.aipu.multiplier import scaled
+from tflq.interpreter.kernels.aipu.multiplier import scale_rounded
 from tflq.interpreter.kernels.aipu.scales import code_limits
 from tflq.interpreter.registry import Kernel
 
@@ -97,7 +97,7 @@ def run(params: ResizeParams, x: Array) -> tuple[Array, ...]:
     if not params.weights:
         return (corners[0],)
     total = sum(p.astype(np.int64) * c for p, c in zip(corners, params.weights, strict=True))
-    codes = np.clip(scaled(np.asarray(total), 1, WEIGHT_BITS), *params.limits)
+    codes = np.clip(scale_rounded(np.asarray(total), 1, WEIGHT_BITS), *params.limits)
     return (codes.astype(x.dtype),)
 
 
@@ -122,7 +122,7 @@ def require_modes(node: Node) -> tuple[str, str, str]:
 def nearest(old: int, new: int, mode: str, rounding: str) -> Integers:
     """Return the pixel of the source for each place."""
     v = coordinates(old, new, mode)
-    places: Integers = np.clip(_rounded(v, rounding, new < old), 0, old - 1).astype(np.int64)
+    places: Integers = np.clip(_round_coordinates(v, rounding, new < old), 0, old - 1).astype(np.int64)
     return places
 
 
@@ -133,7 +133,7 @@ def around(old: int, new: int, mode: str) -> tuple[tuple[Integers, Integers], Do
     return (before.astype(np.int64), behind.astype(np.int64)), v - before
 
 
-def _rounded(v: Doubles, rounding: str, shrinks: bool) -> Doubles:
+def _round_coordinates(v: Doubles, rounding: str, shrinks: bool) -> Doubles:
     found: Doubles = np.where(v == np.trunc(v) + 0.5, np.floor(v), np.rint(v))
     if rounding == "FLOOR":
         found = np.floor(v)

@@ -68,7 +68,7 @@ class ScatterParams:
     side_limits: tuple[int, int] | None = None
     axis: int = 0
 
-    def rounded(self, total: Integers, rescale: Multiplier) -> Doubles:
+    def round_product(self, total: Integers, rescale: Multiplier) -> Doubles:
         """Return total * M * 2^-N, rounded half to even, or down."""
         if not self.rounds_down:
             return rescale.apply(total)
@@ -115,9 +115,9 @@ def run(params: ScatterParams, data: Array, indices: Array, updates: Array) -> t
         combined = _COMBINE[params.method](total[samples, rows[:, row]], pieces[:, row])
         if params.method == "MUL":
             step = Multiplier(np.ones(1, np.int64), np.array([params.step_shift]))
-            combined = params.rounded(combined, step).astype(np.int64)
+            combined = params.round_product(combined, step).astype(np.int64)
         total[samples, rows[:, row]] = np.clip(combined, *params.limits)
-    return (params.codes.store(params.rounded(total.reshape(data.shape), params.rescale)),)
+    return (params.codes.store(params.round_product(total.reshape(data.shape), params.rescale)),)
 
 
 def lower_elements(node: Node, operands: Operands) -> ScatterParams:
@@ -156,7 +156,7 @@ def _common(node: Node, data: Tensor, updates: Tensor, output: Tensor) -> _Decis
         limit = (1 << (NARROW_BITS if wide else USUAL_BITS)) - 1 if node.operator == "scatter_nd" else LARGEST
         method = node.attributes.text("reduction", "NONE")
         factors, found = common_scale(method, data, updates, output, multiplier_bits(node, output), limit)
-        factors, found = _halved(factors, found, bits)
+        factors, found = _halve_factors(factors, found, bits)
     return factors, 0, found
 
 
@@ -170,7 +170,7 @@ def _products(node: Node, data: Tensor, updates: Tensor, output: Tensor) -> _Dec
     return (m0, m1), n1, Multiplier(np.ones(1, np.int64), np.array([n0]))
 
 
-def _halved(factors: tuple[int, int], found: Multiplier, bits: int) -> tuple[tuple[int, int], Multiplier]:
+def _halve_factors(factors: tuple[int, int], found: Multiplier, bits: int) -> tuple[tuple[int, int], Multiplier]:
     """Return both factors below 2^bits, halved half to even, and the shift that makes up for it."""
     a, b = factors
     shift = found.n

@@ -32,7 +32,7 @@ from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.aipu.exponentials import exponential_of_library
 from tflq.interpreter.kernels.aipu.float_sums import library_of
 from tflq.interpreter.kernels.aipu.imported import imported_array, imported_numbers, multiplier_of, number_of
-from tflq.interpreter.kernels.aipu.multiplier import Multiplier, OutputCodes, codes_of, scaled
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, OutputCodes, codes_of, scale_rounded
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.tables import Table, even_steps, table_bits, table_shift
 from tflq.interpreter.numerics.fixed_point import INT32_MAX
@@ -82,14 +82,14 @@ class FastSoftmaxParams:
         """Return quantized [S, ...] of quantized [S, ...]."""
         wide = x.astype(np.int64)
         below = wide - wide.max(axis=self.axis + 1, keepdims=True)
-        codes = self._whole(below) if self.adjust < FINE else self._fine(below)
+        codes = self._whole_logarithms(below) if self.adjust < FINE else self._fine(below)
         stored: Array = np.clip(codes, 0, self.maximum).astype(self.dtype)
         return stored
 
-    def _whole(self, below: Integers) -> Integers:
+    def _whole_logarithms(self, below: Integers) -> Integers:
         m, n = self.rescale.first_m, self.rescale.first_n
         log = (below * m) >> n
-        shifted, left = self._normalized(_power(self.top + log))
+        shifted, left = self._normalize_sum(_power(self.top + log))
         half = (shifted > _SQRT2).astype(np.int64) * self.adjust
         log_sum = half - ((left - (_TOP - self.top)) << self.adjust)
         return _power((((log + self.bits) << self.adjust) - log_sum) >> self.adjust)
@@ -98,12 +98,12 @@ class FastSoftmaxParams:
         assert self.logarithms is not None
         m, n = self.rescale.first_m, self.rescale.first_n - self.adjust
         log = (below * m) >> n if n > 0 else (below * m) << -n
-        shifted, left = self._normalized(self._table_power(log, self.top))
+        shifted, left = self._normalize_sum(self._table_power(log, self.top))
         fraction = self.logarithms[(shifted >> (_TOP - _TABLE_BITS)) & 0xFF] << _ONE
         log_sum = (fraction >> (_TOP - self.adjust)) - ((left - (_TOP - self.top)) << self.adjust)
         return self._table_power(log - log_sum, self.bits)
 
-    def _normalized(self, terms: Integers) -> tuple[Integers, Integers]:
+    def _normalize_sum(self, terms: Integers) -> tuple[Integers, Integers]:
         """Return the sum of the terms shifted into 2^30..2^31 - 1, and by how much."""
         total = np.clip(terms.sum(axis=self.axis + 1, keepdims=True), 1, INT32_MAX)
         left = _TOP - np.floor(np.log2(total.astype(np.float64))).astype(np.int64)
@@ -235,11 +235,11 @@ def run_softmax(params: SoftmaxParams | FastSoftmaxParams, x: Array) -> tuple[Ar
     if params.is_small:
         shift = 31 - _log2_up(largest)
         z = ((e << shift) + (total >> 1)) // total
-        shares = scaled(z, m, n + shift)
+        shares = scale_rounded(z, m, n + shift)
     else:
         shift = (30 if largest == 1 else 31) - _log2_up(m)
         r = (m << shift) // total
-        shares = scaled(e, r, n + shift)
+        shares = scale_rounded(e, r, n + shift)
     return (params.codes.store(shares),)
 
 

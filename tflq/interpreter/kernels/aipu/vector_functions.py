@@ -61,7 +61,7 @@ def exponential(x: Singles) -> Singles:
     """Return e^x: q = RNE(x / ln 2), s = x - q ln 2 in two steps, 2^q * (1 + fused(s^2, u(s), s))."""
     q = np.rint((x * _LOG2_E).astype(np.float32)).astype(np.float32)
     s = fused(q, _LN2[1], fused(q, _LN2[0], x))
-    powers = _scaled(_sum(_ONE, fused(_product(s, s), _polynomial(s, _OF_EXP), s)), q)
+    powers = _scale_by_power(_sum(_ONE, fused(_product(s, s), _polynomial(s, _OF_EXP), s)), q)
     return np.where(x > _LARGEST_EXP, np.float32(np.inf), np.where(x < _LOWEST_EXP, np.float32(0), powers))
 
 
@@ -164,7 +164,7 @@ def _polynomial(x: Singles, coefficients: tuple[np.float32, ...]) -> Singles:
     return found
 
 
-def _scaled(x: Singles, q: Singles) -> Singles:
+def _scale_by_power(x: Singles, q: Singles) -> Singles:
     found: Singles = np.ldexp(x, np.clip(q, -_FAR, _FAR).astype(np.int64))
     return found
 
@@ -186,13 +186,13 @@ def _exponential_pair(x: Singles) -> Pair:
     t = _add_pairs_in_full(s, _multiply(square, t))
     high = _sum(_ONE, t[0])
     low = _sum(_sum(_sum(_ONE, -high), t[0]), t[1])
-    return _scaled(high, q), _scaled(low, q)
+    return _scale_by_power(high, q), _scale_by_power(low, q)
 
 
 def _logarithm_pair(x: Singles) -> Pair:
     """Return ln x as a pair, x > 0: m in 0.75..1.5, e ln 2 + 2 s + s^3 u(s^2), s = (m - 1) / (m + 1)."""
     e = _exponent_of(x)
-    m = _scaled(x, -e)
+    m = _scale_by_power(x, -e)
     quotient = _divide(_error_of_sum(np.full_like(m, -1), m), _error_of_sum(np.ones_like(m), m))
     square = _square(quotient)
     bent = _add_pairs_in_full(
@@ -211,7 +211,7 @@ def _power_of_pair(x: Pair) -> Singles:
     t = _add_pairs(s, _scale_pair(_square(s), _polynomial(s[0], _OF_POWER)))
     high = _sum(_ONE, t[0])
     low = _sum(_sum(_sum(_ONE, -high), t[0]), t[1])
-    return _scaled(_sum(high, low), q)
+    return _scale_by_power(_sum(high, low), q)
 
 
 def _pair_sum(a: Singles | np.float32, b: Singles) -> Pair:

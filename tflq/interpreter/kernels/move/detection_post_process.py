@@ -103,7 +103,7 @@ def run(params: DetectionPostProcess, encodings: Array, predictions: Array, anch
         InputError: a box that decodes to a negative size.
     """
     given = equal_samples(encodings, anchors, predictions)
-    boxes_in, centers, scores = (_real(x, q) for x, q in zip(given, params.quantizations, strict=True))
+    boxes_in, centers, scores = (_dequantize(x, q) for x, q in zip(given, params.quantizations, strict=True))
     samples, slots = boxes_in.shape[0], params.max_detections * params.max_classes
     boxes = np.zeros((samples, 1, slots, 4), np.float32)
     classes, kept = (np.zeros((samples, 1, slots), np.float32) for _ in range(2))
@@ -176,7 +176,7 @@ def _exp(x: float) -> float:
         return math.inf
 
 
-def _real(x: Array, quantization: tuple[np.float32, int] | None) -> Singles:
+def _dequantize(x: Array, quantization: tuple[np.float32, int] | None) -> Singles:
     if quantization is None:
         return x.astype(np.float32, copy=False)
     scale, zero_point = quantization

@@ -160,11 +160,11 @@ def _run_embedding_lookup_sparse(
     for i, size in enumerate(params.buckets):
         flat = flat * size + checked_indices(places[..., i], size, f"axis {i} of the buckets")
     given = equal_samples(checked, flat, weights, table.reshape(*table.shape[:2], -1))
-    result = np.stack([_combined(params, *(x[s] for x in given)) for s in range(given[0].shape[0])])
+    result = np.stack([_combine_rows(params, *(x[s] for x in given)) for s in range(given[0].shape[0])])
     return (result.reshape(result.shape[0], *params.buckets, *table.shape[2:]),)
 
 
-def _combined(
+def _combine_rows(
     params: EmbeddingLookupSparse, rows: Array, buckets: Array, weights: Array, table: Array
 ) -> NDArray[np.float32]:
     result = np.zeros((prod(params.buckets), table.shape[1]), np.float32)

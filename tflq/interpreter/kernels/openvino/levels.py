@@ -187,7 +187,7 @@ class Stored:
     levels: Levels | None
 
     @staticmethod
-    def of(node: Node, output: Tensor) -> Stored:
+    def of_output(node: Node, output: Tensor) -> Stored:
         """Return how a node stores its output; raises as `levels_of`."""
         low, high = activation_bounds(node.attributes.text("fused_activation_function", "none"))
         return Stored(-np.inf if low is None else low, np.inf if high is None else high, levels_of(node, output))

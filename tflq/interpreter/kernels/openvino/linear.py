@@ -105,9 +105,9 @@ def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterPar
     multiplier = np.broadcast_to(scale * affine.scale.astype(np.float64), (outputs,))
     sums = codes.reshape(outputs, -1).sum(axis=1)
     folded = sums * int(zero_point[0]) if zero_point.size == 1 else np.zeros(outputs, np.int64)
-    how = Stored.of(node, operands.output())
+    how = Stored.of_output(node, operands.output())
     found = FilterParams(codes, multiplier, _bias(operands, outputs), zero_point, folded, how)
-    return replace(found, step_map=_fitted(found, x))
+    return replace(found, step_map=_fit_map(found, x))
 
 
 def _input_scale(affine: Affine, channel_axis: int, outputs: int) -> tuple[Doubles, Integers]:
@@ -133,7 +133,7 @@ def _bias(operands: Operands, outputs: int) -> Doubles:
     return bias
 
 
-def _fitted(found: FilterParams, x: Tensor) -> StepMaps | None:
+def _fit_map(found: FilterParams, x: Tensor) -> StepMaps | None:
     levels = found.stored.levels
     if levels is None or levels.scale.size > 1:
         return None

@@ -175,8 +175,8 @@ def _run_softmax(params: Softmax | SoftmaxInt16 | SoftmaxInFloat, x: Array) -> t
     below: Integers = np.subtract(np.maximum.reduce(x, axis=-1, keepdims=True), x, dtype=np.int16)
     total = np.add.reduce(np.take(params.addends, below), axis=-1, keepdims=True) & 0xFFFFFFFF
     if total.size == 1 and recorder() is None:
-        return (_scaled(params, below, *reciprocal_of_one(total.item(), SUM_BITS)),)
-    return (_scaled(params, below, *reciprocal(total, SUM_BITS)),)
+        return (_scale_exponentials(params, below, *reciprocal_of_one(total.item(), SUM_BITS)),)
+    return (_scale_exponentials(params, below, *reciprocal(total, SUM_BITS)),)
 
 
 def _run_in_float(params: SoftmaxInFloat, x: Array) -> Array:
@@ -190,7 +190,7 @@ def _run_in_float(params: SoftmaxInFloat, x: Array) -> Array:
     return np.asarray(np.clip(codes, params.output.minimum, params.output.maximum), params.output.storage)
 
 
-def _scaled(params: Softmax, below: Integers, mantissa: Integers | int, over_unit: Integers | int) -> Array:
+def _scale_exponentials(params: Softmax, below: Integers, mantissa: Integers | int, over_unit: Integers | int) -> Array:
     """Return the codes: the exponentials times 1 / sum, which is mantissa * 2^(-31 - over_unit)."""
     exponent = over_unit + (31 - params.output.bits)
     if np.less(31, exponent).any():

@@ -109,10 +109,10 @@ def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterPar
         output.dtype.maximum,
         output.dtype.storage,
     )
-    return replace(found, step_map=_fitted(found, lower, upper))
+    return replace(found, step_map=_fit_map(found, lower, upper))
 
 
-def _fitted(found: FilterParams, lower: Integers, upper: Integers) -> StepMaps | None:
+def _fit_map(found: FilterParams, lower: Integers, upper: Integers) -> StepMaps | None:
     m, s = found.rescale.multiplier, found.rescale.shift
     slope = np.broadcast_to(m * np.exp2(-s.astype(np.float64)), found.bias.shape)
     limits = (found.output_zero_point, found.minimum, found.maximum)

@@ -9,7 +9,7 @@ import numpy as np
 from tflq.arrays import Singles
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.eltwise import COMBINE, COMPARE, METHODS
-from tflq.interpreter.kernels.aipu.real.functions import fused
+from tflq.interpreter.kernels.aipu.real.functions import fused_activation
 from tflq.interpreter.kernels.aipu.real.rules import Compute, Rule, kernels
 from tflq.interpreter.operands.checks import require_choice
 from tflq.interpreter.operands.movable import equal_samples
@@ -28,7 +28,7 @@ EPSILON = np.finfo(np.float32).eps
 
 def _eltwise(node: Node, operands: Operands) -> Compute:
     method = require_choice(node, "method", METHODS) if node.operator == "eltwise" else node.operator.upper()
-    pair, then = _PAIRS[method], fused(node, operands)
+    pair, then = _PAIRS[method], fused_activation(node, operands)
     return lambda a, b: then(pair(*align(a, b)))
 
 

@@ -10,14 +10,14 @@ from tflq.arrays import Doubles
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.basic_lstm import refuse_lstm
 from tflq.interpreter.kernels.aipu.gru import blocks_of, refuse_gru, words_of
-from tflq.interpreter.kernels.aipu.real.rules import Compute, kernels, own
+from tflq.interpreter.kernels.aipu.real.rules import Compute, kernels, own_constant
 
 
 def _states(node: Node, operands: Operands) -> Callable[[Array, Array], list[Doubles]]:
     """Return states, gates and candidates (before and after activation), h W_hc + b_h, [S, N, T, ...] each."""
     refuse_gru(node)
-    weights, cells = blocks_of(node, own(operands, "weights")[0]), node.attributes.integer("cell_size")
-    biases = np.split(own(operands, "biases")[0].astype(np.float64), [2 * cells, 3 * cells])
+    weights, cells = blocks_of(node, own_constant(operands, "weights")[0]), node.attributes.integer("cell_size")
+    biases = np.split(own_constant(operands, "biases")[0].astype(np.float64), [2 * cells, 3 * cells])
     backward = node.attributes.text("direction", "forward") == "reverse"
     w_xg, w_hg, w_xc, w_hc = (w.T.astype(np.float64) for w in weights)
 
@@ -64,7 +64,10 @@ def _within(node: Node, operands: Operands) -> Compute:
 def _cells(node: Node, operands: Operands) -> Callable[[Array, Array, Array], list[Doubles]]:
     """Return states, gates before and after the activation, cells before and after tanh, cells, [S, N, T, ...] each."""
     refuse_lstm(node)
-    weights, biases = own(operands, "weights")[0].astype(np.float64), own(operands, "biases")[0].astype(np.float64)
+    weights, biases = (
+        own_constant(operands, "weights")[0].astype(np.float64),
+        own_constant(operands, "biases")[0].astype(np.float64),
+    )
     columns, size = node.attributes.integer("input_size"), node.attributes.integer("cell_size")
     biases[2 * size : 3 * size] += node.attributes.real("forget_bias", 0.0)
     backward = node.attributes.text("direction", "forward") == "reverse"

@@ -47,7 +47,7 @@ class RealParams:
         return found if isinstance(found, tuple) else (found,)
 
 
-def own(operands: Operands, key: str) -> Singles:
+def own_constant(operands: Operands, key: str) -> Singles:
     """Return a constant of the layer, with the leading axis of samples; raises as `required_constant`."""
     constant: Singles = np.asarray(required_constant(operands, key).data, np.float32)[None]
     return constant
