@@ -147,8 +147,8 @@ def weight_shape(node: Node, x: Tensor, weights: Tensor) -> tuple[int, ...]:
 
 def _rescale(node: Node, weights: Tensor, output: Tensor, s_n: np.float32) -> Multiplier:
     ratios = scale_of(output) / (s_n * reciprocal(weights.affine)).astype(np.float32)
-    found = find_multipliers(ratios.astype(np.float32), multiplier_bits(node, output))
-    return unify_shifts(found) if node.operator == "group_norm" and found.m.size > 1 else found
+    multipliers = find_multipliers(ratios.astype(np.float32), multiplier_bits(node, output))
+    return unify_shifts(multipliers) if node.operator == "group_norm" and multipliers.m.size > 1 else multipliers
 
 
 def _norm(node: Node, count: int, bits: int) -> tuple[int, Multiplier]:
@@ -250,9 +250,9 @@ def lower_lrn(node: Node, operands: Operands) -> LrnParams:
     entries, s_t = _lrn_table(node, operands, s_q) if given is None else (given, np.float32(1))
     ratio = s_q / np.float32(np.float32(scale_of(x) * scale_of(x)) * np.float32(size))
     of_sum = imported_multiplier(node, "of_sum") or find_multiplier(ratio, bits)
-    found = imported_multiplier(node) or find_multiplier(np.float32(scale_of(output) / scale_of(x)) / s_t, bits)
+    multiplier = imported_multiplier(node) or find_multiplier(np.float32(scale_of(output) / scale_of(x)) / s_t, bits)
     table = Table(entries, 0, table_shift(node, entries, INDEX_BITS), 0, _LARGEST_INDEX)
-    return LrnParams(method, size, offset_of(x), table, of_sum, found, codes_of(output))
+    return LrnParams(method, size, offset_of(x), table, of_sum, multiplier, codes_of(output))
 
 
 def run_lrn(params: LrnParams, x: Array) -> tuple[Array, ...]:

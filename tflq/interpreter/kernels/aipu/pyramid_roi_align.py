@@ -67,8 +67,8 @@ def lower_crop(node: Node, operands: Operands) -> PyramidCropParams:
     boxes, maps = operands.input(0), [operands.input(k) for k in range(1, len(operands.inputs))]
     scales = [float(scale_of(m)) for m in maps]
     if len(set(scales)) > 1:
-        found = ", ".join(f"{s:g}" for s in scales)
-        raise UnsupportedError(f"maps have the scales {found}; allowed is one for all: give them one range")
+        listing = ", ".join(f"{s:g}" for s in scales)
+        raise UnsupportedError(f"maps have the scales {listing}; allowed is one for all: give them one range")
     size = (node.attributes.integer("resize_height"), node.attributes.integer("resize_width"))
     if min(size) < 2:
         raise UnsupportedError(f"resize_height and resize_width are {size}; allowed is 2 or more")
@@ -81,7 +81,7 @@ def lower_crop(node: Node, operands: Operands) -> PyramidCropParams:
 
 def run_crop(params: PyramidCropParams, boxes: Array, maps: Sequence[Array]) -> tuple[Array, ...]:
     """Run: quantized [S, 1, R, 4], maps [S, 1, H, W, C] -> quantized [S, R, OH, OW, C]."""
-    found = np.zeros((len(boxes), boxes.shape[2], *params.size, maps[0].shape[-1]), params.codes.dtype)
+    result = np.zeros((len(boxes), boxes.shape[2], *params.size, maps[0].shape[-1]), params.codes.dtype)
     for s, regions in enumerate(boxes[:, 0].astype(np.int64) + params.box_offset):
         size = regions[:, 2:] - regions[:, :2]
         area = (size[:, 0] * size[:, 1]) & _INT32_MASK
@@ -90,8 +90,8 @@ def run_crop(params: PyramidCropParams, boxes: Array, maps: Sequence[Array]) -> 
             chosen = np.flatnonzero(level == number)
             image = features[s, 0].astype(np.int64) + params.map_offsets[number]
             codes = _crop_bins(params, image, regions[chosen])
-            found[s, chosen] = np.clip(codes, params.codes.minimum, params.codes.maximum)
-    return (found,)
+            result[s, chosen] = np.clip(codes, params.codes.minimum, params.codes.maximum)
+    return (result,)
 
 
 def _crop_bins(params: PyramidCropParams, image: Integers, regions: Integers) -> Integers:
@@ -200,19 +200,19 @@ def run(
         return pyramid_levels.run(params, boxes, maps_of)
     if isinstance(params, PyramidCropParams):
         return run_crop(params, boxes, maps_of)
-    found = np.zeros((len(boxes), boxes.shape[2], *params.size, maps[0].shape[-1]), params.codes.dtype)
+    result = np.zeros((len(boxes), boxes.shape[2], *params.size, maps[0].shape[-1]), params.codes.dtype)
     for s, regions in enumerate(boxes[:, 0].astype(np.int64)):
         size = regions[:, 2:] - regions[:, :2]
         level = np.searchsorted(np.asarray(params.levels), size[:, 0] * size[:, 1], side="right")
         for number, features in enumerate(maps_of):
             chosen = np.flatnonzero(level == number)
             image = features[s, 0].astype(np.int64) + params.map_offsets[number]
-            _fill(params, number, image, regions, chosen, found[s])
-    return (found,)
+            _fill(params, number, image, regions, chosen, result[s])
+    return (result,)
 
 
 def _fill(
-    params: PyramidParams, number: int, image: Integers, regions: Integers, chosen: Integers, found: Array
+    params: PyramidParams, number: int, image: Integers, regions: Integers, chosen: Integers, result: Array
 ) -> None:
     """Write the bins of the chosen regions; one that is empty keeps the code 0."""
     corners: Integers = regions[chosen] + params.box_offset
@@ -225,7 +225,7 @@ def _fill(
     kept = (lengths != 0).all(axis=1) & (counts > 0).all(axis=1)
     for key in np.unique(counts[kept], axis=0):
         group = np.flatnonzero(kept & (counts == key).all(axis=1))
-        found[chosen[group]] = _align_regions(params, number, image, starts[group], lengths[group], key)
+        result[chosen[group]] = _align_regions(params, number, image, starts[group], lengths[group], key)
 
 
 def _align_regions(

@@ -134,16 +134,16 @@ def around(old: int, new: int, mode: str) -> tuple[tuple[Integers, Integers], Do
 
 
 def _round_coordinates(v: Doubles, rounding: str, shrinks: bool) -> Doubles:
-    found: Doubles = np.where(v == np.trunc(v) + 0.5, np.floor(v), np.rint(v))
+    rounded: Doubles = np.where(v == np.trunc(v) + 0.5, np.floor(v), np.rint(v))
     if rounding == "FLOOR":
-        found = np.floor(v)
+        rounded = np.floor(v)
     elif rounding == "CEIL":
-        found = np.ceil(v)
+        rounded = np.ceil(v)
     elif rounding == "ROUND_PREFER_CEIL":
-        found = np.floor(v + 0.5)
+        rounded = np.floor(v + 0.5)
     elif rounding == "SIMPLE":
-        found = np.ceil(v) if shrinks else np.trunc(v)
-    return found
+        rounded = np.ceil(v) if shrinks else np.trunc(v)
+    return rounded
 
 
 KERNELS = {

@@ -143,7 +143,7 @@ def _run_max_roi_pool(params: MaxRoiPoolParams, features: Array, rois: Array) ->
     """
     features, rois = together(features, rois)
     boxes = rois.reshape(len(rois), -1, 5)[..., 1:].astype(np.int64) + params.box_offset
-    found = np.zeros((*boxes.shape[:2], *params.pooled, features.shape[-1]), features.dtype)
+    result = np.zeros((*boxes.shape[:2], *params.pooled, features.shape[-1]), features.dtype)
     limits = [_bins(params, axis, boxes, features.shape[2 + axis]) for axis in range(2)]
     for place in np.ndindex(*boxes.shape[:2]):
         image = features[place[0], 0]
@@ -151,8 +151,8 @@ def _run_max_roi_pool(params: MaxRoiPoolParams, features: Array, rois: Array) ->
         for i, (top, bottom) in enumerate(rows):
             for j, (left, right) in enumerate(columns):
                 if top < bottom and left < right:
-                    found[place][i, j] = image[top:bottom, left:right].max(axis=(0, 1))
-    return (found,)
+                    result[place][i, j] = image[top:bottom, left:right].max(axis=(0, 1))
+    return (result,)
 
 
 def _bins(params: MaxRoiPoolParams, axis: int, boxes: Integers, size: int) -> tuple[Integers, Integers]:
@@ -247,7 +247,7 @@ def _run_roi_align(params: RoiAlignParams, features: Array, rois: Array) -> tupl
     Boxes that end before they start, or beyond the map, yield 0.
     """
     features, rois = together(features, rois)
-    found = np.zeros((*rois.shape[:2], *params.pooled, features.shape[-1]))
+    result = np.zeros((*rois.shape[:2], *params.pooled, features.shape[-1]))
     for s in range(len(rois)):
         maps, boxes = (v[s].astype(np.int64) + zp for v, zp in zip((features, rois), params.offsets, strict=True))
         starts, ends = _edges(params, boxes[:, 1:3]), _edges(params, boxes[:, 3:])
@@ -258,8 +258,8 @@ def _run_roi_align(params: RoiAlignParams, features: Array, rois: Array) -> tupl
         keys = np.concatenate([boxes[:, :1], counts], axis=1)
         for key in np.unique(keys[kept], axis=0):
             group = np.flatnonzero(kept & (keys == key).all(axis=1))
-            found[s, group] = _align_boxes(params, maps[key[0]], starts[group], lengths[group], key[1:])
-    return (params.codes.store(found),)
+            result[s, group] = _align_boxes(params, maps[key[0]], starts[group], lengths[group], key[1:])
+    return (params.codes.store(result),)
 
 
 def _edges(params: RoiAlignParams, corners: Integers) -> Integers:

@@ -202,10 +202,10 @@ def lower_softmax(node: Node, operands: Operands) -> SoftmaxParams | FastSoftmax
         return lower_fast(node, operands)
     bits = bits_of(x)
     table = exponentials(node, operands)
-    found = multiplier_of(node, scale_of(output), bits_of(output))
+    multiplier = multiplier_of(node, scale_of(output), bits_of(output))
     rows = x.size // count
     is_small = count < SMALL_AXIS and rows % SMALL_ROWS == 0 and bits == 8
-    return SoftmaxParams(table, axis, (1 << bits) - 1, found, is_small, codes_of(output))
+    return SoftmaxParams(table, axis, (1 << bits) - 1, multiplier, is_small, codes_of(output))
 
 
 def require_short_axis(node: Node, x: Tensor) -> int:

@@ -88,8 +88,8 @@ def tanh(x: Singles) -> Singles:
     """Return (E - 1 / E) / (E + 1 / E), E = e^|x| as a pair, with the sign of x."""
     large = _exponential_pair(np.abs(x))
     small = _reciprocal(large)
-    found = _sum(*_divide(_add_pairs(large, (-small[0], -small[1])), _add_pairs(large, small)))
-    return np.copysign(np.where(np.abs(x) > _FLAT_TANH, _ONE, found), x)
+    result = _sum(*_divide(_add_pairs(large, (-small[0], -small[1])), _add_pairs(large, small)))
+    return np.copysign(np.where(np.abs(x) > _FLAT_TANH, _ONE, result), x)
 
 
 def power(x: Singles, exponent: float) -> Singles:
@@ -100,23 +100,23 @@ def power(x: Singles, exponent: float) -> Singles:
     if exponent in _PLAIN_POWERS:
         return _PLAIN_POWERS[exponent](x)
     p, is_whole = np.float32(exponent), float(np.float32(exponent)).is_integer()
-    found = _power_of_pair(_scale_pair(_logarithm_pair(np.abs(x)), np.full_like(x, p)))
-    found = np.where(np.isnan(found), np.float32(np.inf), found)
-    found = np.where(x == 0, np.float32(np.inf if p < 0 else 0), found)
+    result = _power_of_pair(_scale_pair(_logarithm_pair(np.abs(x)), np.full_like(x, p)))
+    result = np.where(np.isnan(result), np.float32(np.inf), result)
+    result = np.where(x == 0, np.float32(np.inf if p < 0 else 0), result)
     below = np.float32((-1 if p % 2 else 1) if is_whole else np.nan)
-    return _product(np.where(x == 1, _ONE, found), np.where(x < 0, below, _ONE).astype(np.float32))
+    return _product(np.where(x == 1, _ONE, result), np.where(x < 0, below, _ONE).astype(np.float32))
 
 
 def sigmoid(x: Singles) -> Singles:
     """Return 1 / (1 + e^-x), each step rounded."""
-    found: Singles = _ONE / _sum(_ONE, exponential(-x))
-    return found
+    result: Singles = _ONE / _sum(_ONE, exponential(-x))
+    return result
 
 
 def silu(x: Singles) -> Singles:
     """Return x / (1 + e^-x), each step rounded."""
-    found: Singles = x / _sum(_ONE, exponential(-x))
-    return found
+    result: Singles = x / _sum(_ONE, exponential(-x))
+    return result
 
 
 def swish(x: Singles, alpha: float) -> Singles:
@@ -142,31 +142,31 @@ def elu(x: Singles, alpha: float, gamma: float = 1.0) -> Singles:
 
 def softsign(x: Singles) -> Singles:
     """Return x / (1 + |x|), each step rounded."""
-    found: Singles = x / _sum(_ONE, np.abs(x))
-    return found
+    result: Singles = x / _sum(_ONE, np.abs(x))
+    return result
 
 
 def _sum(a: Singles | np.float32, b: Singles | np.float32) -> Singles:
-    found: Singles = np.add(a, b, dtype=np.float32)
-    return found
+    result: Singles = np.add(a, b, dtype=np.float32)
+    return result
 
 
 def _product(a: Singles, b: Singles | np.float32) -> Singles:
-    found: Singles = np.multiply(a, b, dtype=np.float32)
-    return found
+    result: Singles = np.multiply(a, b, dtype=np.float32)
+    return result
 
 
 def _polynomial(x: Singles, coefficients: tuple[np.float32, ...]) -> Singles:
     """Return the polynomial by fused steps, the highest coefficient first."""
-    found = np.full_like(x, coefficients[0])
+    result = np.full_like(x, coefficients[0])
     for one in coefficients[1:]:
-        found = fused(found, x, one)
-    return found
+        result = fused(result, x, one)
+    return result
 
 
 def _scale_by_power(x: Singles, q: Singles) -> Singles:
-    found: Singles = np.ldexp(x, np.clip(q, -_FAR, _FAR).astype(np.int64))
-    return found
+    result: Singles = np.ldexp(x, np.clip(q, -_FAR, _FAR).astype(np.int64))
+    return result
 
 
 def _exponent_of(x: Singles) -> Singles:

@@ -234,10 +234,10 @@ def _run_hashtable_lookup(params: HashtableLookup, wanted: Array, keys: Array, t
         place = np.where(searching & (order == 0), middle, place)
         high = np.where(searching & (order < 0), middle, high)
         low = np.where(searching & (order > 0), middle + 1, low)
-    found = place >= 0
+    exists = place >= 0
     result = table[sample, np.maximum(place, 0)]
-    result[~found] = b"" if table.dtype == object else np.zeros((), table.dtype)
-    return result, found.astype(np.uint8)
+    result[~exists] = b"" if table.dtype == object else np.zeros((), table.dtype)
+    return result, exists.astype(np.uint8)
 
 
 KERNELS = {

@@ -256,8 +256,8 @@ def level_indices(x: Singles, rule: FakeQuantize) -> Singles:
         smallest, largest = np.minimum(low, high), np.maximum(low, high)
         index = np.rint(np.clip(x, smallest, largest) * scale + shift)
         # NaN is not above the lower bound.
-        found = np.where(x > largest, top, np.where(x > smallest, np.clip(index, 0, top), np.float32(0)))
-    return np.asarray(found, np.float32)
+        result = np.where(x > largest, top, np.where(x > smallest, np.clip(index, 0, top), np.float32(0)))
+    return np.asarray(result, np.float32)
 
 
 def level_values(index: Singles, rule: FakeQuantize) -> Singles:

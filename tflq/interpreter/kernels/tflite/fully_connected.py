@@ -208,10 +208,10 @@ class FullyConnected(WeightedLayer[MatrixProduct]):
     @property
     def linear(self) -> Linear | None:
         """The layer as `Linear`; None if weights are computed at run time, or no map serves it."""
-        found = self.constants
-        if found is None or found.rescale.step_map is None:
+        constants = self.constants
+        if constants is None or constants.rescale.step_map is None:
             return None
-        return linear_product(found.weights, found.rescale.step_map)
+        return linear_product(constants.weights, constants.rescale.step_map)
 
     def make(self, weights: Array, bias: Array | None, fit: bool) -> LayerConstants[MatrixProduct]:
         """Return the constants of weights [O, K] and a bias, as `make_constants`."""

@@ -145,8 +145,8 @@ def _lower_softmax(
             f"beta {beta} with input scale {scale}: beta * scale * 2^26 is {real:.6g}; TFLite aborts the process at 1 "
             f"and below"
         )
-    found, exponentials = addends_of(real)
-    return Softmax(**vars(found), exponentials=exponentials, output=output.dtype)
+    addends, exponentials = addends_of(real)
+    return Softmax(**vars(addends), exponentials=exponentials, output=output.dtype)
 
 
 def addends_of(real: float) -> tuple[Addends, Integers]:
@@ -316,12 +316,12 @@ def _lower_log_softmax(node: Node, operands: Operands) -> LogSoftmax:  # noqa: A
             f"and {dtype.maximum}"
         )
     real = min(float(per_tensor(source)[0]) * (1 << (31 - DIFFERENCE_BITS)), float(INT32_MAX))
-    found, _ = addends_of(real)
-    reverse, reverse_shift = quantize_multiplier_smaller_than_one(2.0 ** (31 - found.left_shift) / found.multiplier)
+    addends, _ = addends_of(real)
+    reverse, reverse_shift = quantize_multiplier_smaller_than_one(2.0 ** (31 - addends.left_shift) / addends.multiplier)
     difference = -np.arange(256, dtype=np.int64)
-    scaled = multiply_by_quantized_multiplier(difference, found.multiplier, found.left_shift)
+    scaled = multiply_by_quantized_multiplier(difference, addends.multiplier, addends.left_shift)
     return LogSoftmax(
-        **vars(found), reverse_multiplier=reverse, reverse_shift=reverse_shift, scaled=scaled, dtype=dtype
+        **vars(addends), reverse_multiplier=reverse, reverse_shift=reverse_shift, scaled=scaled, dtype=dtype
     )
 
 

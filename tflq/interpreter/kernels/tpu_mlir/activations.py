@@ -156,10 +156,10 @@ def lower_leaky_relu(node: Node, operands: Operands) -> LeakyReluParams:
         return LeakyReluParams(alpha)
     if alpha == 0:
         return LeakyReluParams(alpha, None, table_of(lambda q: np.maximum(q, 0), operands))
-    found = find_multiplier(float(alpha), MULTIPLIER_BITS)
-    m, s = found.multiplier[0], found.shift[0]
+    multiplier = find_multiplier(float(alpha), MULTIPLIER_BITS)
+    m, s = multiplier.multiplier[0], multiplier.shift[0]
     table = table_of(lambda q: np.maximum(q, 0) + shift_half_up(np.minimum(q, 0) * m, s), operands)
-    return LeakyReluParams(alpha, found, table)
+    return LeakyReluParams(alpha, multiplier, table)
 
 
 def run_leaky_relu(params: LeakyReluParams, x: Array) -> tuple[Array, ...]:

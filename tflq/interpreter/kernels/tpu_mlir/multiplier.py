@@ -135,15 +135,15 @@ def _check_scales(scale: ArrayLike) -> Reals:
     return scales
 
 
-def _sound(found: Multiplier, bits: int) -> Multiplier:
-    wrong = (found.multiplier == 0) | (found.scale >= LARGEST_SCALE) | (found.shift > 62)
+def _sound(multipliers: Multiplier, bits: int) -> Multiplier:
+    wrong = (multipliers.multiplier == 0) | (multipliers.scale >= LARGEST_SCALE) | (multipliers.shift > 62)
     if wrong.any():
         channel = int(np.argmax(wrong))
         raise UnsupportedError(
-            f"channel {channel}: the ratio of scales is {found.scale[channel]:.6g}, which no multiplier of {bits} bits "
-            f"and shift stand for; bring the ranges of input, weights and output closer together"
+            f"channel {channel}: the ratio of scales is {multipliers.scale[channel]:.6g}, which no multiplier of {bits} "
+            f"bits and shift stand for; bring the ranges of input, weights and output closer together"
         )
-    return found
+    return multipliers
 
 
 def _search(scale: np.float32, limit: int, lowest_shift: int) -> tuple[int, int]:

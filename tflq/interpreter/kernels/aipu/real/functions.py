@@ -77,8 +77,8 @@ def _softmax(node: Node, operands: Operands) -> Compute:
 
     def compute(x: Array) -> Array:
         powers = exponentials(x, axis)[1]
-        found: Doubles = powers / powers.sum(axis=axis, keepdims=True)
-        return found
+        result: Doubles = powers / powers.sum(axis=axis, keepdims=True)
+        return result
 
     return compute
 
@@ -88,8 +88,8 @@ def _log_softmax(node: Node, operands: Operands) -> Compute:
 
     def compute(x: Array) -> Array:
         below, powers = exponentials(x, axis)
-        found: Doubles = below - np.log(powers.sum(axis=axis, keepdims=True))
-        return found
+        result: Doubles = below - np.log(powers.sum(axis=axis, keepdims=True))
+        return result
 
     return compute
 

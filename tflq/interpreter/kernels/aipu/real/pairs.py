@@ -91,14 +91,14 @@ def _scatter(node: Node, _operands: Operands) -> Compute:
 
     def compute(data: Array, indices: Array, updates: Array) -> Array:
         data, indices, updates = equal_samples(data, indices, updates)
-        found: Array = data.copy()
+        result: Array = data.copy()
         shape = indices.shape[1:] if axis is not None else indices.shape[1:-1]
         for s, place in ((s, place) for s in range(len(data)) for place in np.ndindex(shape)):
             target: list[int] = [int(i) for i in np.atleast_1d(indices[s][place])]
             if axis is not None:
                 target = [*place[: axis % len(shape)], target[0], *place[axis % len(shape) + 1 :]]
-            found[s][tuple(target)] = combine(found[s][tuple(target)], updates[s][place])
-        return found
+            result[s][tuple(target)] = combine(result[s][tuple(target)], updates[s][place])
+        return result
 
     return compute
 

@@ -22,7 +22,7 @@ def _states(node: Node, operands: Operands) -> Callable[[Array, Array], list[Dou
     w_xg, w_hg, w_xc, w_hc = (w.T.astype(np.float64) for w in weights)
 
     def compute(x: Array, first: Array) -> list[Doubles]:
-        found: list[list[Doubles]] = [[] for _ in range(6)]
+        results: list[list[Doubles]] = [[] for _ in range(6)]
         inputs = (x[:, :, ::-1] if backward else x).astype(np.float64)
         state: Doubles = np.broadcast_to(first, (len(x), x.shape[1], cells)).astype(np.float64)
         for time in range(x.shape[2]):
@@ -38,9 +38,9 @@ def _states(node: Node, operands: Operands) -> Callable[[Array, Array], list[Dou
             inner = inputs[:, :, time] @ w_xc + shared + biases[1]
             candidate = np.tanh(inner)
             state = (1 - update) * candidate + update * state
-            for values, kept in zip((state, sums, gates, inner, candidate, hidden), found, strict=True):
+            for values, kept in zip((state, sums, gates, inner, candidate, hidden), results, strict=True):
                 kept.append(values)
-        return [np.stack(each, axis=2) for each in found]
+        return [np.stack(each, axis=2) for each in results]
 
     return compute
 
@@ -73,7 +73,7 @@ def _cells(node: Node, operands: Operands) -> Callable[[Array, Array, Array], li
     backward = node.attributes.text("direction", "forward") == "reverse"
 
     def compute(x: Array, first: Array, cell: Array) -> list[Doubles]:
-        found: list[list[Doubles]] = [[] for _ in range(6)]
+        results: list[list[Doubles]] = [[] for _ in range(6)]
         inputs = (x[:, :, ::-1] if backward else x).astype(np.float64)
         shape = (len(x), x.shape[1], size)
         state, kept = (np.broadcast_to(v, shape).astype(np.float64) for v in (first, cell))
@@ -86,9 +86,9 @@ def _cells(node: Node, operands: Operands) -> Callable[[Array, Array, Array], li
             kept = of_cell * kept + of_input * np.tanh(g)
             state = of_output * np.tanh(kept)
             both = np.concatenate([g, kept], axis=-1)
-            for values, each in zip((state, before, gates, both, np.tanh(both), kept), found, strict=True):
+            for values, each in zip((state, before, gates, both, np.tanh(both), kept), results, strict=True):
                 each.append(values)
-        return [np.stack(each, axis=2) for each in found]
+        return [np.stack(each, axis=2) for each in results]
 
     return compute
 
@@ -99,8 +99,8 @@ def _lstm(node: Node, operands: Operands) -> Compute:
 
     def compute(x: Array, first: Array, cell: Array) -> tuple[Array, ...]:
         states, *_, kept = cells(x, first, cell)
-        found = {"Y": states[:, :, ::-1] if backward else states, "H": states[:, :, -1], "C": kept[:, :, -1]}
-        return tuple(found[word] for word in words)
+        results = {"Y": states[:, :, ::-1] if backward else states, "H": states[:, :, -1], "C": kept[:, :, -1]}
+        return tuple(results[word] for word in words)
 
     return compute
 

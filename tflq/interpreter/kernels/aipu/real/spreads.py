@@ -63,8 +63,8 @@ def _cumulate(node: Node, operands: Operands) -> Compute:
         v = v[..., ::-1] if is_reversed else v
         if is_exclusive:
             v = np.concatenate([np.full_like(v[..., :1], neutral), v[..., :-1]], axis=-1)
-        found = add(v, axis=-1)
-        return np.moveaxis(found[..., ::-1] if is_reversed else found, -1, axis)
+        result = add(v, axis=-1)
+        return np.moveaxis(result[..., ::-1] if is_reversed else result, -1, axis)
 
     return compute
 
@@ -99,8 +99,8 @@ def _normalization(node: Node, operands: Operands) -> Compute:
         wide = x.astype(np.float64)
         power = np.abs if method == "L1" else np.square
         total: Doubles = np.maximum(power(wide).sum(axis=axes, keepdims=True), epsilon)
-        found: Doubles = wide / (total if method == "L1" else np.sqrt(total))
-        return found
+        result: Doubles = wide / (total if method == "L1" else np.sqrt(total))
+        return result
 
     return compute
 

@@ -29,8 +29,8 @@ def _pooling(node: Node, operands: Operands) -> Compute:
 
     def compute(v: Singles) -> Array:
         seen = patches(padded(v.reshape(-1, *v.shape[2:]), window, outside, v.dtype), window, output)
-        found: Singles = seen.max(axis=(3, 4)) if method == MAXIMUM else seen.sum(axis=(3, 4)) / np.maximum(counts, 1)
-        return found.reshape(*v.shape[:2], *output, v.shape[4])
+        result: Singles = seen.max(axis=(3, 4)) if method == MAXIMUM else seen.sum(axis=(3, 4)) / np.maximum(counts, 1)
+        return result.reshape(*v.shape[:2], *output, v.shape[4])
 
     return compute
 

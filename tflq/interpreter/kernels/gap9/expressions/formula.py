@@ -51,8 +51,8 @@ def _shift_left(numbers: Sequence[int], x: Bounds) -> Bounds:
 
 def _ends(operate: Callable[[int, int], int]) -> Callable[..., Bounds]:
     def bounds(_numbers: Sequence[int], a: Bounds, b: Bounds) -> Bounds:
-        found = [operate(p, q) for p, q in pairs(a, b)]
-        return min(found), max(found)
+        results = [operate(p, q) for p, q in pairs(a, b)]
+        return min(results), max(results)
 
     return bounds
 
@@ -101,8 +101,8 @@ def _rsqrt(_numbers: Sequence[int], x: Bounds) -> Bounds:
 
 
 def _with_margin(value: object) -> int:
-    found = int(np.asarray(value))
-    return min(found + found // 64 + 16, INT32_MAX)
+    number = int(np.asarray(value))
+    return min(number + number // 64 + 16, INT32_MAX)
 
 
 def _fixed_bounds(low: int, high: int) -> Callable[..., Bounds]:

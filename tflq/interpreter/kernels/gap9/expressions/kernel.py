@@ -63,8 +63,8 @@ def lower(node: Node, operands: Operands) -> ExpressionParams:
     flaws = Lowering(True)
     vendor = _formulas(tree, inputs, operands.outputs, flaws)
     _note_overflows(vendor, flaws)
-    found = vendor if as_nntool else _formulas(tree, inputs, operands.outputs, Lowering(False))
-    steps, places = steps_of(found, as_nntool)
+    chosen = vendor if as_nntool else _formulas(tree, inputs, operands.outputs, Lowering(False))
+    steps, places = steps_of(chosen, as_nntool)
     count = len(operands.outputs)
     dtypes, ranks = tuple(t.dtype.storage for t in operands.outputs), tuple(len(t.shape) for t in operands.outputs)
     params = ExpressionParams(steps, places[-count:], places[:-count], dtypes, ranks, tuple(flaws.flaws))
@@ -77,9 +77,9 @@ def run(params: ExpressionParams, *inputs: Array) -> tuple[Array, ...]:
         return (run_curve(params.table, params.exact, inputs[0], params.dtypes[0]),)
     if params.table is not None:
         return (run_pairs(params.table, inputs[0], inputs[1]),)
-    found = run_steps(params.steps, align(*inputs))
+    values = run_steps(params.steps, align(*inputs))
     results = zip(params.results, params.dtypes, params.ranks, strict=True)
-    return tuple(with_rank(found[place], rank).astype(dtype) for place, dtype, rank in results)
+    return tuple(with_rank(values[place], rank).astype(dtype) for place, dtype, rank in results)
 
 
 def _formulas(

@@ -125,8 +125,8 @@ class Lowering:
         if operator in _OPPOSITE and target.unit < 0:
             self.note(f"{operator} of values with a negative factor: NNTool takes the {_OPPOSITE[operator]} (22.3)")
             operator = operator if self.as_nntool else _OPPOSITE[operator]
-        found = target.with_formula(Formula(_INTEGER[operator], (a.formula, b.formula)))
-        return _within(found, symbol.range or _combine_ranges(symbol, a, b))
+        result = target.with_formula(Formula(_INTEGER[operator], (a.formula, b.formula)))
+        return _within(result, symbol.range or _combine_ranges(symbol, a, b))
 
     def relu(self, symbol: Symbol, x: Value) -> Value:
         """Return max(0, x)."""
@@ -134,23 +134,23 @@ class Lowering:
 
     def relu6(self, symbol: Symbol, x: Value) -> Value:
         """Return max(0, x): NNTool drops the upper bound, here a minimum with 6 follows."""
-        found = self.relu(symbol, x)
-        (six,) = rescale(Value.of_constant(6.0), found.scale, found.q).formula.numbers
-        low, high = found.formula.bounds
-        if (high <= six) if found.unit > 0 else (low >= six):
-            return found
+        result = self.relu(symbol, x)
+        (six,) = rescale(Value.of_constant(6.0), result.scale, result.q).formula.numbers
+        low, high = result.formula.bounds
+        if (high <= six) if result.unit > 0 else (low >= six):
+            return result
         self.note("RELU6 has no upper bound in NNTool (22.4)")
         if self.as_nntool:
-            return found
-        return self._pair(replace(symbol, operator="minimum"), Value.of_constant(6.0), found)
+            return result
+        return self._pair(replace(symbol, operator="minimum"), Value.of_constant(6.0), result)
 
     def mul(self, _symbol: Symbol, a: Value, b: Value) -> Value:
         """v_a v_b with s_a s_b; not more than 15 fractional bits."""
         if 0.0 in (a.literal, b.literal):
             raise UnsupportedError("MUL by a constant 0: NNTool loses the operand's scale; fold it before")
         scale = a.scale * b.scale
-        found = Value(product(a.formula, b.formula), scale, a.q + b.q, (-scale, scale))
-        return found.with_q(15) if found.q > 15 else found
+        result = Value(product(a.formula, b.formula), scale, a.q + b.q, (-scale, scale))
+        return result.with_q(15) if result.q > 15 else result
 
     def div(self, symbol: Symbol, a: Value, b: Value) -> Value:
         """floor((v_a << q) / v_b) with both at Q = q; by a constant the product with 1 / c."""
@@ -189,9 +189,9 @@ class Lowering:
         if p == 2:
             return Value(Formula("square", (base.formula,)), x.scale**2, 15)
         if p is None or not 0 < p < 1:
-            found = "computed at run time" if p is None else f"{p:g}"
+            description = "computed at run time" if p is None else f"{p:g}"
             raise UnsupportedError(
-                f"POW with an exponent {found}; NNTool takes constants 1, 2 and those between 0 and 1"
+                f"POW with an exponent {description}; NNTool takes constants 1, 2 and those between 0 and 1"
             )
         _positive(symbol, x)
         number = int(np.floor(p * _ONE + 0.5))
