@@ -140,8 +140,8 @@ def _sound(multipliers: Multiplier, bits: int) -> Multiplier:
     if wrong.any():
         channel = int(np.argmax(wrong))
         raise UnsupportedError(
-            f"channel {channel}: the ratio of scales is {multipliers.scale[channel]:.6g}, which no multiplier of {bits} "
-            f"bits and shift stand for; bring the ranges of input, weights and output closer together"
+            f"channel {channel}: the ratio of scales is {multipliers.scale[channel]:.6g}, which no multiplier of "
+            f"{bits} bits and shift stand for; bring the ranges of input, weights and output closer together"
         )
     return multipliers
 
