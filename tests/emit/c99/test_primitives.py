@@ -47,7 +47,7 @@ CASES = {
     "bit_length": (gemmlowp.bit_length, [(0, 1 << 46)], {}),
     "norm": (fixed_point.norm, [(-(1 << 46), 1 << 46), (0, 31)], {}),
     "shift_half_up": (tpu_mlir.shift_half_up, [(-(1 << 46), 1 << 46), (0, 62)], {}),
-    "halves_to_even": (multiplier.scale_rounded, [(-(1 << 31), 1 << 31), (0, 32767), (-4, 40)], {}),
+    "halves_to_even": (multiplier.scaled, [(-(1 << 31), 1 << 31), (0, 32767), (-4, 40)], {}),
 }
 
 

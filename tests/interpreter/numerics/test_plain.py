@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.interpreter.numerics import plain
-from tflq.interpreter.kernels.aipu.multiplier import scale_rounded
+from tflq.interpreter.kernels.aipu.multiplier import scaled
 from tflq.interpreter.kernels.gap9.rounding import round_half_up
 from tflq.interpreter.kernels.tflite.undefined_shifts import rounding_divide_by_pot_x86
 from tflq.interpreter.kernels.tpu_mlir.multiplier import shift_half_away, shift_half_up
@@ -96,7 +96,7 @@ def test_divide_by_pot_beyond_what_c_defines(x: int, exponent: int) -> None:
 
 @given(st.one_of(INT32, TIES), st.one_of(near((1 << 15) - 3), st.integers(0, (1 << 20) - 1)), st.integers(-8, 40))
 def test_nearest_even(x: int, m: int, n: int) -> None:
-    assert scale_rounded(x, m, n) == plain.scaled(x, m, n)
+    assert scaled(x, m, n) == plain.scaled(x, m, n)
 
 
 @given(st.one_of(near(2, 1 << 14, 1 << 15, 10 << 15, 11 << 15), st.integers(0, 12 << 15)))

@@ -24,7 +24,7 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.aipu import curve
 from tflq.interpreter.kernels.aipu.imported import is_imported, multiplier_bits, multiplier_of
-from tflq.interpreter.kernels.aipu.multiplier import Multiplier, OutputCodes, codes_of, scale_rounded
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, OutputCodes, codes_of, scaled
 from tflq.interpreter.kernels.aipu.scales import bits_of, constant_codes, offset_of, scale_of
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN
 from tflq.interpreter.numerics.thresholds import NEVER, of_rounded_shift
@@ -79,7 +79,7 @@ class Fused:
         """Return integers before the zero point, float64[..., O], of sums int64[..., O]."""
         if self.kind == CLIP:
             finer = Multiplier(rescale.m, rescale.n - self.extra_bits)
-            return scale_rounded(np.clip(finer.apply(total), *self.limits), 1, self.extra_bits)
+            return scaled(np.clip(finer.apply(total), *self.limits), 1, self.extra_bits)
         return rescale.apply(self._step(total))
 
     def _step(self, total: Integers) -> Integers:
@@ -91,7 +91,7 @@ class Fused:
         elif self.kind == RELU6:
             stepped = np.maximum(total, 0)
         elif self.kind in (LEAKY, PRELU):
-            below = scale_rounded(np.minimum(total, 0), self.slope, self.slope_bits).astype(np.int64)
+            below = scaled(np.minimum(total, 0), self.slope, self.slope_bits).astype(np.int64)
             stepped = np.maximum(total, 0) + below
         elif self.kind == ABS:
             stepped = np.abs(total)

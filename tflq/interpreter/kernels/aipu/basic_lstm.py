@@ -20,7 +20,7 @@ from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.gru import SCALES, TABLE_BITS, gate_table, limited_32, words_of
 from tflq.interpreter.kernels.aipu.imported import imported_multiplier, imported_numbers, number_of
-from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multipliers, scale_rounded
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multipliers, scaled
 from tflq.interpreter.kernels.aipu.scales import bits_of, constant_codes, reciprocal, required_constant, scale_of
 from tflq.interpreter.kernels.aipu.tables import Table
 from tflq.interpreter.registry import Kernel
@@ -190,7 +190,7 @@ def _step(params: LstmParams, x: Integers, state: Integers, cell: Integers, time
     highest = (1 << (params.bits - 1)) - 1
 
     def clamp_product(values: Integers, factor: Multiplier, n: Integers, lowest: int = -highest) -> Integers:
-        return np.clip(scale_rounded(values, factor.m, n), lowest, highest).astype(np.int64)
+        return np.clip(scaled(values, factor.m, n), lowest, highest).astype(np.int64)
 
     of_state, of_gates, of_cells, of_table, of_output, *steps = params.rescale
     before, after = steps[2 * time], steps[2 * time + 1]
@@ -198,9 +198,9 @@ def _step(params: LstmParams, x: Integers, state: Integers, cell: Integers, time
     h, own, bias = state @ params.of_state.T, x @ params.of_input.T, params.biases
     shift, behind = of_gates.n, of_cells.n
     if params.bits > TABLE_BITS:
-        early = limited_32(scale_rounded(h, 1, of_state.n - left))
-        h = limited_32(scale_rounded(early, of_state.m, of_gates.n))
-        own, bias = (limited_32(scale_rounded(v, 1, of_gates.n - left)) for v in (own, bias))
+        early = limited_32(scaled(h, 1, of_state.n - left))
+        h = limited_32(scaled(early, of_state.m, of_gates.n))
+        own, bias = (limited_32(scaled(v, 1, of_gates.n - left)) for v in (own, bias))
         rows = of_gates.n if of_gates.n.size == 1 else of_gates.n[:cells]
         shift, behind = np.full_like(of_gates.n, left), of_cells.n - rows + left
         sums = limited_32(own + h + bias)
@@ -210,9 +210,7 @@ def _step(params: LstmParams, x: Integers, state: Integers, cell: Integers, time
     i, f, o = (params.sigmoid.lookup(each[place]) for place in (0, 2, 3))
     g = params.tanh.lookup(clamp_product(np.split(sums, 4, axis=-1)[1], of_cells, behind, -highest - 1))
     less = int(params.diff_shifts[time])
-    total = limited_32(
-        limited_32(scale_rounded(i * g, 1, less)) + limited_32(scale_rounded(f * cell, before.m, before.n + less))
-    )
+    total = limited_32(limited_32(scaled(i * g, 1, less)) + limited_32(scaled(f * cell, before.m, before.n + less)))
     shown = params.tanh.lookup(clamp_product(total, of_table, of_table.n - less))
     return clamp_product(o * shown, of_output, of_output.n), clamp_product(total, after, after.n - less)
 

@@ -25,7 +25,7 @@ from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, Attributes, DType, Node, Operands, Tensor
 from tflq.interpreter.kernels.aipu.curve import function_of
 from tflq.interpreter.kernels.aipu.imported import imported_array, imported_multiplier
-from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multipliers, scale_rounded
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multipliers, scaled
 from tflq.interpreter.kernels.aipu.scales import affine_of, bits_of, constant_codes, scale_of
 from tflq.interpreter.kernels.aipu.tables import Table, table_of
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN
@@ -239,7 +239,7 @@ class _Step:
         sums = self._add_products(x @ weights[0].T, state @ weights[1].T, 0, 0)
         reset, update = np.split(params.sigmoid.lookup(self._clamp_sums(sums, 1)), 2, axis=-1)
         if params.hidden is None:
-            shared = scale_rounded(reset * state, 1, params.bits).astype(np.int64) @ weights[3].T
+            shared = scaled(reset * state, 1, params.bits).astype(np.int64) @ weights[3].T
         else:
             self._shift(2, 2)
             product = state @ weights[3].T + self._biases[2]
@@ -253,17 +253,17 @@ class _Step:
         """Return x W + clamp32(RNE(h W * M * 2^-N)) + b, shifted early if the next N requires it."""
         behind, factor = self._early[place + 1], self._params.rescale[place]
         self._shift(bias, place + 1)
-        early = limited_32(scale_rounded(of_state, 1, self._early[place]))
-        other = limited_32(scale_rounded(early, factor.m, self._left[place] + behind))
-        return limited_32(scale_rounded(of_input, 1, behind)) + other + self._biases[bias]
+        early = limited_32(scaled(of_state, 1, self._early[place]))
+        other = limited_32(scaled(early, factor.m, self._left[place] + behind))
+        return limited_32(scaled(of_input, 1, behind)) + other + self._biases[bias]
 
     def _shift(self, bias: int, place: int) -> None:
         """Shift a bias for good, as the Optimizer does at every step."""
         if self._early[place].any():
-            self._biases[bias] = limited_32(scale_rounded(self._biases[bias], 1, self._early[place]))
+            self._biases[bias] = limited_32(scaled(self._biases[bias], 1, self._early[place]))
 
     def _clamp_sums(self, sums: Integers, place: int) -> Integers:
-        rescaled = scale_rounded(sums, self._params.rescale[place].m, self._left[place])
+        rescaled = scaled(sums, self._params.rescale[place].m, self._left[place])
         return np.clip(rescaled, self._lowest, self._highest).astype(np.int64)
 
 

@@ -45,7 +45,7 @@ from tflq.interpreter.kernels.aipu.multiplier import (
     OutputCodes,
     codes_of,
     find_multipliers,
-    scale_rounded,
+    scaled,
     unify_shifts,
 )
 from tflq.interpreter.kernels.aipu.pooling import window_of
@@ -119,7 +119,7 @@ class FilterParams(Scheme):
         if self.remain_shift is None:
             return accumulators + self.bias, self.rescale
         early = max(int(self.rescale.n[0]) - self.remain_shift, 0)
-        sums = np.clip(scale_rounded(accumulators, 1, early), INT32_MIN, INT32_MAX).astype(np.int64)
+        sums = np.clip(scaled(accumulators, 1, early), INT32_MIN, INT32_MAX).astype(np.int64)
         bias = np.clip(self.bias >> early, INT32_MIN, INT32_MAX) if early else self.bias
         return sums + bias, Multiplier(self.rescale.m, self.rescale.n - early)
 

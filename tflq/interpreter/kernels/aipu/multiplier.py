@@ -36,7 +36,7 @@ _HALVES_TO_EVEN = """
 
 
 @primitive("rounded", "RNE({x} * {m} * 2^-{n})", body=_HALVES_TO_EVEN)
-def scale_rounded(x: ArrayLike, m: ArrayLike, n: ArrayLike) -> Doubles:
+def scaled(x: ArrayLike, m: ArrayLike, n: ArrayLike) -> Doubles:
     """Return RNE(x * M * 2^-N) in float64, ties to even; exact while |x * M| < 2^53. Operands broadcast."""
     product = np.asarray(x, np.float64) * np.asarray(m, np.float64)
     return np.rint(product * np.exp2(-np.asarray(n, np.float64)))
@@ -70,7 +70,7 @@ class Multiplier:
 
     def apply(self, x: Integers) -> Doubles:
         """Return RNE(x * M * 2^-N)."""
-        return scale_rounded(x, self.m, self.n)
+        return scaled(x, self.m, self.n)
 
 
 def find_multiplier(ratio: np.float32 | float, bits: int, largest_shift: int = USUAL_SHIFT) -> Multiplier:

@@ -12,7 +12,7 @@ import numpy as np
 from tflq.arrays import Doubles, Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.aipu.multiplier import scale_rounded
+from tflq.interpreter.kernels.aipu.multiplier import scaled
 from tflq.interpreter.kernels.aipu.scales import code_limits
 from tflq.interpreter.registry import Kernel
 
@@ -97,7 +97,7 @@ def run(params: ResizeParams, x: Array) -> tuple[Array, ...]:
     if not params.weights:
         return (corners[0],)
     total = sum(p.astype(np.int64) * c for p, c in zip(corners, params.weights, strict=True))
-    codes = np.clip(scale_rounded(np.asarray(total), 1, WEIGHT_BITS), *params.limits)
+    codes = np.clip(scaled(np.asarray(total), 1, WEIGHT_BITS), *params.limits)
     return (codes.astype(x.dtype),)
 
 

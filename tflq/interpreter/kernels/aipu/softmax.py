@@ -32,7 +32,7 @@ from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.aipu.exponentials import exponential_of_library
 from tflq.interpreter.kernels.aipu.float_sums import library_of
 from tflq.interpreter.kernels.aipu.imported import imported_array, imported_numbers, multiplier_of, number_of
-from tflq.interpreter.kernels.aipu.multiplier import Multiplier, OutputCodes, codes_of, scale_rounded
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, OutputCodes, codes_of, scaled
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.tables import Table, even_steps, table_bits, table_shift
 from tflq.interpreter.numerics.fixed_point import INT32_MAX
@@ -235,11 +235,11 @@ def run_softmax(params: SoftmaxParams | FastSoftmaxParams, x: Array) -> tuple[Ar
     if params.is_small:
         shift = 31 - _log2_up(largest)
         z = ((e << shift) + (total >> 1)) // total
-        shares = scale_rounded(z, m, n + shift)
+        shares = scaled(z, m, n + shift)
     else:
         shift = (30 if largest == 1 else 31) - _log2_up(m)
         r = (m << shift) // total
-        shares = scale_rounded(e, r, n + shift)
+        shares = scaled(e, r, n + shift)
     return (params.codes.store(shares),)
 
 

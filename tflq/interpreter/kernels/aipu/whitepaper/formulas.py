@@ -50,7 +50,7 @@ from tflq.interpreter.kernels.aipu.multiplier import (
     OutputCodes,
     codes_of,
     find_multiplier,
-    scale_rounded,
+    scaled,
 )
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, encode, is_plain, is_wide, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.softmax import exponentials, require_short_axis
@@ -141,7 +141,7 @@ class ScaledParams:
         """Return quantized values of quantized values."""
         v = self.rescale.apply(x.astype(np.int64) + self.input_offset).astype(np.int64)
         if self.slope is not None:
-            v = np.maximum(v, 0) + scale_rounded(np.minimum(v, 0), *self.slope).astype(np.int64)
+            v = np.maximum(v, 0) + scaled(np.minimum(v, 0), *self.slope).astype(np.int64)
         return self.codes.store(v)
 
 
@@ -232,7 +232,7 @@ def run_div(params: DivParams, a: Array, b: Array) -> tuple[Array, ...]:
     left, right = (x.astype(np.int64) + zp for x, zp in zip(align(a, b), params.input_offsets, strict=True))
     numerator, divisor = np.abs(left) * params.rescale.first_m, np.maximum(np.abs(right), 1)
     quotient = (2 * numerator + divisor) // (2 * divisor) * np.sign(left) * np.sign(right)
-    return (params.codes.store(scale_rounded(quotient, 1, params.rescale.first_n)),)
+    return (params.codes.store(scaled(quotient, 1, params.rescale.first_n)),)
 
 
 def lower_extreme(node: Node, operands: Operands) -> eltwise.EltwiseParams:
@@ -365,7 +365,7 @@ def run_softmax(params: SoftmaxParams, x: Array) -> tuple[Array, ...]:
     e = params.table.lookup(wide - wide.max(axis=axis, keepdims=True) + params.span)
     total = np.maximum(e.sum(axis=axis, keepdims=True), 1)
     share = (2 * e * params.rescale.first_m + total) // (2 * total)
-    return (params.codes.store(scale_rounded(share, 1, params.rescale.first_n)),)
+    return (params.codes.store(scaled(share, 1, params.rescale.first_n)),)
 
 
 _PAPER = "whitepaper ACN-AWP-1002A, {}; docs/differences/aipu.md"
