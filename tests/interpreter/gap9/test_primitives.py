@@ -158,14 +158,14 @@ def test_the_bounds_of_a_product_hold_every_product(scales: tuple[float, float])
     """Of two bytes of 7 fractional bits; a later sum takes its range from them."""
     byte = Formula("input", (), (0, -128, 127))
     a, b = (Value(byte, scale, 7, (-scale, scale)) for scale in scales)
-    found = Lowering(as_nntool=False).of(Symbol("mul"), [a, b])
+    found = Lowering(as_nntool=False).lower_symbol(Symbol("mul"), [a, b])
     assert found.bounds is not None
     steps = np.arange(-127, 128) / 128
     every = np.outer(steps * scales[0], steps * scales[1])
     assert found.bounds[0] <= every.min()
     assert found.bounds[1] >= every.max()
     assert found.unit * 2.0**found.q == scales[0] * scales[1]
-    quotient = Lowering(as_nntool=False).of(Symbol("div"), [a, b])
+    quotient = Lowering(as_nntool=False).lower_symbol(Symbol("div"), [a, b])
     assert quotient.bounds == (-scales[0] / scales[1], scales[0] / scales[1])
 
 
