@@ -22,7 +22,7 @@ class KernelFile:
     """A file with kernels.
 
     Attributes:
-        path: where it was read; it stands in messages.
+        path: Path of the file; it is used in messages.
         text: the Python code.
     """
 
@@ -39,7 +39,7 @@ _loaded: dict[str, KernelFile] = {}
 
 
 def loaded_kernel_files() -> tuple[KernelFile, ...]:
-    """Return the files that this process has loaded, in order: what a worker has to load before it starts."""
+    """Return the files that this process has loaded, in order: the files that a worker has to load before it starts."""
     return tuple(_loaded.values())
 
 
@@ -59,7 +59,7 @@ def load_kernel_file(file: KernelFile) -> None:
     """Run a file and register its kernels; the same text is loaded once in a process.
 
     Raises:
-        TflqError: it fails, or registers what exists.
+        TflqError: it fails, or registers an existing kernel.
     """
     if file.module in _loaded:
         return
@@ -77,10 +77,10 @@ def load_kernels(*paths: str | os.PathLike[str]) -> None:
     """Run Python files that register kernels; models that need them run from then on, in workers of a search, too.
 
     Args:
-        *paths: of files that you trust.
+        *paths: Paths of files that you trust.
 
     Raises:
-        TflqError: a file that cannot be read, or what is wrong in it.
+        TflqError: a file that cannot be read, or an error in it.
     """
     for path in paths:
         load_kernel_file(read_kernel_file(os.fspath(path)))

@@ -1,13 +1,14 @@
-"""The order of images in memory: samples first or last; what steps cost decides.
+"""The order of images in memory: samples first or last; the costs of the steps decide.
 
-The shape of an image's array is always [S, N, H, W, C]. Samples last means that it lies in memory as [N, C, H, W, S]:
-neighbors are the same pixel of different samples. Then a channel is one long run, which constants of a channel meet
+The shape of an image's array is always [S, N, H, W, C]. Samples last means that it is stored in memory as [N, C, H, W,
+S]: neighbors are the same pixel of different samples. Then a channel is one long run, which constants of a channel meet
 without being repeated, and the rows that a depthwise convolution reads are one matrix, without a copy. It pays from
 SAMPLES_LAST_FROM samples on.
 
-What steps cost on the machine that tflq was tuned on: choices of order and blocking weigh them, results do not.
+Costs of the steps on the machine that tflq was tuned on: choices of order and blocking weigh them, results do not.
 
-`scripts/bench_interpreter.py --costs` measures those of samples first and last, and prints them beside these numbers.
+`scripts/bench_interpreter.py --costs` measures the costs of samples first and last, and prints them next to these
+numbers.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ SAMPLES_LAST_FROM = 32
 
 
 def is_samples_last(x: Array) -> bool:
-    """Whether an array [S, N, H, W, C] lies in memory as [N, C, H, W, S]."""
+    """Whether an array [S, N, H, W, C] is stored in memory as [N, C, H, W, S]."""
     return x.ndim == 5 and x.shape[0] > 1 and x.strides[0] == x.itemsize and stored(x).flags.c_contiguous
 
 
@@ -41,7 +42,7 @@ def logical(x: Array) -> Array:
 
 
 def to_samples_last(x: Array) -> Array:
-    """Return images with samples last; arrays of other ranks and those shared by all samples as they are."""
+    """Return images with samples last; arrays of other ranks or shared by all samples are unchanged."""
     return logical(np.ascontiguousarray(stored(x))) if x.ndim == 5 and x.shape[0] > 1 else x
 
 
@@ -51,11 +52,11 @@ def to_samples_first(x: Array) -> Array:
 
 
 def nodes_with_samples_last(graph: Graph, gains: Mapping[int, float]) -> frozenset[int]:
-    """Return the nodes that run with samples last: all that can, or none where reordering costs more than they gain.
+    """Return the nodes that run with samples last: all that can, or none if reordering costs more than they gain.
 
     Args:
         graph: the nodes and tensors.
-        gains: of the nodes that can, in nanoseconds for a sample.
+        gains: Gains of the nodes that can, in nanoseconds for a sample.
     """
     total = sum(gains.values())
     made = {t for i in gains for t in graph.nodes[i].outputs}
@@ -71,9 +72,9 @@ class Dense:
     """Nanoseconds for each product of a dense convolution.
 
     Attributes:
-        channels: up to so many output channels.
-        first: with samples first.
-        last: with samples last, where few output channels make a low matrix.
+        channels: Largest number of output channels.
+        first: Cost with samples first.
+        last: Cost with samples last, for which few output channels make a low matrix.
     """
 
     channels: float
@@ -86,15 +87,15 @@ class Costs:
     """Nanoseconds; only their ratios matter.
 
     Attributes:
-        reordering: for each element that comes into the other order.
-        depthwise_output: for each output of a depthwise convolution with samples first,
+        reordering: Cost of each element that is moved to the other order.
+        depthwise_output: Cost of each output of a depthwise convolution with samples first,
         depthwise_tap: and for each of its taps.
-        band_product: for each product with a band matrix, samples last,
+        band_product: Cost of each product with a band matrix, samples last,
         band_call: and for each call of the BLAS, a sample.
-        dense: by output channels, ascending.
-        patch_product: for each product with patches of few channels,
+        dense: Costs by number of output channels, ascending.
+        patch_product: Cost of each product with patches of few channels,
         narrow: more by this number over the matrix's columns,
-        copied_run: for each run of columns that is copied into a patch,
+        copied_run: Cost of each run of columns that is copied into a patch,
         copied_element: and for each of its elements.
     """
 

@@ -7,19 +7,20 @@ A kernel is two pure functions:
     run(params, *arrays) -> tuple         executes them
 
 `run` receives the node's inputs in order, None for an absent one. Every array has one leading axis that the model
-does not know: S samples, or 1 where the value is shared by all samples (constants always are). It returns one array
-for each output, with that axis. Integers of quantized tensors come and go in their storage type (int8, uint8, ...).
+does not know: S samples, or 1 if the value is shared by all samples (constants always are). It returns one array for
+each output, with that axis. Integers of quantized tensors are passed and returned in their storage type (int8, uint8,
+...).
 
-Tensors that are variables (the state of SVDF and LSTM) are inputs like others; `run` returns their new values behind
-the outputs, in the order of the inputs. A kernel that needs the value of an operand to decide its params asks for
-`operands.constant(i)`: where that value is computed at run time, the engine lowers the node when it is there.
+Tensors that are variables (the state of SVDF and LSTM) are ordinary inputs; `run` returns their new values after the
+outputs, in the order of the inputs. A kernel that needs the value of an operand to decide its params calls
+`operands.constant(i)`: if that value is computed at run time, the engine lowers the node when it is there.
 
 A module of kernels ends with its table `KERNELS`, operator -> Kernel. `kernels/<arithmetic>/operators.py` joins the
 tables of an arithmetic; it is imported when the arithmetic is first used.
 
-Kernels of other packages come from the entry-point group `tflq.kernels`: if an operator or an arithmetic is missing,
-the entry points of that name are loaded. Each names a function without arguments, which registers kernels, or a
-mapping arithmetic -> operator -> Kernel. `tflq.interpreter.kernel_files` loads such a mapping from a file.
+Kernels of other packages are registered through the entry-point group `tflq.kernels`: if an operator or an arithmetic
+is missing, the entry points of that name are loaded. Each names a function without arguments, which registers kernels,
+or a mapping arithmetic -> operator -> Kernel. `tflq.interpreter.kernel_files` loads such a mapping from a file.
 """
 
 from __future__ import annotations
@@ -49,16 +50,16 @@ class Kernel:
         lower: decides the params.
         run: executes them.
         summary: the operator's formula or rule in one line, without its name.
-        source: where the rule comes from: TFLite's kernel file, or a section of docs/.
+        source: Source of the rule: TFLite's kernel file, or a section of docs/.
         shared_result: whether the result depends on the shapes of the inputs only (SHAPE, RANK): `run` does not look
             at the arrays, and the value is computed once, when the graph is lowered.
         per_sample: whether the shape of the result depends on values (WHERE, UNIQUE): `run` is called with one sample
             at a time.
         stateful: whether two calls may differ (RANDOM_UNIFORM): the node is never folded, and `run` gets one array
-            more, the state that it returned behind its outputs at the last call, or None at the first.
-        samples_last: whether `run` takes images with samples last in memory (tflq.interpreter.layout) and
-            gives such results: the nanoseconds that a sample gains by them, negative where it loses; None if it
-            cannot. None in place of the function: the engine hands over samples first.
+            more, the state that it returned after its outputs at the last call, or None at the first.
+        samples_last: whether `run` takes images with samples last in memory (tflq.interpreter.layout) and returns such
+            results: the nanoseconds that a sample gains by them, negative if it loses; None if it cannot. None in place
+            of the function: the engine hands over samples first.
         reads_scales: Whether scales enter; if not (RESHAPE, MAXIMUM), any scale is accepted.
     """
 
@@ -86,9 +87,9 @@ class Arithmetic:
     """A set of kernels.
 
     Attributes:
-        name: as users write it.
+        name: Name as users write it.
         kernels: operator -> kernel.
-        floating: the arithmetic for nodes whose tensors are all floating-point; None where it has its own.
+        floating: the arithmetic for nodes with floating-point tensors only; None if it has its own.
         leave: Function from a stored graph to the nodes that run in another arithmetic: index -> its name; None if
             all nodes run in this one.
     """
@@ -131,7 +132,7 @@ def arithmetic(name: str) -> Arithmetic:
     """Return an arithmetic by name.
 
     Raises:
-        UnsupportedError: there is none of that name; the message lists those that exist.
+        UnsupportedError: there is none of that name; the message lists the existing ones.
     """
     if name not in _arithmetics:
         if name in _PACKAGES:
@@ -199,7 +200,7 @@ def kernel(arithmetic_name: str, operator: str) -> Kernel:
     """Return the kernel of an operator.
 
     Raises:
-        UnsupportedError: there is none; the message lists those that exist.
+        UnsupportedError: there is none; the message lists the existing ones.
     """
     table = arithmetic(arithmetic_name).kernels
     if not has_kernel(arithmetic_name, operator):
@@ -210,7 +211,7 @@ def kernel(arithmetic_name: str, operator: str) -> Kernel:
 
 
 def kernel_name(node: Node) -> str:
-    """Return the name under which a node's kernel is found: its operator, or the code of a custom one."""
+    """Return the name under which a node's kernel is registered: its operator, or the code of a custom one."""
     return node.custom_code or node.operator if node.operator == "custom" else node.operator
 
 
@@ -230,7 +231,7 @@ def _is_floating(operands: Operands) -> bool:
 
 
 def _load_entry_points(*names: str) -> None:
-    """Let other packages register what has one of these names; each name is looked for once."""
+    """Let other packages register the kernels or arithmetics of these names; each name is looked for once."""
     wanted = set(names) - _searched
     if not wanted:
         return
@@ -244,10 +245,10 @@ def _load_entry_points(*names: str) -> None:
 
 
 def register_found(found: object) -> None:
-    """Register what an entry point or a file names: a function that does so, or arithmetic -> operator -> kernel.
+    """Register the object of an entry point or a file: a function that does so, or arithmetic -> operator -> kernel.
 
     Raises:
-        TflqError: it is neither, and what `register_kernels` raises.
+        TflqError: it is neither; or an error of `register_kernels`.
     """
     if callable(found):
         found()

@@ -27,7 +27,7 @@ class Runtime:
         rules: Descriptions by operator, for operators that differ from `ref`.
         not_modelled: Parts without a known rule.
         oracle: Package or program that tests compare with.
-        to_get_reference: Setting of the program that gives the integers of `ref`, or the reason why none does.
+        to_get_reference: Setting of the program that selects the integers of `ref`, or the reason why none does.
     """
 
     name: RuntimeName

@@ -10,9 +10,9 @@ from tflq.graph import Array
 
 
 def align(*arrays: Array) -> tuple[Array, ...]:
-    """Insert axes of length 1 behind the sample axis until all ranks are equal.
+    """Insert axes of length 1 after the sample axis until all ranks are equal.
 
-    [S, C] beside [1, H, W, C] becomes [S, 1, 1, C]: the model's own shapes then broadcast as numpy's do.
+    [S, C] next to [1, H, W, C] becomes [S, 1, 1, C]: the model's own shapes then broadcast as numpy's do.
 
     Args:
         arrays: each [S or 1, *shape].
@@ -25,7 +25,7 @@ def align(*arrays: Array) -> tuple[Array, ...]:
 
 
 def with_rank(array: Array, rank: int) -> Array:
-    """Take axes of length 1 from behind the sample axis until `rank` others are left: what `align` put there.
+    """Remove axes of length 1 after the sample axis until `rank` axes are left: the inverse of `align`.
 
     [S, 1, 1, C] with rank 1 becomes [S, C].
     """
@@ -33,7 +33,7 @@ def with_rank(array: Array, rank: int) -> Array:
 
 
 def each_sample(x: Array, weights: Array, bias: Array | None) -> Iterator[tuple[Array, Array, Array | None]]:
-    """Yield what each sample has of a layer's operands [S or 1, *shape], each as [1, *shape]."""
+    """Yield the operands [S or 1, *shape] of a layer for each sample, each as [1, *shape]."""
 
     def own(array: Array, s: int) -> Array:
         return array if len(array) == 1 else array[s : s + 1]

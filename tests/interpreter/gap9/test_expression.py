@@ -24,8 +24,10 @@ SYMBOLS = [
 def test_attributes_hold_a_tree(outputs: tuple[int, ...]) -> None:
     for count in range(outputs[-1] + 1, len(SYMBOLS) + 1):
         tree = Tree(tuple(SYMBOLS[:count]), outputs)
-        assert Tree.of(Attributes(tree.attributes())) == tree
-        assert tree.shared == tuple(i for i in (2, 3) if (i == 3 and count == 5) or (i == 2 and outputs == (2, 4)))
+        assert Tree.from_attributes(Attributes(tree.attributes())) == tree
+        assert tree.shared_positions == tuple(
+            i for i in (2, 3) if (i == 3 and count == 5) or (i == 2 and outputs == (2, 4))
+        )
 
 
 Kind = tuple[float, int, str]

@@ -43,7 +43,7 @@ def test_the_rules_are_those_of_nntool(name: str) -> None:
             feeds = [case.values[t] for t in node.inputs]
             rank = max(x.ndim for x in feeds)
             wide = [x.reshape(len(x), *(1,) * (rank - x.ndim), *x.shape[1:]) for x in feeds]
-            found = compute(Tree.of(node.attributes), types, outputs, wide, "nntool")
+            found = compute(Tree.from_attributes(node.attributes), types, outputs, wide, "nntool")
             for codes, t in zip(found, node.outputs, strict=True):
                 assert np.array_equal(codes.reshape(-1), case.values[t].reshape(-1))
 

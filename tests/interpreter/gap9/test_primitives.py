@@ -135,7 +135,7 @@ def test_rescaling_by_any_way(bits: int, prenorm: int, channels: list[tuple[floa
     bias = np.array([b for _, b in channels])
     bound = np.full(len(bias), 1 << 29)
     output = Affine.per_tensor(1.0, 0, bits, seed % 2 == 0)
-    made = Rescaling.of(bias, scales, prenorm, output)
+    made = Rescaling.create(bias, scales, prenorm, output)
     accumulators = np.random.default_rng(seed).integers(-(1 << 29), 1 << 29, (50, len(bias)))
     exact = made.exact(accumulators)
     for row, codes in zip(accumulators.tolist(), exact.tolist(), strict=True):
@@ -149,7 +149,7 @@ def test_rescaling_by_any_way(bits: int, prenorm: int, channels: list[tuple[floa
     within = np.abs(least) < 1 << 40
     assert np.all((made.exact(least) >= codes) & (made.exact(least - 1) < codes) | ~within)
     assert within.any()
-    fitted = made.fitted(-bound, bound)
+    fitted = made.fit_map(-bound, bound)
     assert np.array_equal(requantize(fitted, made.exact, accumulators, np.dtype(np.int32)), exact)
 
 
@@ -158,14 +158,14 @@ def test_the_bounds_of_a_product_hold_every_product(scales: tuple[float, float])
     """Of two bytes of 7 fractional bits; a later sum takes its range from them."""
     byte = Formula("input", (), (0, -128, 127))
     a, b = (Value(byte, scale, 7, (-scale, scale)) for scale in scales)
-    found = Lowering(as_nntool=False).of(Symbol("mul"), [a, b])
+    found = Lowering(as_nntool=False).lower_symbol(Symbol("mul"), [a, b])
     assert found.bounds is not None
     steps = np.arange(-127, 128) / 128
     every = np.outer(steps * scales[0], steps * scales[1])
     assert found.bounds[0] <= every.min()
     assert found.bounds[1] >= every.max()
     assert found.unit * 2.0**found.q == scales[0] * scales[1]
-    quotient = Lowering(as_nntool=False).of(Symbol("div"), [a, b])
+    quotient = Lowering(as_nntool=False).lower_symbol(Symbol("div"), [a, b])
     assert quotient.bounds == (-scales[0] / scales[1], scales[0] / scales[1])
 
 

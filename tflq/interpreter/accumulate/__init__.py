@@ -1,10 +1,10 @@
 """Exact accumulators: the only convolution, depthwise, matrix-product and window-sum code of the project.
 
-Weights are prepared once; arrays of stored quantized [S, N, H, W, C] go in, exact integer accumulators come out, held
-in float32, float64 or int64, whichever the stated magnitude of the input allows. What an arithmetic adds is its own:
-the padding value, the bias (with zero points folded: acc - zero_point * sum(w) is exact because padded taps hold the
-zero point), and the step back to narrow integers (numerics.requantize). Sums of float32 in a fixed order are here too
-(sequential.py).
+Weights are prepared once; the functions take arrays of stored quantized [S, N, H, W, C] and return exact integer
+accumulators, stored in float32, float64 or int64, whichever the stated magnitude of the input allows. Each arithmetic
+adds the rest itself: the padding value, the bias (with zero points folded: acc - zero_point * sum(w) is exact because
+padded taps contain the zero point), and the step back to narrow integers (numerics.requantize). Sums of float32 in a
+fixed order are here too (sequential.py).
 """
 
 from __future__ import annotations

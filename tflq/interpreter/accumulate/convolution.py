@@ -1,11 +1,11 @@
 """Exact accumulators of dense and grouped convolutions: patches of the image, copied into rows, times weights.
 
-Several neighboring outputs of a row can share one patch: it is a little wider, the weights of each output stand in it
+Several neighboring outputs of a row can share one patch: it is a little wider, and contains the weights of each output
 at their place between zeros. That costs products with zero and saves copies and narrow matrices; `_outputs_at_a_time`
 weighs one against the other. It pays for images of few channels.
 
-Where there are more, and the kernel moves one row at a time, a row's patches are copied once, not once for each row of
-the kernel that reads them, and the kernel's rows are multiplied one by one and added.
+If there are more, and the kernel moves one row at a time, a row's patches are copied once, not once for each row of the
+kernel that reads them, and the kernel's rows are multiplied one by one and added.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Convolution:
 
     Attributes:
         window: kernel, stride, dilation, padding.
-        columns: for each group [K, block * O/groups] in the accumulator's type, K = KH * run * C/groups.
+        columns: Matrices of the groups, [K, block * O/groups] each in the accumulator's type, K = KH * run * C/groups.
         block: neighboring outputs of a row that share one patch; divides the output's width.
-        depthwise: used instead where each group has one input channel.
+        depthwise: used instead if each group has one input channel.
         channels: (input channels, output channels).
     """
 
@@ -75,7 +75,7 @@ class Convolution:
 
     @property
     def run(self) -> int:
-        """Columns of the image that one patch spans, or taps where they are dilated."""
+        """Columns of the image that one patch spans, or taps if they are dilated."""
         return (self.block - 1) * self.window.stride[1] + self.window.kernel[1]
 
 
@@ -86,10 +86,10 @@ def prepare_convolution(
 
     Args:
         weights: integers [O, KH, KW, C/groups]; output channel o belongs to group o // (O/groups).
-        window: its kernel is (KH, KW).
+        window: Window with a kernel of (KH, KW).
         groups: number of groups.
         input_magnitude: largest |x| among stored quantized values, the padding value included.
-        output_width: of the images to come; 1 where it is not known, then each output gets its own patch.
+        output_width: Output width of the images; 1 if it is not known, then each output gets its own patch.
 
     Raises:
         GraphError: the groups do not divide the output channels, or the kernel sizes differ.
@@ -126,7 +126,7 @@ def of_convolution(prepared: Convolution, x: Ids, pad_value: Number) -> WindowTa
 
 @primitive("sum of products", "over the taps", of_convolution)
 def accumulate_convolution(prepared: Convolution, x: Array, pad_value: int) -> Array:
-    """acc[..., o] = sum over taps and the group's channels of x * w, exactly; padded taps hold `pad_value`.
+    """acc[..., o] = sum over taps and the group's channels of x * w, exactly; padded taps contain `pad_value`.
 
     Args:
         prepared: weights and window.
@@ -134,7 +134,7 @@ def accumulate_convolution(prepared: Convolution, x: Array, pad_value: int) -> A
         pad_value: the code outside the image, usually the zero point.
 
     Returns:
-        float32, float64 or int64 [S, N, OH, OW, O] whose values are the exact integers.
+        float32, float64 or int64 [S, N, OH, OW, O] of exact integers.
 
     Raises:
         GraphError: x has other channels, or another width, than the weights were prepared for.
@@ -157,7 +157,7 @@ def accumulate_convolution(prepared: Convolution, x: Array, pad_value: int) -> A
 
 
 def _outputs_at_a_time(window: Window, depth: int, outputs: int, width: int) -> int:
-    """Return the divisor of the width that costs least: products, more where the matrix is narrow, and copied runs."""
+    """Return the divisor of the width that costs least: products, more if the matrix is narrow, and copied runs."""
     if window.is_pointwise or window.dilation[1] > 1 or _adds_rows(window, depth):
         return 1
 

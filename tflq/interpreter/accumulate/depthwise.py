@@ -1,7 +1,7 @@
 """Exact accumulators of depthwise convolutions.
 
-Columns are dealt out by their remainder modulo the horizontal stride: column q * stride + r lies at [r, q]. Then the
-outputs of a row read one contiguous run of columns * channels for each tap, whatever the stride, and one sum of
+Columns are dealt out by their remainder modulo the horizontal stride: column q * stride + r is stored at [r, q]. Then
+the outputs of a row read one contiguous run of columns * channels for each tap, whatever the stride, and one sum of
 products over the taps of one remainder runs along the whole row.
 """
 
@@ -38,7 +38,7 @@ class Depthwise:
         window: kernel, stride, dilation, padding.
         taps: [KH, KW, C * multiplier] in the accumulator's type.
         multiplier: output channels that read one input channel: output o reads input o // multiplier.
-        output_width: of the images to come; others run too, a little slower.
+        output_width: Output width of the images; other widths are slower.
     """
 
     window: Window
@@ -76,10 +76,10 @@ def prepare_depthwise(
 
     Args:
         weights: integers [KH, KW, C * multiplier].
-        window: its kernel is (KH, KW).
+        window: Window with a kernel of (KH, KW).
         multiplier: output channels for each input channel.
         input_magnitude: largest |x| among stored quantized values, the padding value included.
-        output_width: of the images to come, where it is known.
+        output_width: Output width of the images, if it is known.
 
     Raises:
         GraphError: the multiplier does not divide the channels, or the kernel sizes differ.
@@ -110,7 +110,7 @@ def accumulate_depthwise(prepared: Depthwise, x: Array, pad_value: int) -> Array
         pad_value: the code outside the image, usually the zero point.
 
     Returns:
-        float32, float64 or int64 [S, N, OH, OW, C * multiplier] whose values are the exact integers.
+        float32, float64 or int64 [S, N, OH, OW, C * multiplier] of exact integers.
 
     Raises:
         GraphError: x has other channels than the weights.

@@ -15,7 +15,7 @@ from tflq.interpreter.recording.primitive import primitive
 
 @primitive("accumulator", "sum of the taps", taps.of_window)
 def window_sums(window: Window, x: Array, input_magnitude: int) -> Array:
-    """acc[..., c] = sum of x over the taps that lie inside the image, exactly.
+    """acc[..., c] = sum of x over the taps inside the image, exactly.
 
     Args:
         window: kernel, stride, dilation, padding.
@@ -23,7 +23,7 @@ def window_sums(window: Window, x: Array, input_magnitude: int) -> Array:
         input_magnitude: largest |x|.
 
     Returns:
-        float32, float64 or int64 [S, N, OH, OW, C] whose values are the exact integers.
+        float32, float64 or int64 [S, N, OH, OW, C] of exact integers.
     """
     output = window.output_size((x.shape[2], x.shape[3]))
     dtype = exact_dtype(window.taps * input_magnitude)
@@ -36,12 +36,12 @@ def window_sums(window: Window, x: Array, input_magnitude: int) -> Array:
 
 @primitive("largest", "of the taps", taps.of_window)
 def window_maxima(window: Window, x: Array, lowest: int | float) -> Array:
-    """Largest x over the taps that lie inside the image.
+    """Largest x over the taps inside the image.
 
     Args:
         window: kernel, stride, dilation, padding.
         x: [S, N, H, W, C] of any real type.
-        lowest: no x is smaller; stands outside the image.
+        lowest: no x is smaller; value outside the image.
 
     Returns:
         [S, N, OH, OW, C] in the type of x.
@@ -53,7 +53,7 @@ def window_maxima(window: Window, x: Array, lowest: int | float) -> Array:
 
 
 def window_counts(window: Window, input_size: Pair) -> NDArray[np.int64]:
-    """Number of taps of each window that lie inside the image: int64[OH, OW]."""
+    """Number of taps of each window inside the image: int64[OH, OW]."""
     output = window.output_size(input_size)
     counts = []
     for axis, before in ((0, window.top), (1, window.left)):

@@ -1,4 +1,4 @@
-"""Exact matrix products of integers, in the fastest type that holds every partial sum.
+"""Exact matrix products of integers, in the fastest type that represents every partial sum.
 
 Both stacks of matrices may be computed at run time.
 """
@@ -108,7 +108,7 @@ def accumulate_product(prepared: MatrixProduct, x: Array) -> Array:
         x: integers [..., K] of at most the magnitude stated when the weights were prepared.
 
     Returns:
-        float32, float64 or int64 [..., O] whose values are the exact integers.
+        float32, float64 or int64 [..., O] of exact integers.
     """
     rows = x.reshape(-1, x.shape[-1]).astype(prepared.dtype)
     result: Array = np.matmul(rows, prepared.columns)
@@ -125,7 +125,7 @@ def exact_products(x: Array, y: Array, magnitude: int) -> Array:
         magnitude: bound on every sum of |x * y| over k.
 
     Returns:
-        float32, float64 or int64 [..., A, B] whose values are the exact integers.
+        float32, float64 or int64 [..., A, B] of exact integers.
     """
     dtype = exact_dtype(magnitude)
     return np.asarray(np.matmul(x.astype(dtype), y.astype(dtype)))
@@ -168,8 +168,8 @@ def fused_products(x: Singles, y: Singles) -> Singles:
 def fused(a: NDArray[Any], b: NDArray[Any] | np.float32, c: NDArray[Any] | np.float32) -> Singles:
     """Return a * b + c of float32 numbers, of any type, rounded once to float32.
 
-    A product of two float32 is exact in float64. Their sum is rounded to odd there, which keeps what a second rounding
-    to float32 needs to know.
+    A product of two float32 is exact in float64. Their sum is rounded to odd there, which keeps the information for a
+    second rounding to float32.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         product = a.astype(np.float64, copy=False) * b
@@ -178,7 +178,7 @@ def fused(a: NDArray[Any], b: NDArray[Any] | np.float32, c: NDArray[Any] | np.fl
 
 
 def _sum_to_odd(a: Doubles, b: Doubles) -> Doubles:
-    """Return a + b, of its two neighbors in float64 the one whose last bit is 1, where it is not exact."""
+    """Return a + b, rounded to odd: if it is not exact, the neighbor in float64 with last bit 1."""
     total = a + b
     part = total - a
     error = (a - (total - part)) + (b - part)

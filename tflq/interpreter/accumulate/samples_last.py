@@ -1,9 +1,9 @@
-"""Exact accumulators of convolutions over images that lie in memory with samples last (layout.py).
+"""Exact accumulators of convolutions over images stored with samples last (layout.py).
 
 Dense ones multiply the weights [O, K] with patches [K, pixels * S]; images of 1x1 kernels are such patches already.
 
 Depthwise ones are products of band matrices: some rows of a channel of the padded image, all their columns and samples,
-are one matrix [rows * W, S] in memory, and one or more rows of outputs are T [R * OW, rows * W] times it, where T holds
+are one matrix [rows * W, S] in memory, and one or more rows of outputs are T [R * OW, rows * W] times it; T contains
 the taps at their places between zeros. That is rows * W / taps times as many products as are needed, and still faster
 than sums of a few taps, because they run in the BLAS.
 """
@@ -43,9 +43,9 @@ def can_run_samples_last(prepared: Convolution, image: Pair) -> bool:
 
 
 def samples_last_gain(prepared: Convolution, image: Pair) -> float:
-    """Estimate how many nanoseconds a sample gains by samples last; negative where it loses.
+    """Estimate how many nanoseconds a sample gains by samples last; negative if it loses.
 
-    Depthwise ones gain where products with a band matrix cost less than taps; dense ones lose (layout.py).
+    Depthwise ones gain if products with a band matrix cost less than taps; dense ones lose (layout.py).
     """
     height, width = prepared.window.output_size(image)
     outputs = height * width * prepared.channels[1]
@@ -64,7 +64,7 @@ def products_per_output(window: Window, image: Pair) -> int:
 
 
 def accumulate_in_order(prepared: Convolution, x: Array, pad_value: int) -> Array:
-    """Accumulate in the order that the images have in memory: with samples last where they lie so, else first.
+    """Accumulate in the order that the images have in memory: with samples last if they are stored so, else first.
 
     Arguments and result as for `accumulate_convolution`.
     """
@@ -74,7 +74,7 @@ def accumulate_in_order(prepared: Convolution, x: Array, pad_value: int) -> Arra
 
 
 def gain_in_order(prepared: Convolution, is_mapped: bool, image: Pair) -> float | None:
-    """Return what images with samples last gain, in ns a sample; None where they cannot be taken or do not pay.
+    """Return the gain of images with samples last, in ns a sample; None if they are not supported or slower.
 
     Args:
         prepared: weights and window, for images that `accumulate_in_order` takes.
@@ -91,12 +91,12 @@ def accumulate_samples_last(prepared: Convolution, x: Array, pad_value: int) -> 
     """acc[..., o] = sum over taps and channels of x * w, exactly, as `accumulate_convolution`.
 
     Args:
-        prepared: weights and window, for which `can_run_samples_last` holds.
+        prepared: Weights and window accepted by `can_run_samples_last`.
         x: integers [S, N, H, W, C] with samples last.
         pad_value: the code outside the image.
 
     Returns:
-        float32[S, N, OH, OW, O] with samples last, whose values are the exact integers.
+        float32[S, N, OH, OW, O] with samples last, exact integers.
     """
     images = stored(x)
     if prepared.depthwise is not None:
@@ -128,7 +128,7 @@ def _multiply_patches(prepared: Convolution, image: Array, out: Array) -> None:
 
 
 def _column_taps(window: Window, image: Array, kx: int, start: int, shape: tuple[int, ...]) -> Array:
-    """See what the taps of one column of the kernel read: [KH, C, rows, OW, S], from row `start` of the outputs."""
+    """View the inputs of one column of the kernel: [KH, C, rows, OW, S], from row `start` of the outputs."""
     channel, row, remainder, column, element = image.strides
     q, r = divmod(kx * window.dilation[1], window.stride[1])
     return strided_view(

@@ -1,22 +1,22 @@
 """Sums of float32 in the order of TFLite's reference kernels, or of PyTorch: bit for bit, not only nearly.
 
 TFLite: total = 0; for ky, kx, c in this order: total = f32(total + f32(x * w)); no fused multiply-add; taps outside the
-image are skipped. The order lies along the reduction, so whole rows of outputs go through it at once.
+image are skipped. The order is along the reduction, so whole rows of outputs are processed at once.
 
 A skipped tap and an added product of zero are the same, because a total that starts at +0 never becomes -0. Only 0 *
-infinity and 0 * NaN differ; where weights are not finite, products outside the image are set to 0.
+infinity and 0 * NaN differ; if weights are not finite, products outside the image are set to 0.
 
 PyTorch (`vector_sum`): a row is read as groups of 8 numbers, one for each lane of a vector. Four vectors are added side
-by side: vector v goes to chain v mod 4. A chain adds its vectors to a first total; after every 2^p of them that total
-moves into a second, after every 2^p moves the second into a third and so on, four in all, p = max(4, ceil(log2 n) div
-4) for n vectors a chain. At the end each chain adds its totals, first to last; vectors behind the last whole group of
-four go to the first chain; then the chains are added, and at last, to what is left of the row in order, the lanes. Rows
-of fewer than 8 numbers are added likewise, number by number in place of vectors.
+by side: vector v belongs to chain v mod 4. A chain adds its vectors to a first total; after every 2^p of them that
+total moves into a second, after every 2^p moves the second into a third and so on, four in all, p = max(4, ceil(log2 n)
+div 4) for n vectors a chain. At the end each chain adds its totals, first to last; vectors after the last whole group
+of four are added to the first chain; then the chains are added, and at last the remaining numbers of the row in order,
+and the lanes. Rows of fewer than 8 numbers are added likewise, number by number in place of vectors.
 
 The lanes are 8 whatever the processor has: PyTorch compiles this loop for AVX2 at most. With several threads PyTorch
 cuts a single row of more than 32767 numbers in parts; here it stays whole, as with OMP_NUM_THREADS=1.
 
-Source: PyTorch 2.13, aten/src/ATen/native/cpu/SumKernel.cpp, whose sums these are
+Source: PyTorch 2.13, aten/src/ATen/native/cpu/SumKernel.cpp, the reference of these sums
 (tests/interpreter/aipu/test_float_sums.py).
 """
 
@@ -90,7 +90,7 @@ def sequential_convolution(x: Singles, weights: Singles, window: Window, groups:
 
 
 def _inside(size: Pair, window: Window, output: Pair) -> NDArray[np.bool_]:
-    """Return which taps lie inside an image: [OH, OW, KH, KW]."""
+    """Return which taps are inside an image: [OH, OW, KH, KW]."""
     ones = np.ones((1, *size, 1), np.float32)
     return np.asarray(patches(padded(ones, window, 0.0, _FLOAT32), window, output)[0, ..., 0] != 0)
 
@@ -115,7 +115,7 @@ def _grouped(
 
 
 def _columns(image: Singles, window: Window, output: Pair) -> Singles:
-    """Return what each tap sees of a padded image [C, B, Hp, Wp]: [KH * KW * C, B * OH * OW]."""
+    """Return the elements of a padded image [C, B, Hp, Wp] that each tap reads: [KH * KW * C, B * OH * OW]."""
     channel, batch, row, column = image.strides
     steps = (row * window.dilation[0], column * window.dilation[1], channel, batch)
     seen = strided_view(
@@ -160,7 +160,7 @@ def _sum_taps(columns: Singles, factors: Singles, skip: NDArray[np.bool_] | None
         columns: [T, P, R], contiguous.
         factors: [T, R], contiguous.
         skip: products to leave out, of the shape of `shape` after broadcasting.
-        shape: [KH, KW, B, OH, OW, O], what the columns are.
+        shape: Shape of the columns, [KH, KW, B, OH, OW, O].
     """
     if skip is None and _einsum_is_in_order():
         return np.asarray(np.einsum("tpr,tr->pr", columns, factors))
@@ -176,7 +176,7 @@ def _sum_taps(columns: Singles, factors: Singles, skip: NDArray[np.bool_] | None
 def _sum_in_order(columns: Singles, weights: Singles, inside: NDArray[np.bool_] | None) -> Singles:
     """Return total[p, o] = sum over k of columns[k, p] * weights[k, o] in order of k; inside: bool[K, P] or None.
 
-    Both lie in rows of k in memory.
+    Both are stored in rows of k.
     """
     depth, places = columns.shape
     outputs = weights.shape[1]
@@ -220,7 +220,7 @@ def _einsum_is_in_order() -> bool:
 def _sum_rows(factors: Singles, rows: Singles, skip: NDArray[np.bool_] | None) -> Singles:
     """Return total[i, j] = sum over k of factors[k, i] * rows[k, j] in order of k, blockwise.
 
-    The BLAS gives the outer product of a column and a row as well: each element is one product of finite numbers,
+    The BLAS computes the outer product of a column and a row as well: each element is one product of finite numbers,
     rounded once, whatever it adds zeros to.
 
     Args:
@@ -250,7 +250,7 @@ def _sum_rows(factors: Singles, rows: Singles, skip: NDArray[np.bool_] | None) -
 
 @contextmanager
 def _unbuffered() -> Iterator[None]:
-    """Let numpy read what it repeats in place: it copies shorter runs than its buffer holds, which takes longer."""
+    """Let numpy read repeated elements in place: it copies shorter runs than its buffer, which takes longer."""
     before = np.setbufsize(16)
     try:
         yield

@@ -59,7 +59,7 @@ def of_lanes(x: Ids, weights: Array) -> TapsOf:
 
 
 def of_window(window: Window, x: Ids) -> WindowTaps:
-    """Taps of `window_sums` and `window_maxima`: those inside the image."""
+    """Taps of `window_sums` and `window_maxima`: the taps inside the image."""
     return WindowTaps(window, x, None, lambda c: (None, slice(c, c + 1)))
 
 
@@ -70,8 +70,8 @@ class WindowTaps:
     Attributes:
         window: kernel, stride, dilation, padding.
         x: numbers of the image's elements.
-        outside: what taps outside the image hold; None where they are skipped.
-        weights: of an output channel, and the input channels that they belong to.
+        outside: Value of taps outside the image; None if they are skipped.
+        weights: Function that returns the weights of an output channel, and their input channels.
     """
 
     window: Window

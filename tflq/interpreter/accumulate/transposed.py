@@ -1,7 +1,7 @@
 """Transposed convolutions: each input pixel adds its products to the window of outputs that it reaches.
 
-Output row y gets the products of input row i with tap ky where y = i * stride - top + ky; columns likewise. What falls
-outside the output is dropped. Exact integers in any order (`accumulate_transposed`), and float32 in the one order of
+Output row y adds the products of input row i with tap ky if y = i * stride - top + ky; columns likewise. Products
+outside the output are dropped. Exact integers in any order (`accumulate_transposed`), and float32 in the one order of
 TFLite's reference kernel (`sequential_transposed`): input row, input column, channel.
 
 Source: TFLite kernels/internal/reference/transpose_conv.h, integer_ops/transpose_conv.h.
@@ -30,7 +30,7 @@ ALL = slice(None)
 
 @dataclass(frozen=True)
 class TransposedWindow:
-    """Where the kernel stands on the output: a window over the output's size, with its stride and padding.
+    """Positions of the kernel on the output: a window over the output's size, with its stride and padding.
 
     Attributes:
         window: kernel, stride and the padding that is cut off; dilation 1.
@@ -73,7 +73,7 @@ def prepare_transposed(weights: Array, place: TransposedWindow, input_magnitude:
 
     Args:
         weights: integers [O, KH, KW, C].
-        place: its kernel is (KH, KW).
+        place: Window with a kernel of (KH, KW).
         input_magnitude: largest |x|, zero point taken off.
 
     Raises:
@@ -99,7 +99,7 @@ def accumulate_transposed(prepared: Transposed, x: Array) -> Array:
         x: integers [S, N, H, W, C], zero point taken off.
 
     Returns:
-        float32, float64 or int64 [S, N, OH, OW, O] whose values are the exact integers.
+        float32, float64 or int64 [S, N, OH, OW, O] of exact integers.
     """
     columns = prepared.columns
     image = x.astype(columns.dtype)
@@ -133,7 +133,7 @@ def sequential_transposed(x: Singles, weights: Singles, place: TransposedWindow)
 
 
 def meeting(size: int, output: int, stride: int, offset: int) -> tuple[slice, slice] | None:
-    """Return which inputs reach an output at i * stride + offset, and those outputs; None where none does."""
+    """Return which inputs reach an output at i * stride + offset, and which outputs; None if none does."""
     first = max(0, -(offset // stride))
     last = min(size - 1, (output - 1 - offset) // stride)
     if last < first:

@@ -2,7 +2,7 @@
 
 Forward: output i reads input i * stride - before + k * dilation along each axis; the order is depth, row, column of the
 kernel, then channel. Transposed: input i adds to output i * stride - before + k * dilation; the order is depth, row,
-column of the input, then channel. What falls outside is left out.
+column of the input, then channel. Elements outside are left out.
 
 Source: TFLite kernels/internal/reference/conv3d.h, conv3d_transpose.h.
 """
@@ -27,13 +27,13 @@ Index = tuple[slice, ...]
 
 @dataclass(frozen=True)
 class VolumeWindow:
-    """Where a kernel stands in a volume: (depth, height, width) of everything.
+    """Positions of a kernel in a volume: (depth, height, width) of everything.
 
     Attributes:
         kernel: taps.
-        stride: of the larger step from one window to the next.
+        stride: Step in the larger size from one window to the next.
         dilation: distance of neighboring taps.
-        before: padding in front of each axis.
+        before: Padding before each axis.
         output: size of the result.
     """
 
@@ -49,7 +49,7 @@ class VolumeWindow:
         Args:
             axes: sizes that are strided over: the output's forward, the input's transposed.
             others: sizes that are reached.
-            last_first: whether the last tap comes first.
+            last_first: True to start with the last tap.
         """
         taps = [range(k)[::-1] if last_first else range(k) for k in self.kernel]
         for tap in product(*taps):

@@ -1,4 +1,4 @@
-"""Where tensors lie in a sample's arena: rows of pixels of channels, with a border that holds the padding value."""
+"""Places of tensors in a sample's arena: rows of pixels of channels, with a border of the padding value."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class Buffer:
     """One tensor.
 
     Attributes:
-        height: rows; 1 where the tensor is no image.
+        height: rows; 1 if the tensor is no image.
         width: pixels of a row.
-        channels: of a pixel.
+        channels: Number of channels of a pixel.
         least: smallest value of the type.
         is_real: whether elements are float32 quantized values; else bytes, quantized value - least.
-        margins: of the border.
+        margins: Margins of the border.
         pad: quantized value in the border.
-        at: where the border begins, in bytes of the arena.
+        at: Offset of the border in the arena, in bytes.
     """
 
     height: int
@@ -58,7 +58,7 @@ class Buffer:
 
     @property
     def first(self) -> int:
-        """Where the first pixel inside the border lies."""
+        """Offset of the first pixel inside the border."""
         top, _, left, _ = self.margins
         return self.at + top * self.row + left * self.pixel
 
@@ -74,14 +74,14 @@ class Buffer:
         return self.margins == NO_MARGINS
 
     def places(self, rows: int, columns: int, stride: Pair = (1, 1), start: Pair = (0, 0)) -> Offsets:
-        """Return where pixels lie, int32[rows * columns], the first of them at row and column `start`."""
+        """Return the offsets of pixels, int32[rows * columns], the first of them at row and column `start`."""
         down = (np.arange(rows) * stride[0] + start[0]) * self.row
         along = (np.arange(columns) * stride[1] + start[1]) * self.pixel
         found: Offsets = (self.first + down[:, None] + along).astype(np.int32).reshape(-1)
         return found
 
     def fill(self, arena: NDArray[np.uint8]) -> None:
-        """Write the border, and what it encloses, into a sample's arena."""
+        """Write the border, and the elements that it encloses, into a sample's arena."""
         if not self.is_flat:
             part = arena[self.at : self.at + self.size]
             if self.is_real:
@@ -91,7 +91,7 @@ class Buffer:
 
 
 def image_of(tensor: Tensor) -> tuple[int, int, int]:
-    """Return height, width and channels: those of one image, or a single row of all vectors along the last axis."""
+    """Return height, width and channels: the sizes of one image, or a single row of all vectors along the last axis."""
     shape = tensor.shape
     if len(shape) == 4 and shape[0] == 1:
         return shape[1], shape[2], shape[3]
@@ -107,15 +107,15 @@ def margins_of(window: Window, height: int, width: int) -> Margins:
 
 
 def joined(margins: Iterable[Margins]) -> Margins:
-    """Return the border that holds all of these."""
+    """Return the smallest border that covers all of these."""
     top, bottom, left, right = map(max, zip(NO_MARGINS, *margins, strict=True))
     return top, bottom, left, right
 
 
 def placed(buffers: Sequence[tuple[Buffer, int, int]]) -> list[int]:
-    """Return where buffers begin, each at the first gap that is free while it is needed.
+    """Return the offsets of buffers, each at the first gap that is free while it is needed.
 
-    A border is filled once: buffers with one share their place only with those of the same form.
+    A border is filled once: buffers with one share their place only with buffers of the same form.
 
     Args:
         buffers: each with the first and the last turn in which it is needed.

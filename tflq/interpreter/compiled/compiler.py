@@ -1,8 +1,8 @@
 """The library of kernels.c and its headers: compiled by the machine's cc when first needed, then kept in a cache.
 
-The file's name holds a hash of what it was made from (source, flags, compiler and processor) and one of its content. It
-is written under a temporary name and renamed, so that several processes may make it at the same time; it is loaded only
-from a folder and a file that belong to the user and that nobody else can write, when its content has that hash.
+The file's name contains a hash of its inputs (source, flags, compiler and processor) and one of its content. It is
+written under a temporary name and renamed, so that several processes may make it at the same time; it is loaded only
+from a folder and a file that belong to the user and that only the user can write, when its content has that hash.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _INT32, _INT64, _FLOAT, _POINTER = ctypes.c_int32, ctypes.c_int64, ctypes.c_floa
 
 
 class LayerKind(IntEnum):
-    """What a layer does: enum kind."""
+    """Operation of a layer: enum kind."""
 
     READ = 0
     WRITE = 1
@@ -102,7 +102,7 @@ class CPlan(ctypes.Structure):
 
 
 def fill(target: ctypes.Structure, owner: list[Array], **values: object) -> None:
-    """Set fields of a struct; arrays go in as pointers to aligned copies, which `owner` keeps alive."""
+    """Set fields of a struct; arrays are passed as pointers to aligned copies, which `owner` keeps alive."""
     for name, value in values.items():
         if isinstance(value, np.ndarray):
             kept = aligned_copy(value)
@@ -113,7 +113,7 @@ def fill(target: ctypes.Structure, owner: list[Array], **values: object) -> None
 
 
 def aligned_copy(array: NDArray[T]) -> NDArray[T]:
-    """Return a copy that begins at a multiple of ALIGNMENT, so that no vector lies across two lines of the cache."""
+    """Return a copy that begins at a multiple of ALIGNMENT, so that no vector crosses two lines of the cache."""
     memory = np.empty(array.nbytes + ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % ALIGNMENT
     copy: NDArray[T] = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
@@ -137,7 +137,7 @@ SECONDS = 120
 
 
 class CompilerError(Exception):
-    """There is no library; the message says why."""
+    """There is no library; the message contains the reason."""
 
 
 @dataclass(frozen=True)
@@ -146,10 +146,10 @@ class Library:
 
     Attributes:
         lanes: channels in a vector.
-        group: products that one factor of dense layers holds: 4 of bytes, or 1 of real numbers.
-        blocks: vectors of output channels whose sums a dense layer holds at a time.
-        blocks_in_fours: the same where outputs come in fours.
-        taps: neighbors in a row whose inputs are loaded once then.
+        group: Number of products in one factor of dense layers: 4 of bytes, or 1 of floating-point values.
+        blocks: vectors of output channels that a dense layer sums at a time.
+        blocks_in_fours: the same for outputs in fours.
+        taps: neighbors in a row that share one load of their inputs then.
         functions: the library.
     """
 
@@ -168,7 +168,7 @@ class Library:
 
 @cache
 def load_library() -> Library:
-    """Return the library, compiled where the cache does not hold it.
+    """Return the library, compiled if the cache does not contain it.
 
     Raises:
         CompilerError: no compiler, a build that fails, or no folder to keep the library in.
@@ -191,7 +191,7 @@ def load_library() -> Library:
 
 
 def kernels_or_none() -> Library | None:
-    """Return the library; where there is none, warn and return None."""
+    """Return the library; if there is none, warn and return None."""
     try:
         return load_library()
     except CompilerError as error:
@@ -225,7 +225,7 @@ def find_compiler() -> str:
 
 
 def _key(compiler: str, flags: list[str]) -> str:
-    """Hash what decides the library: the compiler's macros tell its version and the processor's instructions."""
+    """Hash the sources and the compiler's macros, which include its version and the processor's instructions."""
     macros = _ran([compiler, *flags, "-dM", "-E", "-x", "c", os.devnull])
     sources = [SOURCE, *sorted(SOURCE.parent.glob("*.h"))]
     parts = [compiler.encode(), " ".join(flags).encode(), macros, *(path.read_bytes() for path in sources)]
@@ -233,10 +233,10 @@ def _key(compiler: str, flags: list[str]) -> str:
 
 
 def _cache_folder() -> Path:
-    """Return the user's folder for libraries, which nobody else can enter.
+    """Return the user's folder for libraries, which only the user can enter.
 
     Raises:
-        CompilerError: it cannot be made, or is not the user's own.
+        CompilerError: it cannot be made, or belongs to another user.
     """
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     folder = Path(base).expanduser() / "tflq"
@@ -281,7 +281,7 @@ def _name(key: str, content: bytes) -> str:
 
 
 def _ran(command: list[str]) -> bytes:
-    """Return what a command prints.
+    """Run a command and return its output.
 
     Raises:
         CompilerError: it fails.

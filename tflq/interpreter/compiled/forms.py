@@ -1,7 +1,7 @@
-"""What a layer is to kernels.c: linear, a pool, a table of one or two operands, a move, or to and from real numbers.
+"""Forms of layers in kernels.c: linear, pool, table of one or two operands, move, conversion to or from floats.
 
-The params say it: weights and windows as they are, the last step as a proven map (linear.py) or as a table that the
-kernel itself fills by running on all quantized values. So no rule is written here.
+The params determine the form: weights and windows unchanged, the last step as a proven map (linear.py) or as a table
+that the kernel itself fills by running on all quantized values. So no rule is written here.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Pool:
         window: taps outside the image do not count.
         is_largest: whether it is a maximum.
         table: results by the number of taps and then their sum, or their maximum.
-        table_at: where the results of so many taps begin.
+        table_at: Start of the results for each number of taps.
     """
 
     window: Window
@@ -72,7 +72,7 @@ class ByTable:
 
     Attributes:
         table: 256 or 65536 results.
-        pair: the same as a sum of elements with factors, where two operands have one.
+        pair: the same as a sum of elements with factors, if two operands have one.
         clamp: the same as a clamp of one operand: smallest and largest quantized value.
     """
 
@@ -92,7 +92,7 @@ class ByExponentials:
 
     Attributes:
         exponentials: int64[256]: of the differences 0, -1, ... to the largest value.
-        addends: int64[256]: what is added up of them.
+        addends: int64[256]: addends of the sum.
     """
 
     exponentials: Integers
@@ -104,12 +104,12 @@ Form: TypeAlias = OfQuantized | ByThresholds | ByLine | RealSum
 
 
 def form_of(graph: Graph, step: Step, multiplies_bytes: bool) -> Form | None:
-    """Return what a step is to kernels.c, or None where it must run in numpy.
+    """Return the form of a step in kernels.c, or None if it must run in numpy.
 
     Args:
-        graph: of the step.
+        graph: Graph of the step.
         step: lowered.
-        multiplies_bytes: whether dense sums are integers; else real numbers, which are exact below 2^24.
+        multiplies_bytes: whether dense sums are integers; else floating-point values, which are exact below 2^24.
     """
     node = step.node
     computed = [t for t in node.inputs if t != ABSENT and not graph.tensors[t].is_constant]
@@ -176,7 +176,7 @@ def _is_taken(linear: Linear, x: Tensor, multiplies_bytes: bool) -> bool:
 
 
 def _is_bounded(maps: StepMaps) -> bool:
-    """Whether there is a map, and one of float32 stays within what can be rounded to int32, unclamped."""
+    """Whether there is a map, and one of float32 is unclamped within the values that can be rounded to int32."""
     found = maps.listed
     if found is None:
         return False
@@ -187,7 +187,7 @@ def _is_bounded(maps: StepMaps) -> bool:
 
 
 def _results(found: Array, shape: tuple[int, ...], y: Tensor) -> Bytes | None:
-    """Return results less the least value of their type; None where they are not one for each argument."""
+    """Return results less the least value of their type; None if there is not one for each argument."""
     if found.shape != shape or found.dtype != y.dtype.storage:
         return None
     return (found.astype(np.int64) - y.dtype.minimum).astype(np.uint8).reshape(-1)
@@ -211,7 +211,7 @@ def _table(step: Step, x: Tensor, y: Tensor) -> ByTable | None:
 
 
 def _of_reals(step: Step, name: str, tensors: list[Tensor], multiplies_bytes: bool) -> Form | None:
-    """Return what makes real numbers of quantized values, or adds some to them."""
+    """Return the form of a layer that dequantizes values, or adds floating-point values to some."""
     params, y = step.node.params, tensors[-1]
     kinds = [t.dtype if t.dtype is DType.FLOAT32 else t.dtype in EIGHT_BITS for t in tensors]
     if kinds == [True, DType.FLOAT32]:
@@ -229,7 +229,7 @@ def _of_reals(step: Step, name: str, tensors: list[Tensor], multiplies_bytes: bo
 
 
 def _is_small(maps: RealMap) -> bool:
-    """Whether any sum's real number is finite in float32, and far from its largest."""
+    """Whether any sum's floating-point value is finite in float32, and far from its largest."""
     return bool((np.abs(maps.multiplier) < LARGEST_FACTOR).all() and (np.abs(maps.bias) < LARGEST_FACTOR).all())
 
 
@@ -261,7 +261,7 @@ def _pair_table(step: Step, tensors: list[Tensor], multiplies_bytes: bool) -> By
     table = _results(found, shape, y)
     if table is None:
         return None
-    x_1, x_2, least = (0 if multiplies_bytes else t.dtype.minimum for t in tensors)  # as elements hold them
+    x_1, x_2, least = (0 if multiplies_bytes else t.dtype.minimum for t in tensors)  # as elements are stored
     elements, values = np.arange(256.0), table.reshape(256, 256).astype(np.float64) + least
     rule = getattr(step.node.params, "terms", None)
     terms = None if rule is None else rule(_codes(first).astype(np.int64), _codes(second).astype(np.int64))

@@ -35,13 +35,13 @@ MOST_TWICE = 1.4
 
 
 class Packer:
-    """Makes structs; keeps what they point to.
+    """Builder of structs that keeps the arrays of their pointers alive.
 
     Attributes:
-        library: whose vectors the layout follows.
-        owned: arrays behind the pointers.
-        sample_bytes: of a sample's arena.
-        batch: samples whose pixels a dense or depthwise layer sees as one image.
+        library: Library with the vectors that the layout follows.
+        owned: arrays referenced by the pointers.
+        sample_bytes: Size of a sample's arena, in bytes.
+        batch: number of samples with pixels that a dense or depthwise layer reads as one image.
     """
 
     def __init__(self, library: Library, sample_bytes: int, batch: int) -> None:
@@ -57,7 +57,7 @@ class Packer:
         return layer
 
     def of_reals(self, form: ByThresholds | ByLine, slot: int, y: Buffer) -> CLayer:
-        """Return a layer that reads an array of real numbers into a buffer of quantized values."""
+        """Return a layer that reads an array of floating-point values into a buffer of quantized values."""
         layer = self.moved(LayerKind.READ_REALS, slot, y)
         if isinstance(form, ByLine):
             line, layer.of_nan = form.line, form.of_nan
@@ -69,7 +69,7 @@ class Packer:
         return layer
 
     def by_table(self, form: ByTable, inputs: list[Buffer], y: Buffer, clamp: Clamp = None) -> CLayer:
-        """Return a layer of one or two operands, and a clamp behind it."""
+        """Return a layer of one or two operands, and a clamp after it."""
         layer = CLayer(
             kind=LayerKind.TABLE if len(inputs) == 1 else LayerKind.PAIR, rows=y.height, length=y.width * y.channels
         )
@@ -93,7 +93,7 @@ class Packer:
         return layer
 
     def to_reals(self, form: ToReals, x: Buffer, y: Buffer) -> CLayer:
-        """Return a function of quantized values whose results are real."""
+        """Return a function from quantized values to reals."""
         layer = CLayer(kind=LayerKind.TO_REALS, rows=y.height, length=y.width * y.channels)
         set_end(layer, "x", x)
         set_end(layer, "y", y)
@@ -105,7 +105,7 @@ class Packer:
         return layer
 
     def real_sum(self, form: RealSum, inputs: list[Buffer], y: Buffer) -> CLayer:
-        """Return a sum of real numbers, the first operand to C, and quantized values."""
+        """Return a sum of floating-point values, the first operand to C, and quantized values."""
         layer = CLayer(kind=LayerKind.REAL_SUM, rows=y.height, length=y.width * y.channels)
         real, other = inputs if form.operands[0] is None else inputs[::-1]
         for name, buffer in (("x", real), ("second", other), ("y", y)):
@@ -163,14 +163,14 @@ class Packer:
     def convolution(self, form: Linear, window: Window, x: Buffer, y: Buffer, clamp: Clamp) -> CLayer:
         """Return a dense convolution."""
         (height, width), (down, along) = window.kernel, window.dilation
-        if along > 1:  # taps of a row are not neighbors: each is a run of its own
+        if along > 1:  # taps of a row are not neighbors: each is a separate run
             runs = np.arange(height)[:, None] * down * x.row + np.arange(width) * along * x.pixel
             return self._dense(form, x, y, clamp, self._image(window, x, y), runs.reshape(-1), form.weights.shape[3])
         lanes = self.library.lanes
         wide = self._abreast(y, lanes) if y.channels < lanes else 1
         run = (width + (wide - 1) * window.stride[1]) * x.channels
         shared = np.zeros((wide, len(form.weights), height, run), np.int16)
-        for n in range(wide):  # outputs next to each other share a wider patch, with zeros beside their own taps
+        for n in range(wide):  # outputs next to each other share a wider patch, with zeros around their taps
             first = n * window.stride[1] * x.channels
             shared[n, :, :, first : first + width * x.channels] = form.weights.reshape(len(form.weights), height, -1)
         joined = replace(form, weights=shared.reshape(-1, height, 1, run))
@@ -214,7 +214,7 @@ class Packer:
         """Set weights and steps of a depthwise layer of bytes: taps [height, width, C] in groups of four.
 
         The groups of outputs in pairs are the columns: three rows and a zero for the upper one, a zero and three rows
-        for the lower. Others have the taps in order; behind the last one the factors are zeros.
+        for the lower. Other layouts have the taps in order; after the last one the factors are zeros.
         """
         lanes, width = self.library.lanes, self.library.lanes * self.library.group
         start = padded(taps.sum(axis=(0, 1), dtype=np.int64)[None] * x.least, width)
@@ -240,7 +240,7 @@ class Packer:
         return found
 
     def _abreast(self, y: Buffer, width: int) -> int:
-        """Return how many neighboring outputs fill whole vectors of so many channels: 1 where none do."""
+        """Return how many neighboring outputs fill whole vectors of `width` channels: 1 where none do."""
         return next((n for n in range(1, WIDEST + 1) if n * y.channels % width == 0 and y.width % n == 0), 1)
 
     def _dense(
@@ -258,11 +258,11 @@ class Packer:
 
         Args:
             form: the layer.
-            x: what it reads.
-            y: what it writes.
-            clamp: what its results are clamped to, beside the map's own ends.
-            at: where the first tap of each output lies, and where the output does.
-            runs: where runs of neighboring elements begin, from the first tap on.
+            x: Input buffer.
+            y: Output buffer.
+            clamp: Clamp of the results, in addition to the map's own ends.
+            at: Offsets of the first tap of each output, and of the output.
+            runs: Offsets of runs of neighboring elements, relative to the first tap.
             length: elements of a run.
             wide: neighboring outputs that count as one of more channels.
         """
@@ -295,7 +295,7 @@ class Packer:
         return layer
 
     def _image(self, window: Window, x: Buffer, y: Buffer) -> tuple[Offsets, Offsets]:
-        """Return where the first tap of each output lies, and where the output does."""
+        """Return the offsets of the first tap of each output, and of the output."""
         x_at = x.places(y.height, y.width, window.stride, (-window.top, -window.left))
         return x_at, y.places(y.height, y.width)
 
@@ -306,7 +306,7 @@ class Packer:
         fill(layer, self.owned, **{name: places.astype(np.int32).reshape(-1) for name, places in at.items()})
 
     def _set_map(self, layer: CLayer, maps: StepMaps | RealMap, wide: int, clamp: Clamp, width: int) -> None:
-        """Set the constants of a map, whose channels are repeated `wide` times, for vectors of inputs of `width`."""
+        """Set the constants of a map, with channels repeated `wide` times, for vectors of inputs of `width`."""
         target = layer.map
 
         def arranged(values: Array, filling: int = 0) -> Array:
@@ -352,9 +352,9 @@ def listed(found: StepMap) -> tuple[Array, Array]:
 
 
 def in_fours(x_at: Offsets) -> tuple[Offsets, int]:
-    """Return outputs in fours whose inputs have one distance, and this distance.
+    """Return outputs in groups of four with equal distances of their inputs, and this distance.
 
-    The last four of a row overlap those before. Where too many outputs would be computed twice, or a row has less than
+    The last four of a row overlap the four before. If too many outputs would be computed twice, or a row has less than
     four: all outputs in order, and 0.
     """
     every: Offsets = np.arange(x_at.size, dtype=np.int32)
@@ -380,13 +380,13 @@ def in_pairs(x_at: Offsets, y_at: Offsets) -> tuple[Offsets, Offsets]:
 
 
 def padded(values: Array, multiple: int, filling: int = 0) -> Array:
-    """Return an array whose last axis is filled up to a multiple."""
+    """Return an array with its last axis filled up to a multiple."""
     missing = -values.shape[-1] % multiple
     return np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, missing)], constant_values=filling) if missing else values
 
 
 def set_end(layer: CLayer, name: str, buffer: Buffer) -> None:
-    """Say where an operand or result lies: name is x, second or y."""
+    """Set the fields of an operand or result: name is x, second or y."""
     setattr(layer, name, buffer.first)
     for field, value in (("least", buffer.least), ("row", buffer.row)):
         setattr(layer, f"{name}_{field}", int(value))

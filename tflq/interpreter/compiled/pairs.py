@@ -1,7 +1,7 @@
 """Tables of two operands as sums, of which a vector is computed at once.
 
-clip(rint(a_1 x_1 + a_2 x_2 + b)), or where the rule rounds its operands first, clip(rint(a (t_1 + t_2) + b)) with
-t = rint(c x + d). The factors are searched from tables, whatever rule filled them, and hold for all pairs.
+clip(rint(a_1 x_1 + a_2 x_2 + b)), or if the rule rounds its operands first, clip(rint(a (t_1 + t_2) + b)) with t =
+rint(c x + d). The factors are searched from tables, whatever rule filled them, and are valid for all pairs.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class AffinePair:
 
     @property
     def is_bounded(self) -> bool:
-        """Whether what is clamped lies within 2^30 for all pairs."""
+        """Whether the clamped sum is within 2^30 for all pairs."""
         return abs(self.first) + abs(self.second) < MOST_FACTOR and abs(self.offset) < MOST_OFFSET
 
     def of(self, first: Doubles, second: Doubles) -> Doubles:
@@ -90,13 +90,13 @@ def _on(line: Line, x: Reals) -> Singles:
 def rounded_pair(
     results: Doubles, first: Doubles, second: Doubles, terms: tuple[Doubles, Doubles]
 ) -> RoundedPair | None:
-    """Return the lines of a table whose results are a function of a sum of terms, or None where none were found.
+    """Return the lines of a table that is a function of a sum of terms, or None if the search fails.
 
     Args:
         results: elements [256, 256] of all pairs.
         first: elements of the first operand [256].
-        second: of the second.
-        terms: whole numbers [256] that each operand adds to the sum.
+        second: Elements of the second operand [256].
+        terms: integers [256] that each operand adds to the sum.
     """
     totals, at = np.unique(terms[0][:, None] + terms[1], return_index=True)
     if max(float(np.abs(t).max()) for t in (*terms, totals)) > LARGEST_TERM:
@@ -115,9 +115,9 @@ def rounded_pair(
 
 
 def _line(x: Doubles, results: Doubles, high: float, low: float = -np.inf) -> Line | None:
-    """Return the line farthest from all halves with clip(rint(a x + b), low, high) = results; None where there is none.
+    """Return the line farthest from all halves with clip(rint(a x + b), low, high) = results; None if there is none.
 
-    For a slope the offsets form an interval, whose length is a concave function of the slope.
+    For a slope the offsets form an interval; its length is a concave function of the slope.
     """
     up, down = results < high, results > low
     inside = up & down
@@ -144,12 +144,12 @@ def _line(x: Doubles, results: Doubles, high: float, low: float = -np.inf) -> Li
 
 
 def affine_pair(results: Doubles, first: Doubles, second: Doubles) -> AffinePair | None:
-    """Return the factors of a table, or None where none were found.
+    """Return the factors of a table, or None if the search fails.
 
     Args:
-        results: elements [256, 256] of all pairs: quantized values, or what they are above the least.
+        results: elements [256, 256] of all pairs: quantized values, or their distance from the least.
         first: elements of the first operand [256].
-        second: of the second.
+        second: Elements of the second operand [256].
     """
     low, high = results.min(), results.max()
     inside = (results > low) & (results < high)
@@ -157,7 +157,7 @@ def affine_pair(results: Doubles, first: Doubles, second: Doubles) -> AffinePair
     if inside.sum() < 256:
         return None
     center = np.linalg.lstsq(rows[inside], results[inside], rcond=None)[0]
-    up, down = results < high, results > low  # y + 1/2 bounds the real number from above, y - 1/2 from below
+    up, down = results < high, results > low  # y + 1/2 bounds the real value from above, y - 1/2 from below
     sides = np.concatenate([rows[up], -rows[down]])
     bounds = np.concatenate([results[up] + 0.5, 0.5 - results[down]])
     near = np.abs(bounds - sides @ center) < NEAR

@@ -1,4 +1,4 @@
-"""Successive layers as one plan of kernels.c: which tensors are bytes or real numbers, their borders, their places."""
+"""Successive layers as one plan of kernels.c: which tensors are bytes or float32, their borders, their places."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Planned:
     """Layers ready to run.
 
     Attributes:
-        layers: with reads in front and writes behind.
+        layers: Layers, with reads before and writes after.
         owned: arrays that they point to.
-        arena: of one batch, borders filled; a run works on a copy.
-        sample_bytes: of one sample's arena.
+        arena: Memory of one batch, borders filled; a run works on a copy.
+        sample_bytes: Size of one sample's arena, in bytes.
         batch: samples of a batch.
     """
 
@@ -46,7 +46,7 @@ class Planned:
 
 @dataclass
 class _Need:
-    """What the readers of a tensor need of its buffer."""
+    """Requirements of the readers of a tensor on its buffer."""
 
     margins: Margins = NO_MARGINS
     pad: int = 0
@@ -68,12 +68,12 @@ class _Need:
 
 @dataclass(frozen=True)
 class _Folded:
-    """What needs no layer of its own.
+    """Steps that need no separate layer.
 
     Attributes:
-        same: tensor -> the tensor whose buffer holds it.
-        clamps: turn of a linear layer -> what is clamped behind it.
-        needs: of buffers, for all tensors that lie in them.
+        same: tensor -> the tensor that shares its buffer.
+        clamps: turn of a linear layer -> the clamp after it.
+        needs: Needs of buffers, for all tensors stored in them.
     """
 
     same: dict[int, int]
@@ -92,10 +92,10 @@ class Run:
         self._needs: dict[int, _Need] = {}
 
     def add(self, step: Step, form: Form) -> bool:
-        """Take a step in; False where its needs contradict those of the others."""
+        """Add a step; False if its needs contradict those of the other steps."""
         wanted, written = self._wanted(step, form), {t for own in self.steps for t in own.node.outputs}
         if isinstance(form, RealSum) and any(self._is_real(t) and t not in written for t in step.node.inputs):
-            return False  # any real numbers may come from outside
+            return False  # any float32 values may be read from outside
         if not all(self._needs.get(t, _Need()).meets(m, pad, is_flat) for t, m, pad, is_flat in wanted):
             return False
         for t, margins, pad, is_flat in wanted:
@@ -115,13 +115,13 @@ class Run:
 
     @property
     def reads(self) -> tuple[int, ...]:
-        """The tensors that come from outside."""
+        """Tensors that are read from outside."""
         written = {t for step in self.steps for t in step.node.outputs}
         read = (t for step in self.steps for t in self._computed(step) if t not in written)
         return tuple(dict.fromkeys(read))
 
     def plan(self, kept: Collection[int]) -> Planned | None:
-        """Place the tensors and pack the layers; None where they would take too much memory.
+        """Place the tensors and pack the layers; None if they would take too much memory.
 
         Args:
             kept: written tensors that are needed outside.
@@ -159,7 +159,7 @@ class Run:
         return self.graph.tensors[t].dtype.is_floating
 
     def _folded(self, kept: Collection[int]) -> _Folded:
-        """Find the functions that need no layer: those that change nothing, and clamps of what only they read."""
+        """Find the functions that need no layer: identities, and clamps of tensors without another reader."""
         found, made = _Folded({}, {}, {t: replace(need) for t, need in self._needs.items()}), dict[int, int]()
         readers = Counter(t for step in self.steps for t in self._computed(step))
         for turn, (step, form) in enumerate(zip(self.steps, self.forms, strict=True)):
@@ -194,7 +194,7 @@ class Run:
             if y in same:
                 continue
             for t in (same.get(t, t) for t in self._computed(step)):
-                if t in turns:  # real numbers are read where they are
+                if t in turns:  # float32 values are read in place
                     turns[t] = (turns[t][0], turn)
             turns[y] = (turn, turn)
         end = len(self.steps) + 1
@@ -211,7 +211,7 @@ class Run:
 
 
 def runs_of(graph: Graph, steps: Sequence[Step], library: Library) -> list[Run | Step]:
-    """Gather neighboring steps that kernels.c takes; the others stay as they are."""
+    """Gather neighboring steps that kernels.c takes; the other steps are kept unchanged."""
     found: list[Run | Step] = []
     for step in steps:
         form = form_of(graph, step, library.multiplies_bytes)

@@ -1,8 +1,8 @@
-"""Between real numbers and quantized values.
+"""Conversions between floating-point values and quantized values.
 
-A QUANTIZE that never falls is known by the least number of each result, a threshold, which the kernel itself tells by
-halving the ordered float32 numbers. Where the params name a line that is right on both sides of all thresholds, it is
-right everywhere. Else a line gives each number's result or the one below it, and one threshold decides which.
+A QUANTIZE that never falls is known by the least number of each result, a threshold, which the kernel itself determines
+by halving the ordered float32 numbers. If the params name a line that is right on both sides of all thresholds, it is
+right everywhere. Else a line returns each number's result or the one below it, and one threshold decides between them.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ BELOW_HALF = np.float32(0.49999997)
 
 @dataclass(frozen=True, eq=False)
 class ByThresholds:
-    """Results less the least of their type: g + (x >= least[g]), where g = trunc(clip(x * scale + offset, 0, 255)).
+    """Results less the least of their type: g + (x >= least[g]), with g = trunc(clip(x * scale + offset, 0, 255)).
 
     Attributes:
-        least: int32[256]: place in order of the least number whose result is above the index.
-        scale: of the line.
-        offset: of the line.
+        least: int32[256]: rank of the least number with a result above the index.
+        scale: Scale of the line.
+        offset: Offset of the line.
         of_nan: the result of NaN.
     """
 
@@ -54,7 +54,7 @@ class ByLine:
     """Results less the least of their type: clip(round(f32(f32(x * scale) + offset)), -zero, 255 - zero) + zero.
 
     Attributes:
-        line: its zero is less the least of the type, too.
+        line: Line with a zero that is less the least of the type, too.
         of_nan: the result of NaN.
     """
 
@@ -73,13 +73,13 @@ class ByLine:
 
 
 def by_thresholds(rule: Callable[[Singles], Integers], line: RealLine | None = None) -> ByThresholds | ByLine | None:
-    """Return the line or the thresholds of a rule, or None where no line leads to them.
+    """Return the line or the thresholds of a rule, or None if no line leads to them.
 
-    The rule and both lines rise, so that being right at each threshold and in front of it proves all between.
+    The rule and both lines rise, so that equality at each threshold and just before it proves equality between them.
 
     Args:
         rule: float32[n] -> results 0..255; never falls from -infinity to infinity.
-        line: what the rule may be, its zero less the least of the type.
+        line: Possible form of the rule, its zero less the least of the type.
     """
     wanted = np.arange(1, 256)
     low, high = np.full(255, -_INFINITE - 1), np.full(255, _INFINITE + 1)  # result below, not below: nothing lies there
@@ -113,11 +113,11 @@ def _numbers(place: Integers) -> Singles:
 
 @dataclass(frozen=True, eq=False)
 class ToReals:
-    """A function of quantized values whose results are real.
+    """A function from quantized values to reals.
 
     Attributes:
         numbers: float32[256].
-        line: scale and the value that is 0, less the least of the type: f32((q - zero) * scale); None where it is none.
+        line: scale and the value that is 0, less the least of the type: f32((q - zero) * scale); None if it is none.
     """
 
     numbers: Singles
@@ -125,7 +125,7 @@ class ToReals:
 
 
 def to_reals(numbers: Singles) -> ToReals:
-    """Return a table of results, as a line where it is one."""
+    """Return a table of results, as a line if it is one."""
     zeros = np.flatnonzero(numbers == 0)
     if zeros.size == 1:
         zero = int(zeros[0])

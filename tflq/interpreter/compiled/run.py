@@ -23,15 +23,15 @@ class CompiledRun:
     """Steps that kernels.c executes as one call.
 
     Attributes:
-        steps: as numpy would run them.
+        steps: Steps as numpy would run them.
         reads: tensors and their shapes and types.
         writes: likewise.
         planned: the layers.
-        plan: struct plan, whose pointers `owned` keeps.
-        owned: what the pointers point to.
+        plan: Struct plan; `owned` keeps its pointers alive.
+        owned: Arrays referenced by the pointers.
         library: the kernels.
-        release: tensors that nobody needs after this run.
-        arenas: memory that no thread is using, and where it begins.
+        release: tensors that are not needed after this run.
+        arenas: memory that no thread is using, and its first aligned offset.
     """
 
     steps: tuple[Step, ...]
@@ -50,7 +50,7 @@ class CompiledRun:
         return tuple(t for t, _, _ in (*self.reads, *self.writes))
 
     def run(self, values: Mapping[int, Value], samples: int) -> dict[int, Array] | None:
-        """Return the tensors written, T[S, *shape]; None where an input is not as the layers were planned for."""
+        """Return the tensors written, T[S, *shape]; None if an input is not as the layers were planned for."""
         arrays = []
         for t, shape, dtype in self.reads:
             value = values[t]
@@ -62,7 +62,7 @@ class CompiledRun:
         return self._call(arrays, samples)
 
     def run_at_once(self, inputs: Sequence[Array]) -> dict[int, Array] | None:
-        """Return the tensors written for arrays of what it reads; None where these need checks or copies first."""
+        """Return the tensors written for contiguous input arrays; None if these need checks or copies first."""
         samples = len(inputs[0]) if len(inputs) == len(self.reads) else 0
         for array, (_, shape, dtype) in zip(inputs, self.reads, strict=False):
             is_plain = isinstance(array, np.ndarray) and array.dtype == dtype and array.flags.c_contiguous
@@ -90,11 +90,11 @@ class CompiledRun:
 def compiled_steps(
     graph: Graph, steps: Sequence[Step], kept: Sequence[int], library: Library
 ) -> list[Step | CompiledRun]:
-    """Return the steps with those that kernels.c takes joined to runs.
+    """Return the steps, with steps that kernels.c takes joined to runs.
 
     Args:
         graph: lowered.
-        steps: in order.
+        steps: Steps in order.
         kept: tensors that are needed at the end.
         library: the kernels.
     """

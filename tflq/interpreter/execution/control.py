@@ -1,9 +1,9 @@
 """Operators that run other graphs, and resources: the engine itself executes them, in every arithmetic.
 
-What lives from one node, graph or invocation to the next: variables, resources, and which graphs ran once.
+State that survives one node, graph or invocation: variables, resources, and which graphs ran once.
 
-Where samples take different branches, or loop a different number of times, they run in groups: each graph runs once
-for all samples that take it. Resources have one value, so models that use them run sample by sample (engine.py).
+If samples take different branches, or loop a different number of times, they run in groups: each graph runs once for
+all samples that take it. Resources have one value, so models that use them run sample by sample (engine.py).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Session:
         variables: (graph, tensor) -> value of a variable tensor; absent until it is first written.
         resources: name of a resource -> its value: a variable's value, or a hash table (a dict).
         called: graphs that CALL_ONCE has run.
-        subgraph_runs: how often this invocation has run subgraphs so far.
-        generators: (graph, node) -> what a random generator returned as its state.
+        subgraph_runs: Number of subgraph runs of this invocation so far.
+        generators: (graph, node) -> state returned by a random generator.
     """
 
     variables: dict[tuple[int, int], Value] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Session:
 
 
 class Context(Protocol):
-    """What a control operator sees of the program that runs it."""
+    """Access of a control operator to the program that runs it."""
 
     @property
     def session(self) -> Session:
@@ -113,7 +113,7 @@ def run_var_handle(context: Context, node: Node, inputs: Sequence[Value], sample
 
 
 def variable_name(node: Node) -> str:
-    """Return what VAR_HANDLE calls its variable: container and shared name."""
+    """Return the variable name of VAR_HANDLE: container and shared name."""
     return f"variable {node.attributes.text('container', '')}/{node.attributes.text('shared_name', '')}"
 
 
@@ -124,10 +124,10 @@ def run_assign_variable(context: Context, node: Node, inputs: Sequence[Value], s
 
 
 def run_read_variable(context: Context, node: Node, inputs: Sequence[Value], samples: int) -> list[Value]:
-    """READ_VARIABLE: what was assigned last.
+    """READ_VARIABLE: the last assigned value.
 
     Raises:
-        InputError: nothing was assigned yet.
+        InputError: no value was assigned yet.
     """
     name = _name(inputs[0])
     value = context.session.resources.get(name)
@@ -249,7 +249,7 @@ def _elements(value: Value) -> list[object]:
 
 
 def require_call(number: int, graph: Graph, inputs: Sequence[Value]) -> None:
-    """Check the values that an operator gives to a subgraph.
+    """Check the values that an operator passes to a subgraph.
 
     Raises:
         GraphError: another number of them than it has inputs, or another type.

@@ -1,7 +1,7 @@
 """Nodes that can be lowered only when they run: operands or shapes that are computed from the data.
 
-Samples are grouped by what decides the params: the shapes of all inputs, and the values of those operands that the
-kernel asks for as constants. Each group is lowered once (and remembered) and runs vectorized.
+Samples are grouped by the data that decide the params: the shapes of all inputs, and the values of the operands that
+the kernel requires as constants. Each group is lowered once (and remembered) and runs vectorized.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _Key = tuple[object, ...]
 
 @dataclass(frozen=True)
 class Deferred:
-    """Stands in a lowered node for the integers that are decided at run time.
+    """Placeholder in a lowered node for the integers that are decided at run time.
 
     Attributes:
-        reason: why.
+        reason: Reason for the delay.
     """
 
     reason: str
@@ -67,7 +67,7 @@ class DeferredNode:
         return [merge([(members, results[i]) for members, results in parts], samples) for i in range(count)]
 
     def params_for(self, arrays: Sequence[Array | None]) -> object:
-        """Return the params of one group of samples, lowered for their shapes and the values that it asks for."""
+        """Return the params of one group of samples, lowered for their shapes and the required values."""
         with self._lock:
             return self._found_or_lowered(arrays)
 
@@ -81,7 +81,7 @@ class DeferredNode:
         keys: dict[_Key, list[int]] = {}
         for s in range(samples):
             arrays = [None if v is None else one_sample(v, s) for v in values]
-            self.params_for(arrays)  # finds out which operands are asked for, before they are compared
+            self.params_for(arrays)  # determines which operands are required, before they are compared
             keys.setdefault(self._key(arrays), []).append(s)
         return [np.array(members) for members in keys.values()]
 
@@ -110,7 +110,7 @@ class DeferredNode:
         return (shapes, *(None if a is None else _content(a[0]) for a in asked))
 
     def _concrete(self, arrays: Sequence[Array | None]) -> Operands:
-        """Return the operands with the shapes that are there, and the values that were asked for."""
+        """Return the operands with the present shapes, and the required values."""
         inputs = []
         for i, (tensor, array) in enumerate(zip(self._operands.inputs, arrays, strict=True)):
             if tensor is None or array is None or tensor.is_constant:
@@ -122,7 +122,7 @@ class DeferredNode:
 
 
 def placed(error: GraphError | UnsupportedError, where: str) -> GraphError | UnsupportedError:
-    """Return the error with the words that name the node in front, where it does not have them already."""
+    """Return the error with the words that name the node as a prefix, unless it has them already."""
     return error if str(error).startswith(where) else type(error)(f"{where}: {error}")
 
 

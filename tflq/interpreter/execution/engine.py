@@ -1,6 +1,6 @@
 """The engine: runs a graph over many samples at once, in chunks, and shows every tensor to listeners.
 
-Work on several threads whose results come in order; numpy gives the interpreter's lock free while it computes.
+Work on several threads with results in order; numpy releases the interpreter's lock while it computes.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _Result = TypeVar("_Result")
 def map_in_order(function: Callable[[_Item], _Result], items: Iterable[_Item], threads: int) -> Iterator[_Result]:
     """Yield function(item) for each item, in order; no more than `threads` results wait or are in work.
 
-    Each call sees the caller's context variables. The first error is raised in its place; what was not begun then is
-    not run.
+    Each call sees the caller's context variables. The first error is raised in its place; items that were not begun
+    then are not run.
     """
     if threads == 1:
         yield from map(function, items)
@@ -67,8 +67,7 @@ class Engine:
     """A graph ready to run.
 
     Results do not depend on the chunk size, nor on the number of threads. Every array has a leading axis of S samples
-    in front of the model's own shape; a tensor whose shape differs between samples comes as an object array [S] of
-    arrays.
+    before the model's own shape; a tensor with a shape that differs between samples is an object array [S] of arrays.
     """
 
     def __init__(
@@ -84,22 +83,22 @@ class Engine:
         threads: int = 1,
         backend: Backend | None = None,
     ) -> None:
-        """Lower the graph where it is not lowered yet, and prepare it.
+        """Lower the graph unless it is lowered, and prepare it.
 
         Args:
             graph: lowered, or not.
-            arithmetic: for nodes of a graph that is not lowered.
+            arithmetic: Arithmetic for nodes of a graph that is not lowered.
             listeners: called around each node of this graph, in this order.
-            graphs: all graphs of the model, where this one runs others; it must be among them.
-            state: for models that keep state (variables, resources, random generators): `independent` gives each
-                sample a fresh one, `stream` makes the samples successive invocations that share it.
-            session: where a stream keeps its state, to share it with other engines of the model; None for an own one.
-            limits: on memory, nesting and repetition; None for those in force now (tflq/limits.py).
+            graphs: all graphs of the model, if this one runs others; it must be among them.
+            state: Handling of state (variables, resources, random generators): `independent` starts each sample with a
+                fresh state, `stream` makes the samples successive invocations that share it.
+            session: State of a stream, to share it with other engines of the model; None for a separate one.
+            limits: Limits on memory, nesting and repetition; None for the limits in force now (tflq/limits.py).
             threads: chunks that run at the same time, unless samples follow each other (a stream) or listeners watch.
-                It pays where numpy's BLAS uses one thread (OPENBLAS_NUM_THREADS=1).
-            backend: "c" to run the layers of 8 bits that tflq.interpreter.compiled takes in compiled C, but for
-                listeners; results are the same. Where no compiler is found a warning says so, and numpy runs. None for
-                the one in force (tflq/backends.py).
+                It pays if numpy's BLAS uses one thread (OPENBLAS_NUM_THREADS=1).
+            backend: "c" to run the layers of 8 bits that tflq.interpreter.compiled takes in compiled C, except for
+                listeners; results are the same. If no compiler is available, numpy runs after a warning. None for the
+                one in force (tflq/backends.py).
 
         Raises:
             OptionError: less than one thread; a backend that does not exist.
@@ -131,7 +130,7 @@ class Engine:
         keep: Collection[int] | None = None,
         chunk_size: int | None = None,
     ) -> dict[int, Array]:
-        """Run all samples and return the tensors asked for.
+        """Run all samples and return the requested tensors.
 
         Args:
             inputs: one array for each graph input: dtype[S, *shape].
@@ -189,7 +188,7 @@ class Engine:
 
     @cached_property
     def _at_once(self) -> CompiledRun | None:
-        """What computes the outputs of any samples by one call of compiled C, whose memory does not grow with them."""
+        """Run of compiled C that computes the outputs of any number of samples in one call, with constant memory."""
         steps = self._program.steps(tuple(dict.fromkeys(self.graph.outputs)), alone=bool(self.listeners))
         part = steps[0] if len(steps) == 1 else None
         if self._has_state or not isinstance(part, CompiledRun):
@@ -198,7 +197,7 @@ class Engine:
         return part if is_whole and {t for t, _, _ in part.writes} == set(self.graph.outputs) else None
 
     def in_numpy(self, keep: Collection[int] | None = None) -> tuple[Node, ...]:
-        """Return the nodes that numpy runs: all of them, or with backend "c" those that compiled C does not take.
+        """Return the nodes that numpy runs: all of them, or with backend "c" the nodes that compiled C does not take.
 
         Args:
             keep: tensor indices that a run returns, as for `run`.
@@ -212,10 +211,10 @@ class Engine:
         self._session = Session()
 
     def chunk_size(self, keep: Collection[int] | None = None) -> int:
-        """Return the number of samples whose largest layer fits CHUNK_BYTES; at least 1.
+        """Return the number of samples with a largest layer that fits CHUNK_BYTES; at least 1.
 
-        A multiple of SAMPLES_LAST_FROM where samples lie last in memory, and at least that where half of it fits. What
-        compiled C keeps to itself does not count.
+        A multiple of SAMPLES_LAST_FROM if samples are last in memory, and at least that if half of it fits. Internal
+        memory of compiled C does not count.
 
         Args:
             keep: tensor indices that a run returns, as for `run`.
@@ -228,7 +227,7 @@ class Engine:
 
     @property
     def is_stream(self) -> bool:
-        """Whether samples follow each other: each begins with what the one before it left."""
+        """Whether samples follow each other: each begins with the state after the one before it."""
         return self._has_state and self._state == "stream"
 
     @property
@@ -251,7 +250,7 @@ class Engine:
         """Check arrays against the graph's inputs and return the number of samples.
 
         Raises:
-            InputError: names the input, what was found and what is allowed.
+            InputError: input name, measured value and allowed values.
         """
         if len(inputs) != len(self.graph.inputs):
             raise InputError(f"{len(inputs)} input arrays were given, the model has {len(self.graph.inputs)} inputs")
@@ -276,7 +275,7 @@ class Engine:
         return self._has_resources or self.is_stream
 
     def _chunk_within(self, keep: Collection[int] | None, present: tuple[int, ...]) -> int:
-        """Return the samples of a chunk where compiled C reads `present` tensors, which are in memory, in place."""
+        """Return the samples of a chunk if compiled C reads `present` tensors, which are in memory, in place."""
         kept = tuple(dict.fromkeys(self.graph.outputs if keep is None else keep))
         return CHUNK_BYTES // self._bytes_of_one_sample(kept, present)
 

@@ -1,4 +1,4 @@
-"""Lowering: each node of a settled graph gets the params that its kernel decided.
+"""Lowering: each node of a graph with settled shapes gets the params that its kernel decided.
 
 One node of a program, ready to run.
 """
@@ -23,16 +23,17 @@ from tflq.interpreter.registry import Kernel, arithmetic, arithmetic_of, has_ker
 def lower(graph: Graph, default_arithmetic: str = "tflite", is_called: bool = False) -> Graph:
     """Return the graph with `arithmetic` and `params` in every node.
 
-    Shapes are settled first, and what is known before the run becomes constant (settle.py). A node that needs values or
-    shapes which are computed at run time carries `Deferred` in place of params.
+    `settle` first determines all shapes, and turns values known before the run into constants (settle.py). A node that
+    needs values or shapes which are computed at run time carries `Deferred` in place of params.
 
     Args:
         graph: any graph; nodes that name an arithmetic keep it.
-        default_arithmetic: for nodes that name none.
+        default_arithmetic: Arithmetic for nodes that name none.
         is_called: whether other graphs run this one, with inputs of any shape.
 
     Raises:
-        UnsupportedError: operators or types without a kernel, and what kernels refuse; all operators are listed at
+        UnsupportedError: operators or types without a kernel, and operands that kernels refuse; all operators are
+            listed at
             once.
         GraphError: an attribute or operand that contradicts the operator.
     """
@@ -91,13 +92,13 @@ class Step:
     """One node of a program.
 
     Attributes:
-        index: of the node.
+        index: Index of the node.
         node: lowered.
-        kernel: None for what the engine itself executes.
+        kernel: None for operators that the engine itself executes.
         deferred: lowers the node at run time, for other operands and shapes than are known; None without a kernel.
         shapes: (position, shape) of the computed inputs that the integers were decided for: the shapes that the file
-            states, which may be wrong; None where they are decided when the node runs.
-        release: tensors that nobody needs after this step.
+            states, which may be wrong; None if they are decided when the node runs.
+        release: tensors that are not needed after this step.
     """
 
     index: int

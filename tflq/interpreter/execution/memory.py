@@ -1,4 +1,4 @@
-"""Limits on the memory that a model may ask for, checked before anything is computed."""
+"""Limits on the memory of a model, checked before anything is computed."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def require_memory(graphs: Sequence[Graph]) -> None:
 
 
 def require_live_memory(graphs: Sequence[Graph], number: int) -> None:
-    """Check what the tensors take that are alive at a time, by the shapes that the file states.
+    """Check the size of the tensors that are alive at a time, by the shapes that the file states.
 
-    While a node runs other graphs, their tensors come on top of its own.
+    While a node runs other graphs, their tensors are added to its own.
 
     Args:
-        graphs: of the model, none of which runs itself.
-        number: of the graph that is run.
+        graphs: Graphs of the model, none of which runs itself.
+        number: Number of the graph that is run.
 
     Raises:
         UnsupportedError: it is more than `max_memory`.
@@ -45,10 +45,10 @@ def require_live_memory(graphs: Sequence[Graph], number: int) -> None:
 
 
 class AliveBytes:
-    """Counts what the computed tensors of one sample take while the nodes of a graph are gone through in order.
+    """Counter of the bytes of computed tensors of one sample that are alive, node by node.
 
     Attributes:
-        alive: bytes of inputs, variables, and of what was written and is still to be read.
+        alive: Bytes of inputs, variables, and of written tensors that are still to be read.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -59,11 +59,11 @@ class AliveBytes:
         self.alive += sum(size_in_bytes(t.shape, t.dtype) for t in graph.tensors if t.is_variable)
 
     def write(self, index: int) -> None:
-        """Add the outputs of a node, whose shapes are known by now."""
+        """Add the outputs of a node with known shapes."""
         self.alive += sum(_computed_bytes(self._graph.tensors[t]) for t in self._graph.nodes[index].outputs)
 
     def release(self, index: int) -> None:
-        """Take away what no node behind this one reads."""
+        """Subtract the tensors that no later node reads."""
         node = self._graph.nodes[index]
         touched = {t for t in (*node.inputs, *node.outputs) if t != ABSENT and self._last[t] == index}
         self.alive -= sum(_computed_bytes(self._graph.tensors[t]) for t in touched)
@@ -88,7 +88,7 @@ def _computed_bytes(tensor: Tensor) -> int:
 
 @contextmanager
 def enough_memory() -> Iterator[None]:
-    """Say in one line that there is not enough memory, or that numpy has no such large arrays.
+    """Report in one line that there is not enough memory, or that numpy has no such large arrays.
 
     Raises:
         UnsupportedError: there is not.

@@ -32,9 +32,9 @@ Part: TypeAlias = Step | CompiledRun
 
 
 class Listener(Protocol):
-    """Sees each node before and after it runs: dumps, comparison, profiling and progress are listeners.
+    """Observer of each node before and after it runs: dumps, comparison, profiling and progress are listeners.
 
-    Arrays have the sample axis in front; where shapes differ between samples, an object array [S] holds one each.
+    Arrays have a leading sample axis; if shapes differ between samples, an object array [S] contains one array each.
     """
 
     def will_run(self, index: int, node: Node, inputs: Sequence[Array | None]) -> None:
@@ -87,11 +87,11 @@ class Program:
         return [t for step in self._steps for t in step.node.outputs]
 
     def steps(self, kept: Sequence[int], alone: bool = False) -> list[Part]:
-        """Return the steps, each with the tensors that nobody needs after it.
+        """Return the steps, each with the tensors that are not needed after it.
 
         Args:
             kept: tensors that are needed at the end.
-            alone: one by one, in numpy; else those that compiled kernels take are joined to runs.
+            alone: one by one, in numpy; else steps that compiled kernels take are joined to runs.
 
         Raises:
             GraphError: the program computes no such tensor.
@@ -134,7 +134,7 @@ class Program:
             samples: S.
             session: state; it is changed.
             kept: tensors to return.
-            steps: from `steps(kept)`.
+            steps: Steps from `steps(kept)`.
             listeners: called around each step.
 
         Returns:
@@ -197,7 +197,7 @@ class Program:
                 values[t] = _in_order(values[t], last)
 
     def _gains(self) -> dict[int, float]:
-        """Return what each node that takes images with samples last gains by them."""
+        """Return the gain of each node that takes images with samples last."""
         gains = {}
         for step in self._steps:
             if step.kernel is not None and step.kernel.samples_last is not None and step.shapes is not None:
@@ -209,7 +209,7 @@ class Program:
     def _execute(
         self, step: Step, context: _Context, operands: Sequence[Value | None], samples: int
     ) -> Sequence[Value]:
-        """Execute a step; a kernel that differs between calls gets what it returned last behind its inputs."""
+        """Execute a step; a kernel that differs between calls gets its last returned state after its inputs."""
         if step.kernel is None:
             present = [v for v in operands if v is not None]
             with limits.count_live_bytes(context.values.alive(samples)):
@@ -251,14 +251,14 @@ class Program:
 
 
 def _in_order(value: Value, last: bool) -> Value:
-    """Return a value with samples last or first in memory; what is no array of all samples stays."""
+    """Return a value with samples last or first in memory; other values are returned unchanged."""
     if not isinstance(value, np.ndarray):
         return value
     return to_samples_last(value) if last else to_samples_first(value)
 
 
 class _Values(dict[int, Value]):
-    """The values of one run: constants from the start, computed ones as they come, variables from the session."""
+    """The values of one run: constants from the start, computed ones after their node, variables from the session."""
 
     def __init__(self, program: Program, session: Session) -> None:
         super().__init__(program.constants)
@@ -278,7 +278,7 @@ class _Values(dict[int, Value]):
 
 
 class _Context:
-    """Gives control operators the other graphs and the state."""
+    """Access of control operators to the other graphs and the state."""
 
     def __init__(self, program: Program, values: _Values) -> None:
         self._library = program.library
@@ -298,7 +298,7 @@ class _Context:
 
 
 def fresh(tensor: Tensor) -> Array:
-    """Return what a variable holds at first: 0, in int8 its zero point. Source: TFLite c/common.c, tensor reset."""
+    """Return the initial value of a variable: 0, in int8 its zero point. Source: TFLite c/common.c, tensor reset."""
     is_int8 = tensor.dtype is DType.INT8 and isinstance(tensor.quantization, Affine)
     start = int(tensor.affine.zero_point[0]) if is_int8 else 0
     return np.full((1, *tensor.shape), start, tensor.dtype.storage)
@@ -320,7 +320,7 @@ class Library:
     """The programs of a model's graphs, made when they are first needed."""
 
     def __init__(self, graphs: Sequence[Graph], arithmetic: str, kernels: Kernels | None = None) -> None:
-        """Start without programs; `kernels` are compiled ones, None for numpy alone."""
+        """Start without programs; `kernels` are compiled ones, None for numpy only."""
         self.graphs = name_computations(graphs)
         self.kernels = kernels
         self.arithmetic = arithmetic
@@ -344,15 +344,15 @@ class Library:
         """Return the graphs that graph `number` may run, itself included.
 
         Raises:
-            GraphError: as `program`, or a graph runs itself, by way of others or not.
-            UnsupportedError: as `program`, or graphs run each other more levels deep than `max_depth`.
+            GraphError: as `program`, or a graph runs itself, directly or through another graph. UnsupportedError: as
+            `program`, or graphs run each other more levels deep than `max_depth`.
         """
         levels: dict[int, int] = {}
         self._visit(number, (), levels)
         return set(levels)
 
     def _visit(self, number: int, path: tuple[int, ...], levels: dict[int, int]) -> int:
-        """Find how many levels of graphs lie below and including a graph that is run by way of `path`."""
+        """Return the number of levels of graphs below and including a graph that is run by way of `path`."""
         if number in path:
             names = " -> ".join(map(str, (*path, number)))
             raise GraphError(f"subgraphs run each other in a circle: {names}; such a model never ends")

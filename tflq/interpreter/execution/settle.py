@@ -1,12 +1,12 @@
-"""Settles a graph before it is lowered or quantized: true shapes, for other inputs, too, and known values.
+"""True shapes and known values of a graph before it is lowered or quantized, also for other input shapes.
 
-Of the shapes that a file states, those of inputs, constants and variables are believed, as TFLite believes them. Each
-other one follows from its operator (shapes.py, or the kernel run on zeros). A node whose inputs are all known, or
-whose result depends on shapes only (SHAPE, RANK), is computed here: the chain SHAPE, STRIDED_SLICE, PACK that
-converters write in front of RESHAPE becomes a constant. TFLite folds fewer operators; results are the same.
+Of the stated shapes in a file, the shapes of inputs, constants and variables are used, as in TFLite. Each other one
+follows from its operator (shapes.py, or the kernel run on zeros). A node with known inputs, or with a result that
+depends on shapes only (SHAPE, RANK), is computed here: the chain SHAPE, STRIDED_SLICE, PACK that converters write
+before RESHAPE becomes a constant. TFLite folds fewer operators; results are the same.
 
-A tensor is *open* where its shape is known only at run time: behind operators whose shape operand is computed from
-data, behind control flow, and in graphs that others call with inputs of any shape.
+A tensor is *open* if its shape is known only at run time: after operators with a shape operand computed from data,
+after control flow, and in graphs that others call with inputs of any shape.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class Settled:
     """A graph with true shapes.
 
     Attributes:
-        graph: its tensors have true shapes; what is known before the run is constant, and the node that wrote it has
-            its params.
-        open: tensors whose shapes are known only at run time; their stated shapes stay.
-        refused: what kernels do not take; the outputs of those nodes keep their stated shapes.
+        graph: Graph with true shapes; values known before the run are constant, and the node that wrote one has its
+            params.
+        open: tensors with shapes that are known only at run time; their stated shapes stay.
+        refused: Errors of kernels that do not take a node; the outputs of such nodes keep their stated shapes.
     """
 
     graph: Graph
@@ -46,11 +46,11 @@ class Settled:
 def settle(graph: Graph, default_arithmetic: str = "tflite", is_called: bool = False) -> Settled:
     """Return the graph with the shapes that follow from its inputs, and with known values folded.
 
-    Nodes that name their arithmetic were written by a quantizer: their shapes are settled.
+    Nodes that name their arithmetic were written by a quantizer: their shapes are final.
 
     Args:
         graph: any graph.
-        default_arithmetic: whose kernels run nodes that name none.
+        default_arithmetic: Arithmetic of the kernels that run nodes that name none.
         is_called: whether other graphs run this one, with inputs of any shape.
 
     Raises:
@@ -89,13 +89,13 @@ def lower_node(graph: Graph, index: int, arithmetic: str, found: Kernel, is_open
 
     Args:
         graph: the graph.
-        index: of the node.
-        arithmetic: whose kernel it is.
+        index: Index of the node.
+        arithmetic: Arithmetic of the kernel.
         found: the kernel.
-        is_open: whether the shapes of its inputs may change at run time: what does not fit now may fit then.
+        is_open: whether the shapes of its inputs may change at run time: operands that do not fit now may fit then.
 
     Raises:
-        UnsupportedError, GraphError: what the kernel refuses.
+        UnsupportedError, GraphError: the kernel refuses the operands.
     """
     node, operands = graph.nodes[index], graph.operands(index)
     params: object
@@ -115,7 +115,7 @@ def lower_node(graph: Graph, index: int, arithmetic: str, found: Kernel, is_open
 
 
 def shared(data: Array) -> Array:
-    """Give a constant the leading axis of length 1 that kernels expect."""
+    """Add the leading axis of length 1 that kernels expect to a constant."""
     return data[None]
 
 
@@ -139,7 +139,7 @@ def _fold(graph: Graph, index: int, arithmetic: str, found: Kernel, folded: int)
 
 
 def _give_shapes(graph: Graph, index: int, arithmetic: str, found: Kernel) -> bool:
-    """Give the outputs of a node their shapes; return whether they are known before the run."""
+    """Set the shapes of a node's outputs; return whether they are known before the run."""
     node = graph.nodes[index]
     rule = SHAPE_RULES.get(node.operator)
     if rule is not None:
@@ -154,12 +154,12 @@ def _give_shapes(graph: Graph, index: int, arithmetic: str, found: Kernel) -> bo
             graph.tensors[t] = replace(graph.tensors[t], shape=shape)
             is_as_stated = False
     if is_as_stated:
-        graph.nodes[index] = node  # its params, where it was lowered, stay true
+        graph.nodes[index] = node  # if it was lowered, its params stay true
     return shapes is not None
 
 
 def _by_rule(rule: ShapeRule, graph: Graph, index: int, arithmetic: str, found: Kernel) -> list[Shape] | None:
-    """Return the shape that follows from the operands; what contradicts it, the kernel refuses in its own words."""
+    """Return the shape that follows from the operands; if they contradict it, the kernel raises its own error."""
     try:
         return [rule(graph.nodes[index], graph.operands(index))]
     except RuntimeOperandError:
@@ -172,7 +172,7 @@ def _by_rule(rule: ShapeRule, graph: Graph, index: int, arithmetic: str, found: 
 
 
 def _by_running(graph: Graph, node: Node, found: Kernel) -> list[Shape] | None:
-    """Return the shapes of the results for zeros, or for ones where zeros are refused (as a divisor, say)."""
+    """Return the shapes of the results for zeros, or for ones if zeros are refused (for example as a divisor)."""
     if isinstance(node.params, Deferred):
         return None
     for fill in (0, 1):
@@ -183,7 +183,7 @@ def _by_running(graph: Graph, node: Node, found: Kernel) -> list[Shape] | None:
         except LimitError:
             raise
         except (TflqError, ValueError, IndexError, TypeError):
-            continue  # values that the kernel does not take say nothing about other values
+            continue  # values that the kernel does not take do not determine the result for other values
         return [result.shape[1:] for result in results]
     return None
 
@@ -191,17 +191,17 @@ def _by_running(graph: Graph, node: Node, found: Kernel) -> list[Shape] | None:
 def _filled(tensor: Tensor, fill: int) -> Array:
     if tensor.data is not None:
         return shared(tensor.data)
-    # Zeros that nobody reads take no memory.
+    # Zeros that are not read take no memory.
     return (np.ones if fill else np.zeros)((1, *tensor.shape), tensor.dtype.storage)
 
 
 def resize(graph: Graph, shapes: Mapping[int, tuple[int, ...]], default_arithmetic: str = "tflite") -> Graph:
-    """Return the graph for other input shapes; where shapes are known only at run time, the stated ones stay.
+    """Return the graph for other input shapes; shapes that are known only at run time keep their stated values.
 
     Args:
         graph: a graph that is not lowered.
         shapes: graph input -> new shape.
-        default_arithmetic: whose kernels give the shapes.
+        default_arithmetic: Arithmetic of the kernels that determine the shapes.
 
     Raises:
         GraphError: a tensor is no input of the graph, or the new shapes do not fit an operator.

@@ -1,9 +1,9 @@
 """Shapes of results without computing them: for operators that cost time, and those that keep or broadcast shapes.
 
-A file states a shape for every tensor, and converters write placeholders there: behind SHAPE, STRIDED_SLICE, PACK,
-RESHAPE, and between SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND. TFLite believes those of inputs, constants and variables
-only, and computes all others from the operators (docs/rules/tflite/index.md, shapes). So does `settle`; for operators
-without a row here it runs the kernel on zeros.
+A file states a shape for every tensor, and converters write placeholders there: after SHAPE, STRIDED_SLICE, PACK,
+RESHAPE, and between SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND. TFLite uses the stated shapes of inputs, constants and
+variables only, and computes all others from the operators (docs/rules/tflite/index.md, shapes). So does `settle`; for
+operators without a row here it runs the kernel on zeros.
 
 Source: Prepare of each kernel in TFLite kernels/*.cc.
 """
@@ -49,7 +49,7 @@ def depthwise_shape(node: Node, operands: Operands) -> Shape:
 
 
 def transposed_shape(node: Node, operands: Operands) -> Shape:
-    """Return [N, OH, OW, O] of TRANSPOSE_CONV: the value of input 0, held to the window."""
+    """Return [N, OH, OW, O] of TRANSPOSE_CONV: the value of input 0, checked against the window."""
     _, size = transposed_window(node, operands)
     return (operands.input(2).shape[0], *size, operands.input(1).shape[0])
 
@@ -77,7 +77,7 @@ def pooled_shape(node: Node, operands: Operands) -> Shape:
 
 
 def joined_shape(node: Node, operands: Operands) -> Shape:
-    """Return the shape of tensors that are put one behind the other along an axis, equal along all others."""
+    """Return the shape of tensors that are joined along an axis and equal along all other axes."""
     shapes = [operands.input(i).shape for i in range(len(operands.inputs))]
     axis = resolve_axis(node.attributes.integer("axis", 0), len(shapes[0]))
     if len({(len(s), s[:axis], s[axis + 1 :]) for s in shapes}) > 1:
@@ -86,7 +86,7 @@ def joined_shape(node: Node, operands: Operands) -> Shape:
 
 
 def tiled_shape(node: Node, operands: Operands) -> Shape:  # noqa: ARG001
-    """Return the shape repeated along each axis as often as input 1 says."""
+    """Return the shape repeated along each axis by the count in input 1."""
     times = constant_integers(operands, 1).reshape(-1).tolist()
     return tuple(size * count for size, count in zip(operands.input(0).shape, times, strict=True))
 

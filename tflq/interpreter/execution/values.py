@@ -1,4 +1,4 @@
-"""Values of tensors over many samples: one array, or one array a sample where their shapes differ."""
+"""Values of tensors over many samples: one array, or one array a sample if their shapes differ."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tflq.graph import Array
 
 @dataclass(frozen=True, eq=False)
 class Ragged:
-    """A tensor whose shape differs between samples.
+    """A tensor with a shape that differs between samples.
 
     Attributes:
         samples: one array [1, *shape] a sample.
@@ -46,7 +46,7 @@ def select(value: Value, samples: Integers) -> Value:
 
 
 def stack(samples: Sequence[Array]) -> Value:
-    """Return arrays [1, *shape] as one value: an array where the shapes are equal."""
+    """Return arrays [1, *shape] as one value: an array if the shapes are equal."""
     if len(samples) == 1:
         return samples[0]
     if all(a.shape == samples[0].shape for a in samples):
@@ -71,7 +71,7 @@ def merge(parts: Sequence[tuple[Integers, Value]], count: int) -> Value:
 
 
 def for_all_samples(value: Value, count: int) -> Array:
-    """Return a value as users see it: T[S, *shape], or an object array [S] of arrays where the shapes differ."""
+    """Return a value as users see it: T[S, *shape], or an object array [S] of arrays if the shapes differ."""
     if isinstance(value, Ragged):
         result = np.empty(count, object)
         for s, array in enumerate(value.samples):

@@ -1,6 +1,6 @@
 """Convolutions and fully connected layers in every arithmetic of integers: exact sums, then the scheme's own rule.
 
-acc[..., o] = sum over taps and channels of x * w[o, ...], exactly; taps outside the image hold the scheme's padding
+acc[..., o] = sum over taps and channels of x * w[o, ...], exactly; taps outside the image contain the scheme's padding
 value. The scheme folds zero points into its bias, and takes accumulators to quantized values (its epilogue).
 """
 
@@ -33,14 +33,14 @@ from tflq.interpreter.registry import Kernel
 
 @dataclass(frozen=True, eq=False)
 class Linear:
-    """What any linear layer with constant weights is to code that computes it in another way.
+    """View of a linear layer with constant weights, for code that computes it in another way.
 
     Attributes:
         weights: integers [O, KH, KW, C/groups], their zero point taken off; [O, 1, 1, K] of a fully connected layer.
-        window: None where it is fully connected.
+        window: None if it is fully connected.
         groups: number of groups.
-        pad_value: what taps outside the image hold.
-        maps: from sums of w * x over stored quantized values x to quantized values, or to real numbers.
+        pad_value: Value of taps outside the image.
+        maps: Map from sums of w * x over stored quantized values x to quantized values, or to floating-point values.
     """
 
     weights: Array
@@ -56,12 +56,12 @@ def linear_product(weights: Array, maps: StepMaps | RealMap) -> Linear:
 
 
 class Scheme:
-    """How one arithmetic computes a linear layer, but for its shape; subclasses are frozen dataclasses.
+    """Computation of a linear layer in one arithmetic, without its shape; subclasses are frozen dataclasses.
 
     Attributes:
         weights: int64[O, ...], output channel first, their zero point taken off.
         dtype: storage of the result.
-        step_map: proven map from accumulators to quantized values, fitted from `exact`; None where the rule runs.
+        step_map: proven map from accumulators to quantized values, fitted from `exact`; None if the rule runs.
     """
 
     weights: Integers
@@ -70,22 +70,22 @@ class Scheme:
 
     @property
     def pad_value(self) -> int:
-        """What taps outside the image hold: the zero point that the bias folds."""
+        """Value of taps outside the image: the zero point that the bias folds."""
         raise NotImplementedError
 
     @property
     def real_map(self) -> RealMap | None:
-        """How accumulators become real numbers; None where they become quantized values."""
+        """Map from accumulators to floating-point values; None if the output is quantized."""
         return None
 
     @property
     def channel_zero_points(self) -> Integers | None:
-        """int64[C] to take off the input before it is multiplied; None where the bias folds one zero point for all."""
+        """int64[C] to take off the input before it is multiplied; None if the bias folds one zero point for all."""
         return None
 
     @property
     def maps(self) -> StepMaps | RealMap | None:
-        """What serves all accumulators of a layer; None where the rule itself runs."""
+        """Map that serves all accumulators of a layer; None if the rule itself runs."""
         return self.real_map if self.step_map is None else self.step_map
 
     def exact(self, accumulators: Integers) -> Integers:
@@ -103,7 +103,7 @@ class ConvolutionLayer:
 
     Attributes:
         filter: weights and rule.
-        groups: number of groups; as many as input channels where it is depthwise.
+        groups: number of groups; the number of input channels if it is depthwise.
         prepared: the packed weights, and the window.
     """
 
@@ -113,7 +113,7 @@ class ConvolutionLayer:
 
     @property
     def linear(self) -> Linear | None:
-        """The layer as `Linear`; None where no map serves it, or zero points are taken off first."""
+        """The layer as `Linear`; None if no map serves it, or zero points are subtracted first."""
         maps, weights, kernel = self.filter.maps, self.filter.weights, self.prepared.window.kernel
         if maps is None or self.filter.channel_zero_points is not None:
             return None
@@ -122,7 +122,7 @@ class ConvolutionLayer:
         return Linear(shaped, self.prepared.window, self.groups, self.filter.pad_value, maps)
 
     def accumulated(self, x: Array) -> Array:
-        """Return what is multiplied: stored values, or those without their channels' zero points."""
+        """Return the multiplied values: stored values, or stored values without their channels' zero points."""
         zero_points = self.filter.channel_zero_points
         return x if zero_points is None else x.astype(np.int32) - zero_points.astype(np.int32)
 
@@ -143,7 +143,7 @@ class ProductLayer:
 
     @property
     def linear(self) -> Linear | None:
-        """The layer as `Linear`; None where no map serves it."""
+        """The layer as `Linear`; None if no map serves it."""
         maps = self.filter.maps
         return None if maps is None else linear_product(self.filter.weights, maps)
 
@@ -156,7 +156,7 @@ def lower_convolution(scheme: Scheme, operands: Operands, channel_axis: int, win
     """Pack the weights of a convolution.
 
     Args:
-        scheme: its weights are [O, KH, KW, C/groups], depthwise ones of channel axis 3 [O, 1, KH, KW].
+        scheme: Scheme with weights [O, KH, KW, C/groups], depthwise ones of channel axis 3 [O, 1, KH, KW].
         operands: the input is [N, H, W, C].
         channel_axis: 0, or 3 for weights that were [1, KH, KW, O].
         window: kernel, stride, dilation, padding.
@@ -182,7 +182,7 @@ def run_convolution(params: ConvolutionLayer, x: Array, *_constants: Array) -> t
 
 
 def samples_last(params: object, operands: Operands) -> float | None:
-    """Return what images with samples last gain in a `ConvolutionLayer`, as `gain_in_order`."""
+    """Return the gain of images with samples last in a `ConvolutionLayer`, as `gain_in_order`."""
     assert isinstance(params, ConvolutionLayer)
     _, height, width, _ = operands.input(0).shape
     return gain_in_order(params.prepared, params.filter.step_map is not None, (height, width))
@@ -200,7 +200,7 @@ def lower_product(scheme: Scheme, node: Node, operands: Operands) -> ProductLaye
 
 
 def run_product(params: ProductLayer, x: Array, *_constants: Array) -> tuple[Array, ...]:
-    """Run a fully connected layer: [S, *any] whose elements make rows of K -> [S, rows, O], or [S, ..., O]."""
+    """Run a fully connected layer: [S, *any] with elements that form rows of K -> [S, rows, O], or [S, ..., O]."""
     weights = params.filter.weights
     rows = x.reshape(x.shape[0], -1, weights.shape[1])
     y = params.filter.finish(accumulate_product(params.prepared, rows))
@@ -212,8 +212,8 @@ def linear_kernels(find: FindScheme, rule: str, source: str) -> dict[str, Kernel
 
     Args:
         find: makes the scheme of a node.
-        rule: from the accumulator to the result, in one line.
-        source: where the rule comes from.
+        rule: Rule from the accumulator to the result, in one line.
+        source: Source of the rule.
     """
 
     def convolution(channel_axis: int) -> Kernel:

@@ -19,10 +19,10 @@ from tflq.interpreter.registry import Kernel
 
 
 class Average(Protocol):
-    """How sums become what is stored; a frozen dataclass of its arithmetic."""
+    """Rule from sums to stored values; a frozen dataclass of its arithmetic."""
 
     def apply(self, sums: Array, counts: Integers | int) -> Array:
-        """Return what is stored.
+        """Return the stored values.
 
         Args:
             sums: exact integers of any numeric type [..., C].
@@ -42,7 +42,7 @@ class AveragePool:
     Attributes:
         window: kernel, stride, padding.
         counts: taps inside the image, int64[OH, OW, 1].
-        average: how sums become what is stored.
+        average: Rule from sums to stored values.
         magnitude: largest |x|.
     """
 
@@ -57,8 +57,8 @@ class Mean:
     """One mean or sum over axes.
 
     Attributes:
-        reduction: which axes.
-        average: how sums become what is stored.
+        reduction: Reduced axes and their count.
+        average: Rule from sums to stored values.
     """
 
     reduction: Reduction
@@ -71,9 +71,9 @@ class MaxPool:
 
     Attributes:
         window: kernel, stride, padding.
-        minimum: smallest value of the type, which stands outside the image.
-        floor: least result of each position, [OH, OW, 1], where the padding takes part; else None.
-        bounds: of a fused activation; None where there is none.
+        minimum: smallest value of the type, the value outside the image.
+        floor: least result of each position, [OH, OW, 1], if the padding takes part; else None.
+        bounds: Bounds of a fused activation; None if there is none.
     """
 
     window: Window
@@ -85,7 +85,7 @@ class MaxPool:
 def lower_average_pool(
     node: Node, operands: Operands, find: FindAverage, find_window: FindWindow | None = None
 ) -> AveragePool:
-    """Decide the window and the rule of an average pool [N, H, W, C]; `find_window` may refuse what others take."""
+    """Decide the window and the rule of an average pool [N, H, W, C]; `find_window` may refuse windows."""
     x = operands.input(0)
     window = window_of_node(node, x.shape) if find_window is None else find_window(node, operands)
     counts = window_counts(window, (x.shape[1], x.shape[2]))[:, :, None]
@@ -120,7 +120,7 @@ def run_max_pool(params: MaxPool, x: Array) -> tuple[Array, ...]:
 
 
 def samples_last(params: object, operands: Operands) -> float | None:
-    """Return 0 for averages over the whole image, whose sums are as fast along any axis; None for others."""
+    """Return 0 for averages over the whole image, with sums that are as fast along any axis; None for other layers."""
     image = operands.input(0).shape[1:3]
     return 0.0 if isinstance(params, AveragePool) and params.window.kernel == image else None
 
@@ -130,9 +130,9 @@ def average_pool_kernel(find: FindAverage, rule: str, source: str, find_window: 
 
     Args:
         find: makes the rule of a node.
-        rule: what it says, in one line.
-        source: where it comes from.
-        find_window: as for `lower_average_pool`.
+        rule: Text of the rule, in one line.
+        source: Source of the rule.
+        find_window: Window function as for `lower_average_pool`.
     """
     lower = partial(lower_average_pool, find=find, find_window=find_window)
     return Kernel(lower, run_average_pool, rule, source, samples_last=samples_last)

@@ -1,4 +1,4 @@
-"""Where an arithmetic of integers meets real numbers: what params say of it to code that computes it otherwise."""
+"""Conversions between integers and floats in an arithmetic of integers, as forms for other implementations."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class RealLine:
     Attributes:
         scale: a float32.
         offset: likewise.
-        zero: whole number.
-        is_away: whether halves go away from zero; else to the even number.
+        zero: integer zero point.
+        is_away: whether halves are rounded away from zero; else to the even number.
     """
 
     scale: float
@@ -26,13 +26,13 @@ class RealLine:
 
 @dataclass(frozen=True, eq=False)
 class RealMap:
-    """Sums as real numbers: f32(clip((acc - folded) * multiplier + bias, minimum, maximum)), in float64.
+    """Sums as floating-point values: f32(clip((acc - folded) * multiplier + bias, minimum, maximum)), in float64.
 
     Attributes:
         folded: int64[O].
         multiplier: float64[O].
         bias: float64[O].
-        minimum: of the fused activation; may be infinite.
+        minimum: Lower bound of the fused activation; may be infinite.
         maximum: likewise.
     """
 
@@ -48,8 +48,8 @@ class RealSum:
     """Two operands' sum: clip(rint((a + b) / scale + zero), least, most) + first, in float64.
 
     Attributes:
-        operands: scale and zero point of quantized values, s * (q - z); None for real numbers.
-        scale: of the result.
+        operands: scale and zero point of quantized values, s * (q - z); None for floating-point values.
+        scale: Scale of the result.
         zero: likewise.
         least: level above the first one.
         most: likewise.

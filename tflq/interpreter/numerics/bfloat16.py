@@ -9,7 +9,7 @@ from tflq.graph import Array, DType
 
 
 def widen(x: Array) -> NDArray[np.float32]:
-    """Return the float32 that a bfloat16 stands for; exact.
+    """Return the float32 value of a bfloat16; exact.
 
     Args:
         x: uint16, any shape.
@@ -33,19 +33,19 @@ def narrow(x: Array) -> NDArray[np.uint16]:
 
 
 def numbers(dtype: DType, x: Array) -> Array:
-    """Return x as numpy can compare it: bfloat16 widened, everything else as it is."""
+    """Return x as numpy can compare it: bfloat16 widened, everything else unchanged."""
     return widen(x) if dtype is DType.BFLOAT16 else x
 
 
 def by_number(dtype: DType, x: Array, function: np.ufunc) -> Array:
-    """Apply a function whose results are exact in every float type; bfloat16 by way of float32."""
+    """Apply a function with results that are exact in every float type; bfloat16 by way of float32."""
     if dtype is DType.BFLOAT16:
         return narrow(function(widen(x)))
     return np.asarray(function(x))
 
 
 def to_float32(dtype: DType, x: Array) -> NDArray[np.float32]:
-    """Return the float32 that float32, float16 or bfloat16 stands for; exact."""
+    """Return the float32 value of float32, float16 or bfloat16; exact."""
     return widen(x) if dtype is DType.BFLOAT16 else x.astype(np.float32, copy=False)
 
 

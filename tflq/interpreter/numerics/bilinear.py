@@ -23,12 +23,12 @@ from tflq.interpreter.operands.movable import resized_shape
 
 @dataclass(frozen=True, eq=False)
 class Positions:
-    """Where the elements along one axis of the output lie between two of the input.
+    """Positions of the elements along one axis of the output between two elements of the input.
 
     Attributes:
         low: int64[n]: index of the one before.
         high: int64[n]: index of the one after.
-        part: how far from the one before: float32[n], or int32[n] in 1/1024.
+        part: Distance from the one before: float32[n], or int32[n] in 1/1024.
     """
 
     low: NDArray[np.int64]

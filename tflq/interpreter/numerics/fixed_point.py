@@ -1,7 +1,7 @@
-"""Fixed-point primitives: each with its formula and who rounds how (docs/rules/fixed_point.md).
+"""Fixed-point primitives: each with its formula and its rounding (docs/rules/fixed_point.md).
 
-All take and return numpy integers or arrays of them; operands broadcast. Values of 32 bits live in int64, so nothing
-overflows by accident: where the C code wraps or saturates, the function says so and does it. `>>` is arithmetic.
+All take and return numpy integers or arrays of them; operands broadcast. Values of 32 bits are stored in int64, so no
+overflow is accidental: if the C code wraps or saturates, the function states it and does the same. `>>` is arithmetic.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ INT32_MAX = (1 << 31) - 1
 
 @primitive("wrapped", "int32 of {x}")
 def wrap_int32(x: ArrayLike) -> Integers:
-    """Keep the low 32 bits as two's complement: what an int32 register holds after it overflowed."""
+    """Keep the low 32 bits as two's complement: the content of an int32 register after an overflow."""
     return np.asarray(x, np.int64).astype(np.int32).astype(np.int64)
 
 
 def wrap_int16(x: Integers) -> Integers:
-    """Keep the low 16 bits as two's complement: what an int16 holds after it overflowed."""
+    """Keep the low 16 bits as two's complement: the content of an int16 register after an overflow."""
     return x.astype(np.int16).astype(np.int64)
 
 
@@ -55,8 +55,8 @@ def saturating_rounding_doubling_high_mul(a: ArrayLike, b: ArrayLike, bits: int 
     """SRDHM: high word of twice the product, rounded to nearest.
 
     p = a * b; nudge = p >= 0 ? 2^(bits-2) : 1 - 2^(bits-2); result = trunc((p + nudge) / 2^(bits-1)).
-    The division truncates after the nudge, so exact ties go toward +infinity (0.5 -> 1, -0.5 -> 0).
-    a = b = -2^(bits-1) saturates to 2^(bits-1) - 1.
+    The division truncates after the nudge, so exact ties are rounded toward +infinity (0.5 -> 1, -0.5 -> 0). a = b =
+    -2^(bits-1) saturates to 2^(bits-1) - 1.
 
     Args:
         a: signed integers of `bits` bits.
@@ -64,7 +64,7 @@ def saturating_rounding_doubling_high_mul(a: ArrayLike, b: ArrayLike, bits: int 
         bits: 32, or 16 for the 16-bit twin.
 
     Returns:
-        int64 that holds signed integers of `bits` bits.
+        int64 array of signed integers of `bits` bits.
 
     Source: gemmlowp fixedpoint/fixedpoint.h, SaturatingRoundingDoublingHighMul.
     """
@@ -88,7 +88,7 @@ def rounding_divide_by_pot(x: ArrayLike, exponent: ArrayLike) -> Integers:
 
     Args:
         x: integers.
-        exponent: 0..31 (C leaves others undefined).
+        exponent: 0..31 (C leaves other exponents undefined).
 
     Source: gemmlowp fixedpoint/fixedpoint.h, RoundingDivideByPOT.
     """
@@ -108,7 +108,7 @@ def multiply_by_quantized_multiplier(x: ArrayLike, multiplier: ArrayLike, shift:
     Args:
         x: int32 values.
         multiplier: int32, of `quantize_multiplier`.
-        shift: from -31; positive is left. From 32 on the result is that of x86.
+        shift: Shift, from -31; positive is left. From 32 on the result is that of x86.
 
     Source: TFLite kernels/internal/common.cc, MultiplyByQuantizedMultiplier, with double rounding as in the wheels.
     """
@@ -129,7 +129,7 @@ def multiply_by_quantized_multiplier_64(x: ArrayLike, multiplier: ArrayLike, shi
     Args:
         x: |x| < 2^47 (C demands it).
         multiplier: non-negative int32, of `quantize_multiplier`.
-        shift: from -31; C defines up to 14.
+        shift: Shift, from -31; C defines up to 14.
 
     Source: TFLite kernels/internal/common.cc, MultiplyByQuantizedMultiplier(int64_t, ...).
     """
@@ -198,7 +198,7 @@ def round_half_away(x: ArrayLike) -> Reals:
 
 @primitive("as int32", "{x} cut to int32 as x86 does")
 def float_to_int32(x: ArrayLike) -> Integers:
-    """Cut floating-point numbers to int32 as x86 does: toward zero; NaN and what does not fit become -2^31."""
+    """Cut floating-point numbers to int32 as x86 does: toward zero; NaN and values that do not fit become -2^31."""
     value = np.asarray(x, np.float64)
     fits = (value > INT32_MIN - 1.0) & (value < INT32_MAX + 1.0)
     return np.where(fits, value, INT32_MIN).astype(np.int64)
@@ -208,7 +208,7 @@ def quantize_multiplier(real: ArrayLike) -> tuple[Integers, Integers]:
     """Write real multipliers as (multiplier, shift), real ~ multiplier * 2^(shift-31).
 
     q, shift = frexp(real); multiplier = round_half_away(q * 2^31); 2^31 becomes 2^30 with shift + 1; shift < -31
-    becomes (0, 0), as does 0. Large shifts stay as they are.
+    becomes (0, 0), as does 0. Large shifts are kept unchanged.
 
     Args:
         real: float64, one or many.
@@ -285,9 +285,9 @@ def activation_range(
     q(v) = zero_point + round_half_away(f32(v / scale)), a division in float32; then intersected with the type.
 
     Args:
-        activation: as in `activation_bounds`.
-        scale: of the output, used as float32.
-        zero_point: of the output.
+        activation: Name as in `activation_bounds`.
+        scale: Scale of the output, used as float32.
+        zero_point: Zero point of the output.
         minimum: smallest quantized value of the output's type.
         maximum: largest quantized value.
 

@@ -1,8 +1,8 @@
-"""Step functions of one float32 as a table: the rule's own results, found by the leading bits of the number.
+"""Step functions of one float32 as a table: the rule's own results, looked up by the leading bits of the number.
 
 Numbers that share sign, exponent and some bits of the fraction form a bucket. Within one, a nondecreasing function of
-float32 that changes at most once is two values and the first number of the second; both ends of every bucket come from
-the function itself, and where they differ, bisection by the function finds the change.
+float32 that changes at most once is two values and the first number of the second; both ends of every bucket are
+computed by the function itself, and if they differ, bisection by the function locates the change.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class FloatSteps:
     """A step function of finite numbers and NaN.
 
     Attributes:
-        shift: bits of a number that do not tell buckets apart.
+        shift: number of low bits that do not distinguish buckets.
         changes: uint32[B], bits of the first number of a bucket's second value.
         values: float32[2 * B], both values of each bucket.
     """
@@ -51,11 +51,11 @@ class FloatSteps:
 
 
 def tabulate(function: Function) -> FloatSteps | None:
-    """Return the table of a function, or None where buckets change more than once.
+    """Return the table of a function, or None if buckets change more than once.
 
     Args:
         function: elementwise; nondecreasing on finite numbers, by the caller's promise; with one value for NaN. It is
-            not asked about infinity, and the table is not to be.
+            not called with infinity, and the table must not be.
     """
     nan = function(np.array([np.nan], np.float32))
     for bits in FRACTIONS:
@@ -74,7 +74,7 @@ def tabulate(function: Function) -> FloatSteps | None:
 
 
 def _changes(function: Function, low: Words, high: Words, values: Singles) -> Words | None:
-    """Return the first number of the second value in (low, high]; None where a third value stands between."""
+    """Return the first number of the second value in (low, high]; None if there is a third value in between."""
     while np.any(high - low > 1):
         middle = low + (high - low) // 2
         found = _of(function, middle)

@@ -1,6 +1,6 @@
 """Fixed-point exp and reciprocal of the gemmlowp library on int32 (docs/rules/fixed_point.md).
 
-A value with n integer bits stands for raw * 2^(n - 31). Products are SRDHM: integer bits add up.
+A value with n integer bits denotes raw * 2^(n - 31). Products are SRDHM: integer bits add up.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NEWTON_SLOPE = -1010580540  # -32/17
 def exp_on_negative_values(a: ArrayLike, integer_bits: int) -> Integers:
     """exp(a) for a <= 0, as a value without integer bits; exp(0) is 2^31 - 1.
 
-    a is cut into a remainder in [-1/4, 0), whose exp is a Taylor polynomial of 4th order around -1/8, and powers of
+    a is cut into a remainder in [-1/4, 0), with a Taylor polynomial of 4th order around -1/8 as its exp, and powers of
     two from 1/4 to 16, each of which multiplies by its own constant (SRDHM).
 
     Args:
@@ -70,7 +70,7 @@ def one_over_one_plus_x(a: ArrayLike) -> Integers:
 
 @primitive("high product", "SRDHM({a}, {b}) = ({a} * {b} + 2^30) >> 31")
 def product(a: _Number, b: _Number | int) -> _Number:
-    """SRDHM of int32 factors that are not both -2^31, where nothing saturates: (a * b + 2^30) >> 31."""
+    """SRDHM of int32 factors that are not both -2^31 and therefore never saturate: (a * b + 2^30) >> 31."""
     return (a * b + (1 << 30)) >> 31
 
 
@@ -82,7 +82,7 @@ def reciprocal(x: ArrayLike, integer_bits: int) -> tuple[Integers, Integers]:
 
     Args:
         x: positive values of an unsigned 32-bit register with `integer_bits` integer bits.
-        integer_bits: of x.
+        integer_bits: Number of integer bits of x.
 
     Source: TFLite kernels/internal/common.h, GetReciprocal.
     """

@@ -1,6 +1,6 @@
 """Logistic and tanh of the gemmlowp library on int16, as tables over all inputs (docs/rules/fixed_point.md).
 
-A value with n integer bits stands for raw * 2^(n - 15); results have none. The steps are those of gemmlowp.py, with its
+A value with n integer bits denotes raw * 2^(n - 15); results have none. The steps follow gemmlowp.py, with its
 constants rounded to 16 bits, int16 registers that wrap, and one sum that saturates.
 
 Source: gemmlowp fixedpoint/fixedpoint.h (logistic, tanh, exp_on_negative_values), for std::int16_t.

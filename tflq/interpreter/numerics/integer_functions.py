@@ -2,7 +2,7 @@
 
 ln(x) of a fixed-point number, as LOG_SOFTMAX uses it (docs/rules/fixed_point.md).
 
-A value with n integer bits stands for raw * 2^(n - 31). Products are SRDHM: integer bits add up.
+A value with n integer bits denotes raw * 2^(n - 31). Products are SRDHM: integer bits add up.
 
 The table that LOGISTIC and TANH of int16 interpolate in: about 65536 / (1 + exp(-i / 24)) for i = 0..255.
 
@@ -41,7 +41,7 @@ def natural_logarithm(x: Integers, integer_bits: int) -> Integers:
 
     Args:
         x: raw, positive, of 31 bits.
-        integer_bits: of x.
+        integer_bits: Number of integer bits of x.
 
     Source: TFLite kernels/internal/common.h, log_x_for_x_greater_than_or_equal_to_1_impl.
     """
@@ -96,7 +96,7 @@ def inverse_square_root(n: Integers) -> tuple[Integers, Integers]:
 
 
 def _newton(n: Integers) -> Integers:
-    """X = x (3 - n x^2) / 2, five times; three integer bits, cubes come back from nine by a saturating shift."""
+    """X = x (3 - n x^2) / 2, five times; three integer bits, cubes are rescaled from nine by a saturating shift."""
     half = rounding_divide_by_pot(n, 1)
     x = np.full(n.shape, 1 << 28, np.int64)
     for _ in range(5):

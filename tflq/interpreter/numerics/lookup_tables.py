@@ -1,7 +1,7 @@
 """Lookup tables: an operator with one small input is a table, made once when it is lowered (docs/rules/fixed_point.md).
 
 A table is indexed by the raw bits of the code: entry i of a table for int8 belongs to the byte i, so that int8 tables
-begin with 0..127 and go on with -128..-1.
+begin with 0..127 and continue with -128..-1.
 
 Operators of two 8-bit inputs as tables of all 65536 pairs of codes: exact by construction, whatever the rounding.
 """
@@ -43,7 +43,7 @@ def make_table(compute: Callable[[Integers], Array], source: DType, target: DTyp
 
 
 def is_used(table: Array | None) -> TypeGuard[Array]:
-    """Whether a table stands for its rule: where there is one, and nothing records how the rule runs."""
+    """Whether a table replaces its rule: if there is one, and the rule's operations are not recorded."""
     recording = recorder()
     return table is not None and (recording is None or recording.stands(table))
 
@@ -68,7 +68,7 @@ def look_up(table: Table, x: Array) -> Array:
 
 
 def _by_rule(compute: Callable[[Integers], Array], table: Table, x: Array) -> Array:
-    """Return what the table was made of, computed for x alone."""
+    """Return the rule's results for x only."""
     entries: Array = np.asarray(compute(x.astype(np.int64))).astype(table.dtype)
     return entries
 
@@ -90,7 +90,7 @@ def lut256(
         function: takes and returns float32.
         dtype: INT8 or UINT8, of both sides.
         input_scale: float32.
-        input_zero_point: in quantized values.
+        input_zero_point: Zero point of the input, in quantized values.
         output: scale and zero point of the output.
 
     Source: TFLite kernels/internal/common.h, LUTPopulateInt8.
@@ -121,12 +121,12 @@ def lut513(
     With v(i) = function(lowest + i * step), step = (highest - lowest) / 512 and k = 65536 / (range of the output):
     entry(i) = clamp(rha(v(i) k) - rha((rha((v(i+1) k + rha(v(i) k)) / 2) - rha(v(i+1/2) k)) / 2)); half of the error of
     the straight line at its middle is taken off each point. rha is round_half_away. The last entry is rha(v(512) k).
-    Where infinities meet in an entry it is 0, as x86 cuts NaN to int16.
+    If infinities meet in an entry it is 0, as x86 cuts NaN to int16.
 
     Args:
         function: takes and returns `real`.
         input_scale: step of the input's quantized values.
-        input_zero_point: of the input.
+        input_zero_point: Zero point of the input.
         output_scale: step of the output's quantized values; its zero point is 0.
         real: float64 or float32, in which every operation is done.
 
@@ -156,7 +156,7 @@ def look_up_513(table: NDArray[np.int16], x: Integers) -> Integers:
     slope = t[i+1] - t[i] wraps to int16, as does the result.
 
     Args:
-        table: of `lut513`.
+        table: Table returned by `lut513`.
         x: values of int16.
 
     Source: TFLite kernels/internal/common.h, LUTLookup(int16_t).
@@ -173,16 +173,16 @@ def _wrap_int16(x: Integers) -> Integers:
 
 @dataclass(frozen=True, eq=False)
 class RescaledPair:
-    """The params of an operator of two quantized tensors whose result is rescaled once.
+    """The params of an operator of two quantized tensors with a result that is rescaled once.
 
     Attributes:
-        input_zero_points: of both inputs.
-        output_zero_point: of the output.
-        multiplier: int32; 0 where nothing is rescaled.
+        input_zero_points: Zero points of both inputs.
+        output_zero_point: Zero point of the output.
+        multiplier: int32; 0 if no rescaling is needed.
         shift: positive is left.
         minimum: smallest quantized value after the fused activation.
         maximum: largest one.
-        dtype: of the output.
+        dtype: Type of the output.
         pairs: T8[65536]: the result of every pair of 8-bit values, by 256 raw(x_1) + raw(x_2); None for int16.
     """
 
@@ -203,7 +203,7 @@ def make_pairs(compute: Callable[[Integers, Integers], Array], first: DType, sec
         compute: takes int64[256, 1] and int64[1, 256], returns quantized values [256, 256].
         first: 8-bit type of x.
         second: 8-bit type of y.
-        target: of the result.
+        target: Type of the result.
     """
     pairs: Array = compute(all_codes(first)[:, None], all_codes(second)[None]).astype(target.storage).reshape(-1)
     pairs.setflags(write=False)
@@ -212,7 +212,7 @@ def make_pairs(compute: Callable[[Integers, Integers], Array], first: DType, sec
 
 
 def look_up_pairs(pairs: Array, x: Array, y: Array) -> Array:
-    """Return pairs[256 raw(x) + raw(y)], x and y broadcast against each other; while recording, what they are made of.
+    """Return pairs[256 raw(x) + raw(y)], x and y broadcast against each other; while recording, the rule's results.
 
     Args:
         pairs: T8[65536].

@@ -3,7 +3,7 @@
 Source: docs/rules/gap9/expressions.md.
 
 All are integer arithmetic on 32 bits with arithmetic shifts: polynomials over a normalized argument, small tables of
-powers, Newton steps. Values live in int64; where 32 bits wrap, the function says so.
+powers, Newton steps. Values live in int64; if 32 bits wrap, the function states it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def exp_q15(x: ArrayLike) -> Integers:
     """exp(x / 2^15) * 2^15, with 0 -> 32768.
 
     |x| = i + f / 2^15 with f in [-2^14, 2^14); exp(f) by its series to the 8th term in Q15, exp(i) from a table of 12
-    entries. Of a negative x the reciprocal, (0x7FFFFFFF // E) >> 1. x >= 11 gives 2^27 - 1, x <= -11 gives 0.
+    entries. Of a negative x the reciprocal, (0x7FFFFFFF // E) >> 1. x >= 11 results in 2^27 - 1, x <= -11 in 0.
 
     Args:
         x: int32 values, Q15.
@@ -141,9 +141,9 @@ def pow_q15(x: ArrayLike, exponent: int, least: int = _NO_LOG) -> Integers:
     """(x / 2^15)^(q / 2^15) * 2^15 = exp(norm(q * max(ln x, least), 15)); 0 for x = 0.
 
     Args:
-        x: int32 values, Q15; negative ones give exp of the least logarithm.
+        x: int32 values, Q15; negative ones result in exp of the least logarithm.
         exponent: q, Q15, 1..32767.
-        least: where the logarithm is cut, Q15. `least_logarithm` is the tool's.
+        least: Lower limit of the logarithm, Q15. `least_logarithm` is the tool's.
     """
     value = np.asarray(x, np.int64)
     logarithm = np.clip(log_q15(value), least, -1 - least)

@@ -60,8 +60,8 @@ def philox_words(key: Sequence[Words | np.uint64], counter: Sequence[Words]) -> 
     """Return the group of each value of the counter: uint64[..., 4], 32 bits of each.
 
     Args:
-        key: its two words.
-        counter: its four words, each of shape [...]; the key's words broadcast against them.
+        key: Key of two words.
+        counter: Counter of four words, each of shape [...]; the key's words broadcast against them.
     """
     for _ in range(_ROUNDS):
         products = [np.uint64(m) * counter[i] for m, i in zip(_MULTIPLIERS, (0, 2), strict=True)]
@@ -92,8 +92,8 @@ def threefry_words(key: Sequence[Words | np.uint64], counter: Sequence[Words]) -
     """Return the pair of each value of the counter: uint64[..., 2], 32 bits of each.
 
     Args:
-        key: its two words.
-        counter: its two words, each of shape [...]; the key's words broadcast against them.
+        key: Key of two words.
+        counter: Counter of two words, each of shape [...]; the key's words broadcast against them.
     """
     keys = [key[0], key[1], key[0] ^ key[1] ^ _PARITY]
     first, second = (counter[0] + keys[0]) & _LOW, (counter[1] + keys[1]) & _LOW

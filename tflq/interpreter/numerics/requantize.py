@@ -3,12 +3,12 @@
 A requantization F is a nondecreasing step function of the integer accumulator; so is the floating-point expression of
 StepMap, because each of its operations is nondecreasing under IEEE rounding. With T[k] = min{acc: F(acc) >= k}, a map M
 equals F on the whole range if M(T[k]) >= k and M(T[k] - 1) < k for every quantized value k. If only M(T[k] + 1) >= k
-and M(T[k] - 2) < k hold, M equals F but for accumulators T[k] and T[k] - 1, and those few are listed as exceptions.
-Every T[k] follows from F (thresholds.py), and just that is checked: nothing is assumed about the size of rounding
-errors (docs/internals/exactness.md).
+and M(T[k] - 2) < k are true, M equals F except for accumulators T[k] and T[k] - 1, and those few are listed as
+exceptions. Every T[k] follows from F (thresholds.py), and just that is checked: no bound on rounding errors is assumed
+(docs/internals/exactness.md).
 
 Maps are fitted when they are first needed: in float64 with the first accumulators, in float32, which takes longer to
-find, once so many accumulators went through that it pays.
+compute, once it pays for the number of accumulators.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class StepMaps:
         start: float64[O], code about (acc + start) * slope + zero_point.
         lower: int64[O], smallest accumulator.
         upper: int64[O], largest.
-        zero_point: the code that stands for 0.
+        zero_point: the code of 0.
         minimum: smallest quantized value.
         maximum: largest.
         reach: the rule's thresholds in closed form, or None.
@@ -58,7 +58,7 @@ class StepMaps:
         direct: The rule itself in float32, operation by operation; None if it is another rule or sums are too large.
     """
 
-    exact: Exact = field(compare=False)  # a method of the params that hold the map
+    exact: Exact = field(compare=False)  # a method of the params that contain the map
     slope: Doubles
     start: Doubles
     lower: Integers
@@ -72,12 +72,12 @@ class StepMaps:
 
     @cached_property
     def in_float64(self) -> StepMap | None:
-        """The proven map in float64, or None where none was found."""
+        """The proven map in float64, or None if the fit fails."""
         return fit_in_float64(self.steps())
 
     @cached_property
     def best(self) -> StepMap | None:
-        """The proven map in float32 where accumulators stay below 2^24 and few exceptions remain, else in float64."""
+        """The proven map in float32 if accumulators stay below 2^24 and few exceptions remain, else in float64."""
         wide = self.in_float64
         return None if wide is None else fit_in_float32(self.steps(), wide)
 
@@ -89,7 +89,7 @@ class StepMaps:
         return None if wide is None else fit_in_float32(steps, wide, LISTED)
 
     def serving(self, count: int) -> StepMap | None:
-        """Return the map for so many more accumulators; None where the rule itself must run."""
+        """Return the map for `count` more accumulators; None if the rule itself must run."""
         if self.direct is not None:
             return self.direct
         if self.served >= self._pays:
@@ -134,14 +134,14 @@ def fit_step_map(
         offset: [O], code about (acc + offset) * scale + zero_point. Only speed depends on its being close.
         lower: int64[O], smallest accumulator.
         upper: int64[O], largest accumulator.
-        zero_point: the code that stands for 0, where a rule may change its direction of rounding.
+        zero_point: the code of 0, at which a rule may change its direction of rounding.
         minimum: smallest quantized value.
         maximum: largest quantized value.
         reach: the smallest accumulator with `exact` >= k for quantized values k, in closed form (thresholds.py), which
-            the rule itself then confirms; None where there is no such form.
+            the rule itself then confirms; None if there is no such form.
 
     Returns:
-        None where there are too many quantized values, or numbers exceed float64's integers.
+        None if there are too many quantized values, or numbers exceed float64's integers.
     """
     limit = 1 << 52
     slope = np.asarray(scale, np.float64)
@@ -153,13 +153,13 @@ def fit_step_map(
 
 
 def requantize(maps: StepMaps | None, exact: Exact, accumulators: Array, dtype: np.dtype[np.generic]) -> Array:
-    """Apply a proven map, or the integer rule where there is none; while something records, the rule itself.
+    """Apply a proven map, or the integer rule if there is none; while something records, the rule itself.
 
     Args:
-        maps: of `fit_step_map` for this very rule, or None.
+        maps: Result of `fit_step_map` for this very rule, or None.
         exact: the rule.
         accumulators: exact integers [..., O] in float32, float64 or int64.
-        dtype: of the result.
+        dtype: Storage type of the result.
 
     Returns:
         Quantized values [..., O].

@@ -30,9 +30,10 @@ _Constants = tuple[Reals, Reals, Reals | None, Reals | None]
 class StepMap:
     """y = rint(clip(u + correction(u), minimum, maximum)), u = (acc + offset) * scale; then the listed exceptions.
 
-    correction(u) = clip(u, low, high), or 0 where `low` is None. It serves rules that round half away from zero or
-    round twice: thresholds of quantized values above and below the zero point then move apart by 2 * d, which no affine
-    map can do. With u = real + z/2, low = z/2 - d, high = z/2 + d it gives real + z + d * sign(real) where |real| >= d.
+    correction(u) = clip(u, low, high), or 0 if `low` is None. It serves rules that round half away from zero or round
+    twice: thresholds of quantized values above and below the zero point then move away from each other by 2 * d, which
+    no affine map can do. With u = real + z/2, low = z/2 - d, high = z/2 + d the result is real + z + d * sign(real) if
+    |real| >= d.
 
     Attributes:
         scale: float32[O] or float64[O]; the type in which the map is computed.
@@ -41,10 +42,10 @@ class StepMap:
         high: the same type, or None.
         minimum: smallest quantized value.
         maximum: largest quantized value.
-        exceptions: the few accumulators where the map alone is off by one.
-        changes: in channels whose code changes seldom, the accumulator from which on it is another, in rising order.
-        wide: where there are any of these, the same rule in float64 without them: looking for accumulators costs more
-            calls than the wider type costs time where elements are few.
+        exceptions: the few accumulators for which the map without them is off by one.
+        changes: Accumulators at which the code changes, in rising order, for channels with few changes.
+        wide: Map by the same rule in float64 without exceptions and changes, if there are any of these: for few
+            elements, the calls that search accumulators cost more time than the wider type.
         after: Zero point added after rounding, y = clip(rint(u) + after, minimum, maximum); None if `offset` has it.
     """
 
@@ -60,7 +61,7 @@ class StepMap:
     after: np.floating | None = None
 
     def rounded(self, accumulators: Array) -> Reals:
-        """Return y of accumulators [..., O] in the map's type, without exceptions: what the proof evaluates."""
+        """Return y of accumulators [..., O] in the map's type, without exceptions, as the proof evaluates it."""
         values: Reals = accumulators.astype(self.scale.dtype)
         return self.evaluate((self.offset, self.scale, self.low, self.high), values, np.empty_like(values))
 
@@ -92,7 +93,7 @@ class StepMap:
         return self.scale.dtype.type(self.minimum), self.scale.dtype.type(self.maximum)
 
     def evaluate(self, constants: _Constants, accumulators: Array, out: Reals) -> Reals:
-        """Write y of accumulators, in the map's type or one that holds them, into `out` and return it."""
+        """Write y of accumulators, in the map's type or a wider one, into `out` and return it."""
         offset, scale, low, high = constants
         np.add(accumulators, offset, out=out)
         np.multiply(out, scale, out=out)
@@ -114,7 +115,7 @@ def apply(step_map: StepMap, accumulators: Array, dtype: np.dtype[np.generic]) -
         return _map_channels(step_map, accumulators, dtype)
     flat = accumulators.reshape(-1)
     if flat.dtype != np.float32 and step_map.scale.dtype == np.float32:
-        flat = flat.astype(np.float32)  # exact: a float32 map stands for accumulators below 2^24 only
+        flat = flat.astype(np.float32)  # exact: a float32 map serves accumulators below 2^24 only
     result = np.empty(accumulators.shape, dtype)
     _map_in_blocks(step_map, flat, result.reshape(-1))
     channels = accumulators.shape[-1]
@@ -123,7 +124,7 @@ def apply(step_map: StepMap, accumulators: Array, dtype: np.dtype[np.generic]) -
 
 
 def _clipped(x: Reals, low: Reals, high: Reals) -> Reals:
-    """Clip by arrays; numpy's clip is fast where each bound serves a whole run, its minimum and maximum elsewhere."""
+    """Clip by arrays; numpy's clip is fast if each bound serves a whole run, its minimum and maximum elsewhere."""
     return np.clip(x, low, high) if low.shape[-1] == 1 else np.minimum(np.maximum(x, low), high)
 
 
@@ -179,7 +180,7 @@ def _columns(step_map: StepMap, part: slice) -> _Constants:
 
 
 def _correct(step_map: StepMap, accumulators: Array, codes: Array) -> None:
-    """Put right what the map alone gets wrong, in arrays [O, n]."""
+    """Correct the exceptions of a map, in arrays [O, n]."""
     for channel, accumulator, code in step_map.changes:
         codes[channel, accumulators[channel] >= accumulator] = code
     for channel, accumulator, code in step_map.exceptions:

@@ -1,10 +1,10 @@
-"""What a float map must reproduce, and the maps in float64 and float32 that do.
+"""Steps that a float map must reproduce, and the equal maps in float64 and float32.
 
-A float32 map costs half of a float64 one on many elements. With slope s fixed, fl(fl(acc + B) * s) reaches k where acc
-+ B >= q[k], and q follows from how float32 rounds: a result rounds up to a float32 number r where the exact value is
-past the middle between r and the number before it. So the offsets B that reach every code at T[k] and none at T[k] - 1
-form an interval, from max(q[k] - T[k]) to below min(q[k] - T[k]) + 1, and slopes are tried, in units in the last place,
-until a float32 number lies in it. What the search finds is only proposed: the map is compared at every threshold.
+A float32 map costs half of a float64 one on many elements. With slope s fixed, fl(fl(acc + B) * s) reaches k if acc + B
+>= q[k], and q follows from how float32 rounds: a result rounds up to a float32 number r if the exact value is past the
+middle between r and the number before it. So the offsets B that reach every code at T[k] and none at T[k] - 1 form an
+interval, from max(q[k] - T[k]) to below min(q[k] - T[k]) + 1, and slopes are tried, in steps of 1 ULP, until the
+interval contains a float32 number. The search only proposes a map: the map is compared at every threshold.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Steps:
         lower: int64[O], smallest accumulator.
         upper: int64[O], largest.
         slope: float64[O], quantized values per unit of the accumulator.
-        zero_point: the quantized value that stands for 0, where a rule may change its direction of rounding.
+        zero_point: the quantized value of 0, at which a rule may change its direction of rounding.
         minimum: smallest quantized value.
         maximum: largest.
     """
@@ -49,14 +49,14 @@ class Steps:
     maximum: int
 
     def late(self, step_map: StepMap, delay: int = 0) -> NDArray[np.bool_]:
-        """Where the map has not reached code k at T[k] + delay: bool[K, O]."""
+        """Return True for each code k that the map has not reached at T[k] + delay: bool[K, O]."""
         at = self.thresholds + delay if delay else self.thresholds
         below: NDArray[np.bool_] = step_map.rounded(at) < self.codes
         below &= at <= self.upper
         return below
 
     def early(self, step_map: StepMap, advance: int = 1) -> NDArray[np.bool_]:
-        """Where the map has reached code k at T[k] - advance: bool[K, O]."""
+        """Return True for each code k that the map has reached at T[k] - advance: bool[K, O]."""
         at = self.thresholds - advance
         above: NDArray[np.bool_] = step_map.rounded(at) >= self.codes
         above &= at >= self.lower
@@ -66,8 +66,8 @@ class Steps:
         """Return the bounds on an offset B with T + B >= level and T - 1 + B < level, for the levels of some codes.
 
         Args:
-            levels: [K, O], the real number at which the map reaches each code, in units of the accumulator.
-            part: of the codes.
+            levels: [K, O], the value at which the map reaches each code, in units of the accumulator.
+            part: Range of the codes.
         """
         t = self.thresholds[part]
         if t.shape[0] == 0:
@@ -78,7 +78,7 @@ class Steps:
         return low, high
 
     def inside(self) -> NDArray[np.bool_]:
-        """Where T[k] lies between two accumulators: bool[K, O]."""
+        """Return True for each T[k] between two accumulators: bool[K, O]."""
         return (self.thresholds > self.lower) & (self.thresholds <= self.upper)
 
     def at(self, channels: Integers, accumulators: Integers) -> Integers:
@@ -106,10 +106,10 @@ class Steps:
 
 
 def fit_in_float64(steps: Steps) -> StepMap | None:
-    """Return a StepMap in float64 that equals the steps, compared at every threshold; None where that fails.
+    """Return a StepMap in float64 that equals the steps, compared at every threshold; None if that fails.
 
-    One offset serves all quantized values where thresholds allow it, else values above and up to the zero point get
-    offsets of their own, by a correction.
+    One offset serves all quantized values if thresholds allow it, else values above and up to the zero point get
+    separate offsets, by a correction.
     """
     levels = (steps.codes - 0.5) / steps.slope
     constant = np.flatnonzero(~steps.inside().any(axis=0))
@@ -133,9 +133,9 @@ def _equal(steps: Steps, found: StepMap) -> bool:
 
 
 def _corrected(steps: Steps, down: tuple[Doubles, Doubles], up: tuple[Doubles, Doubles]) -> StepMap:
-    """Let quantized values above the zero point have offsets B + D, those up to it B - D; d = D * slope.
+    """Give quantized values above the zero point the offset B + D, values up to it B - D; d = D * slope.
 
-    D is 0 where one offset serves all. d stays below 1/4, so that u + correction(u) rounds to the zero point wherever
+    D is 0 if one offset serves all. d stays below 1/4, so that u + correction(u) rounds to the zero point wherever
     |real| < d.
     """
     (down_low, down_high), (up_low, up_high) = down, up
@@ -149,7 +149,7 @@ def _corrected(steps: Steps, down: tuple[Doubles, Doubles], up: tuple[Doubles, D
 
 
 def middle(low: Doubles, high: Doubles) -> Doubles:
-    """Return the middle of an interval; half a unit inside where one end is open, 0 where both are."""
+    """Return the middle of an interval; half a unit inside if one end is open, 0 if both are."""
     open_low, open_high = np.isinf(low), np.isinf(high)
     bottom = np.where(open_low, np.where(open_high, 0.0, high - 1), low)
     return (bottom + np.where(open_high, bottom + 1, high)) / 2 - 0.5 * (open_low & open_high)
@@ -165,10 +165,10 @@ _EXPONENT = np.int64(0x7FF0_0000_0000_0000)
 
 
 def fit_in_float32(steps: Steps, wide: StepMap, most: int | None = None) -> StepMap:
-    """Return a StepMap in float32 that equals the steps, with few exceptions; `wide` where there are too many.
+    """Return a StepMap in float32 that equals the steps, with few exceptions; `wide` if there are too many.
 
     Args:
-        steps: what to reproduce.
+        steps: Steps to reproduce.
         wide: the map in float64.
         most: exceptions that each channel may have, without changes; None for as many of both as numpy's calls bear.
     """
@@ -192,7 +192,7 @@ class _Proposal:
     missed: Integers
 
     def improve(self, channels: Integers, other: _Proposal) -> None:
-        """Take over what misses fewer thresholds of these channels."""
+        """Adopt the proposals that miss fewer thresholds of these channels."""
         better = other.missed < self.missed[channels]
         for field in fields(self):
             getattr(self, field.name)[channels[better]] = getattr(other, field.name)[better]
@@ -203,10 +203,10 @@ class _Part:
     """The channels that still miss thresholds.
 
     Attributes:
-        channels: their numbers.
+        channels: Indices of the channels.
         thresholds: float64[K, O].
-        binds_below: where T[k] is an accumulator, so that k must be reached there: bool[K, O].
-        binds_above: where T[k] - 1 is one, so that k must not be reached there.
+        binds_below: Mask of the T[k] that are accumulators, so that k must be reached there: bool[K, O].
+        binds_above: Mask of the T[k] - 1 that are accumulators, so that k must not be reached there.
     """
 
     channels: Integers
@@ -223,7 +223,8 @@ class _Part:
         """Return the middle of the offsets that fit, else both ends too, each of which serves one side.
 
         Args:
-            target: of `_targets` for these ends: what acc + B times the slope must reach, [K, 1] or [K, O].
+            target: Result of `_targets` for these ends: the values that acc + B times the slope must reach, [K, 1] or
+                [K, O].
             slope: [O].
             low: [O], of the correction.
             high: [O].
@@ -243,7 +244,7 @@ class _Part:
 
 
 def _search(steps: Steps, wide: StepMap, channels: Integers) -> StepMap:
-    """Propose constants near those of float64, until no channel misses a threshold or all neighbors were tried."""
+    """Propose constants near the float64 ones, until no channel misses a threshold or all neighbors were tried."""
     slope = np.maximum(steps.slope, np.finfo(np.float32).tiny).astype(np.float32)
     is_corrected = wide.low is not None and wide.high is not None
     low, high = (np.zeros_like(slope) if end is None else end.astype(np.float32) for end in (wide.low, wide.high))
@@ -270,16 +271,16 @@ def _search(steps: Steps, wide: StepMap, channels: Integers) -> StepMap:
 
 
 def _reached(codes: Integers) -> Doubles:
-    """Return the smallest float32 numbers that rint takes to the codes, in float64: ties go to even codes."""
+    """Return the smallest float32 numbers that rint takes to the codes, in float64: ties are rounded to even codes."""
     half = (codes - 0.5).astype(np.float32)
     return np.where(codes % 2 == 0, half, np.nextafter(half, np.float32(np.inf))).astype(np.float64)
 
 
 def _before(x: Doubles) -> Doubles:
-    """Return what a real number must reach to be rounded to a float32 number >= x.
+    """Return the least value that is rounded to a float32 number >= x.
 
-    That is the middle between the first float32 number at or above x, n units in the last place, and the one before it;
-    a little more where n is odd, because a tie goes to the even one.
+    That is the middle between the first float32 number at or above x, n ULP, and the one before it; a little more if n
+    is odd, because a tie is rounded to the even one.
     """
     x = x + 1e-300  # 0 has no exponent
     unit = (x.view(np.int64) & _EXPONENT).view(np.float64) * 2.0**-23
@@ -290,15 +291,15 @@ def _before(x: Doubles) -> Doubles:
 
 
 def _nudged(x: Singles, ulps: int) -> Singles:
-    """Return x moved by whole units in the last place: exact, but where the exponent changes on the way."""
+    """Return x moved by `ulps` ULP: exact, unless the exponent changes on the way."""
     moved: Singles = x + np.float32(ulps) * np.spacing(np.abs(x))
     return moved
 
 
 def _with_fixups(steps: Steps, found: StepMap, wide: StepMap, inside: NDArray[np.bool_], most: int | None) -> StepMap:
-    """List what the map gets wrong; `wide` where that is much.
+    """List the exceptions of a map; return `wide` if there are too many.
 
-    An accumulator beside a threshold is an exception. A channel that is off by more and changes its code a few times
+    An accumulator next to a threshold is an exception. A channel that is off by more and changes its code a few times
     only becomes constant, and is compared with its thresholds.
     """
     late, early = steps.late(found), steps.early(found)

@@ -1,7 +1,8 @@
-"""T[k] = min{acc: F(acc) >= k}, where a rule F reaches each of its quantized values.
+"""T[k] = min{acc: F(acc) >= k}, the first accumulator at which a rule F reaches each of its quantized values.
 
-From a guess that is held to the rule on both sides of every threshold, or by bisection. For rules of a product and a
-shift the guess is a closed form, which solves F(acc) >= k for acc in integers, without rounding: it is never corrected.
+From a guess that is checked against the rule on both sides of every threshold, or by bisection. For rules of a product
+and a shift the guess is a closed form, which solves F(acc) >= k for acc in integers, without rounding: it is never
+corrected.
 """
 
 from __future__ import annotations
@@ -35,15 +36,15 @@ def of_product(bound: Integers, multiplier: Integers) -> Integers:
 
 
 def of_rounded_shift(codes: Integers, multiplier: Integers, shift: Integers, ties_to_even: bool = False) -> Integers:
-    """Return the smallest x with round(x * multiplier * 2^-shift) >= code; ties go up, or to even.
+    """Return the smallest x with round(x * multiplier * 2^-shift) >= code; ties are rounded up, or to even.
 
-    x * multiplier >= code * 2^N - floor(2^N / 2); one more where a tie goes to the even number below an odd code.
+    x * multiplier >= code * 2^N - floor(2^N / 2); one more if a tie is rounded to the even number below an odd code.
 
     Args:
-        codes: whole numbers [K, 1] of at most 14 bits.
+        codes: integers [K, 1] of at most 14 bits.
         multiplier: [O], 0 or more.
         shift: [O], N in 0..LARGEST_SHIFT.
-        ties_to_even: how ties round.
+        ties_to_even: True to round ties to even.
     """
     unit = np.int64(1) << shift
     bound = codes * unit - (unit >> 1)
@@ -53,11 +54,11 @@ def of_rounded_shift(codes: Integers, multiplier: Integers, shift: Integers, tie
 def of_quantized_multiplier(codes: Integers, multiplier: Integers, shift: Integers) -> Integers:
     """Return the smallest x with MBQ(x, multiplier, shift) >= code, while no left shift wraps.
 
-    RDBP(h, e) >= j is h >= H = j * 2^e - floor(2^e / 2), one more for j <= 0 < e, whose ties round away from zero.
+    RDBP(h, e) >= j is h >= H = j * 2^e - floor(2^e / 2), one more for j <= 0 < e, because ties round away from zero.
     SRDHM(a, m) >= H is a * m >= H * 2^31 - 2^30, and x << s >= A is x >= ceil(A / 2^s).
 
     Args:
-        codes: whole numbers [K, 1] of at most 14 bits: quantized values less their zero point.
+        codes: integers [K, 1] of at most 14 bits: quantized values less their zero point.
         multiplier: [O], 0 or in [2^30, 2^31).
         shift: [O], from -31.
     """
@@ -70,7 +71,7 @@ def of_quantized_multiplier(codes: Integers, multiplier: Integers, shift: Intege
 
 
 def find_thresholds(exact: Exact, codes: Integers, guess: Doubles, lower: Integers, upper: Integers) -> Integers:
-    """Return T[k, o] in [lower, upper + 1], the end where there is none, from the rule itself.
+    """Return T[k, o] in [lower, upper + 1], the end if there is none, from the rule itself.
 
     Args:
         exact: nondecreasing on [lower, upper].

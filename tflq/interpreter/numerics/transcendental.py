@@ -1,7 +1,7 @@
 """Real functions computed in float64 and rounded once to float32; and tanh step by step as the C library has it.
 
-TFLite's are the host's float32 ones, which round correctly in nearly all cases; how far apart the two may be is stated
-by each operator.
+TFLite's are the host's float32 ones, which round correctly in nearly all cases; the possible difference is stated by
+each operator.
 
 tanh of float32 step by step as the C library's tanhf, for kernels that cut it to integers.
 

@@ -1,1 +1,1 @@
-"""Operands: what kernels of every arithmetic ask of types, scales, shapes and indices before they lower."""
+"""Operands: checks of types, scales, shapes and indices that kernels of every arithmetic make before they lower."""

@@ -1,4 +1,4 @@
-"""What kernels ask of their operands before they lower: types, scales and shapes, each with one clear refusal."""
+"""Checks that kernels make before they lower: types, scales and shapes, each with one clear refusal."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def block_scales(operands: Operands, position: int, allowed: Collection[DType]) 
     """Return the scales of a matrix that is quantized in blocks: float32[rows, blocks].
 
     Args:
-        operands: of the node.
-        position: of the matrix among the inputs; `operands.block_scales` has a tensor of float16 for it.
+        operands: Operands of the node.
+        position: Position of the matrix among the inputs; `operands.block_scales` has a tensor of float16 for it.
         allowed: types of the matrix.
 
     Raises:
         GraphError: blocks that do not fill the rows or whole bytes, no constant of as many scales, or a
-            scale that is negative, infinite or NaN. 0 is what float16 makes of the scale of a block of tiny numbers.
-        UnsupportedError: another type.
+            scale that is negative, infinite or NaN. float16 rounds the scale of a block of tiny numbers to 0.
+            UnsupportedError: another type.
     """
     matrix, scales = operands.input(position), operands.block_scales[position] if operands.block_scales else None
     size = matrix.quantization.block_size if isinstance(matrix.quantization, Blockwise) else 0
@@ -52,9 +52,9 @@ _WIDEST_BITS = 16
 def require_sound_scales(operands: Operands) -> None:
     """Check the affine quantization of every integer operand.
 
-    TFLite does not look: a scale of 0, below 0, infinite or NaN, or a zero point outside the type, gives results there
-    that stand for nothing. A scale of 0 is sound in a constant whose elements are all its zero point: TFLiteConverter
-    writes the first state of unrolled LSTMs so (16x8).
+    TFLite does not look: a scale of 0, below 0, infinite or NaN, or a zero point outside the type, leads to meaningless
+    results. A scale of 0 is valid in a constant with elements that all equal its zero point: TFLiteConverter writes the
+    first state of unrolled LSTMs so (16x8).
 
     Raises:
         GraphError: a scale is not a positive finite number, or a zero point is no value of the type.
@@ -65,7 +65,7 @@ def require_sound_scales(operands: Operands) -> None:
 
 
 def require_sound_tensor(tensor: Tensor) -> None:
-    """Check the affine quantization of one tensor, where it has one and holds integers.
+    """Check the affine quantization of one tensor, if it has one and contains integers.
 
     Raises:
         GraphError: as `require_sound_scales`.
@@ -104,7 +104,7 @@ def require_type(tensor: Tensor, allowed: Collection[DType]) -> DType:
     """Return the tensor's type.
 
     Raises:
-        UnsupportedError: it is not among those allowed.
+        UnsupportedError: it is not among the allowed ones.
     """
     if tensor.dtype not in allowed:
         names = ", ".join(t.value for t in allowed)
@@ -143,8 +143,8 @@ def per_tensor(tensor: Tensor) -> tuple[np.float32, int]:
     """Return scale (as float32, as the file has it) and zero point of a tensor that has one of each.
 
     Raises:
-        GraphError: the tensor has no scale and zero point, or they are not sound.
-        UnsupportedError: it is quantized per channel.
+        GraphError: the tensor has no scale and zero point, or they are not valid. UnsupportedError: it is quantized per
+        channel.
     """
     affine = tensor.affine
     if affine.is_per_axis:
@@ -158,7 +158,7 @@ def per_tensor(tensor: Tensor) -> tuple[np.float32, int]:
 
 
 def is_quantized(tensor: Tensor) -> bool:
-    """Whether integers of the tensor stand for real numbers."""
+    """Whether integers of the tensor are quantized values."""
     return isinstance(tensor.quantization, Affine)
 
 
@@ -187,7 +187,7 @@ class Ends(NamedTuple):
 
 
 def quantized_ends(operands: Operands, allowed: Collection[DType]) -> Ends:
-    """Return what input 0 and the output are quantized by.
+    """Return the quantization of input 0 and the output.
 
     Raises:
         UnsupportedError: a type that is not allowed, or another one of the output, or int16 with a zero point.
@@ -241,10 +241,10 @@ def require_alpha_fits(operands: Operands) -> None:
 
 
 def constant_integers(operands: Operands, position: int) -> Array:
-    """Return the value of a constant operand that holds axes, sizes or amounts.
+    """Return the value of a constant operand of axes, sizes or amounts.
 
     Raises:
-        UnsupportedError: it holds no integers.
+        UnsupportedError: it is not of an integer type.
         GraphError: it is missing, or its value is computed at run time.
     """
     tensor = operands.input(position)
@@ -275,20 +275,20 @@ def resolve_axis(axis: int, rank: int) -> int:
 
 
 def size_in_bytes(shape: Sequence[int], dtype: DType) -> int:
-    """Return the bytes that a tensor takes in memory; a string counts as the reference to it."""
+    """Return the size of a tensor in memory, in bytes; a string counts as the reference to it."""
     return prod(shape) * max(1, dtype.storage.itemsize)
 
 
 def require_result(shape: Sequence[int], dtype: DType, what: str = "a result") -> None:
-    """Check the size of a result, or of what a kernel needs on the way to it.
+    """Check the size of a result, or of an intermediate array of a kernel.
 
     Args:
-        shape: of the model's own axes.
-        dtype: of its elements.
+        shape: Shape in the model's own axes.
+        dtype: Type of its elements.
         what: names it in messages.
 
     Raises:
-        LimitError: it is larger than `max_bytes`, or than what `max_memory` leaves beside all that is alive.
+        LimitError: it is larger than `max_bytes`, or than the remainder of `max_memory` after all live tensors.
     """
     limits.require_room(size_in_bytes(shape, dtype), f"{what} of shape {tuple(shape)}")
 

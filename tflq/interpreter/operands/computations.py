@@ -21,7 +21,7 @@ _BODIES = {
 
 
 def name_computations(graphs: Sequence[Graph]) -> tuple[Graph, ...]:
-    """Return the graphs with the name of the computation in each node that has one; graphs without stay as they are.
+    """Return the graphs with the name of the computation in each node that has one; other graphs are unchanged.
 
     Raises:
         GraphError: a node names a graph that does not exist.

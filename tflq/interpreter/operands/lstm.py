@@ -1,4 +1,4 @@
-"""Operands of LSTM operators: which input is what, and whether their shapes fit (docs/rules/tflite/index.md).
+"""Operands of LSTM operators: the positions of the inputs, and whether their shapes fit (docs/rules/tflite/index.md).
 
 I inputs, C cells, O outputs (O = C without projection). Gates are called input, forget, cell and output; an LSTM
 without weights of the input gate couples it to the forget gate (CIFG): input = 1 - forget.
@@ -58,13 +58,13 @@ class GateTensors:
     """The tensors of one gate.
 
     Attributes:
-        name: of GATES.
+        name: Name of the gate, one of GATES.
         weights: [C, I].
         recurrent: [C, O], or [C] for a diagonal.
         peephole: [C], or None.
-        bias: [C]; optional where there is a layer normalization.
+        bias: [C]; optional if there is a layer normalization.
         norm: [C], or None.
-        positions: of weights, recurrent, peephole, bias and norm among the inputs.
+        positions: Positions of weights, recurrent, peephole, bias and norm among the inputs.
     """
 
     name: str
@@ -83,7 +83,7 @@ class LstmTensors:
     Attributes:
         shapes: sizes.
         x: the input.
-        gates: by name; without "input" the gate is coupled.
+        gates: Gates by name; without "input" the gate is coupled.
         projection: [O, C], or None.
         projection_bias: [O], or None.
         output_state: B * O elements.
@@ -103,8 +103,8 @@ def lstm_tensors(node: Node, operands: Operands, sequence: bool = True) -> LstmT
     """Gather and check the operands of an LSTM.
 
     Args:
-        node: with time_major.
-        operands: 20 inputs, or 24 where a layer normalization may be given.
+        node: Node with time_major.
+        operands: 20 inputs, or 24 if a layer normalization may be given.
         sequence: whether the input has an axis of time.
 
     Raises:
@@ -178,9 +178,9 @@ def require_basic(operands: Operands, types: Sequence[DType], results: Sequence[
     """Check types and shapes; return whether last output and state are variables, which get their new values.
 
     Args:
-        operands: of the node.
-        types: of the inputs.
-        results: of the outputs.
+        operands: Operands of the node.
+        types: Types of the inputs.
+        results: Types of the outputs.
 
     Raises:
         UnsupportedError: other types.
@@ -212,6 +212,6 @@ def require_basic(operands: Operands, types: Sequence[DType], results: Sequence[
 def basic_results(
     output: Array, state: Array, together: Array, gates: Array, keeps: tuple[bool, bool]
 ) -> tuple[Array, ...]:
-    """Return the outputs, behind them the new values of those states that are variables."""
+    """Return the outputs, followed by the new values of the states that are variables."""
     kept = [value for value, keep in zip((output, state), keeps, strict=True) if keep]
     return (output, state, together, gates, *kept)

@@ -1,4 +1,4 @@
-"""What operators that move data ask of their operands: TFLite's lists of types, equal quantization, plain vectors.
+"""Checks that operators that move data make: TFLite's lists of types, equal quantization, plain vectors.
 
 Indices that are data: checks of their range, and how sampled indices meet shared data.
 """
@@ -50,7 +50,7 @@ def require_tflite_type(node: Node, tensor: Tensor, allowed: Collection[DType]) 
 
 
 def require_same_quantization(node: Node, *tensors: Tensor) -> None:
-    """Check that the integers of all tensors stand for the same numbers, where TFLite checks it.
+    """Check that the integers of all tensors have the same scale and zero point, if TFLite checks it.
 
     Raises:
         UnsupportedError: scales or zero points differ.
@@ -64,7 +64,7 @@ def require_same_quantization(node: Node, *tensors: Tensor) -> None:
 
 
 def require_symmetric_int16(node: Node, tensor: Tensor) -> None:
-    """Check that a quantized int16 tensor has zero point 0, where TFLite checks it.
+    """Check that a quantized int16 tensor has zero point 0, if TFLite checks it.
 
     Raises:
         UnsupportedError: it has another one.

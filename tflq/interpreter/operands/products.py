@@ -70,8 +70,8 @@ def check_shapes(node: Node, x: Tensor, weights: Tensor) -> bool:
     """Check that the input falls into rows of K; return whether the output keeps the input's axes.
 
     Args:
-        node: with keep_num_dims.
-        x: [..., K], or any shape whose size is a multiple of K.
+        node: Node with keep_num_dims.
+        x: [..., K], or any shape with a size that is a multiple of K.
         weights: [O, K].
 
     Raises:
@@ -87,7 +87,7 @@ def check_shapes(node: Node, x: Tensor, weights: Tensor) -> bool:
 
 
 def require_clipping(node: Node) -> None:
-    """Check that the fused activation clips, as TFLite demands but for hybrid layers.
+    """Check that the fused activation clips, as TFLite requires except for hybrid layers.
 
     Raises:
         UnsupportedError: it is another one.
@@ -103,7 +103,7 @@ def layout_of(node: Node) -> str:
 
 
 def require_default_layout(node: Node) -> None:
-    """Check that the weights lie row by row.
+    """Check that the weights are stored row by row.
 
     Raises:
         UnsupportedError: they are shuffled.
@@ -129,12 +129,12 @@ def are_sparse(weights: Tensor) -> bool:
 
 
 def output_shape(x_shape: tuple[int, ...], weights_shape: tuple[int, ...], keep: bool) -> tuple[int, ...]:
-    """Return the shape of the output, sample axis in front: [S, rows, O] or [S, ..., O].
+    """Return the shape of the output with a leading sample axis: [S, rows, O] or [S, ..., O].
 
     Args:
-        x_shape: with the sample axis.
+        x_shape: Shape with the sample axis.
         weights_shape: (O, K).
-        keep: of `check_shapes`.
+        keep: Result of `check_shapes`.
     """
     outputs, depth = weights_shape
     if keep:

@@ -14,7 +14,7 @@ def window_of_node(node: Node, input_shape: tuple[int, ...], weights_shape: tupl
     """Return the window of a convolution or pool.
 
     Args:
-        node: with TFLite's attributes, and `explicit_padding` (top, bottom, left, right) where a PAD was folded.
+        node: Node with TFLite's attributes, and `explicit_padding` (top, bottom, left, right) if a PAD was folded.
         input_shape: (N, H, W, C).
         weights_shape: (O or 1, KH, KW, ...); empty for a pool.
 

@@ -1,4 +1,4 @@
-"""What numpy's functions do to elements: names and formulas, which only move them, and what reductions read."""
+"""Effects of numpy's functions on elements: names and formulas, functions that only move them, reductions."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ class Along:
 
     Attributes:
         rows: numbers of the elements, [axes that stay, axes that are reduced].
-        axes: those that are reduced, of the operand.
-        stay: how many axes stay.
+        axes: Reduced axes of the operand.
+        stay: Number of axes that stay.
     """
 
     rows: Ids
@@ -111,12 +111,12 @@ def along(ids: Ids, axis: Any) -> Along:
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """Taps of what follows from a whole row, or from all up to its place in it.
+    """Taps of elements that follow from a whole row, or from all up to their place in it.
 
     Attributes:
         ids: numbers of the elements.
-        axis: of the rows; None where all elements are one.
-        is_running: whether only those up to its place count.
+        axis: Axis of the rows; None if all elements are one.
+        is_running: whether only elements up to its place count.
     """
 
     ids: Ids

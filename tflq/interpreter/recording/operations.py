@@ -1,4 +1,4 @@
-"""What each operation of numpy is on a tape: it computes element by element, moves elements, or reduces them."""
+"""Kind of each operation of numpy on a tape: it computes element by element, moves elements, or reduces them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ class Operations:
 
         Args:
             tape: gets what runs.
-            tables: returns tables and what computes their entries; called when the first table is read.
+            tables: Function that returns tables and the functions that computed their entries; called when the first
+                table is read.
         """
         self.tape = tape
         self._tables = cache(tables)
@@ -51,8 +52,8 @@ class Operations:
     def recording(self) -> Iterator[None]:
         """Record the block: a kernel over traced arrays.
 
-        numpy asks arrays' classes about its operations, but not about `asarray` and `empty`, which make plain arrays;
-        they are replaced for the block, and do in other threads what they always do.
+        numpy dispatches its operations to arrays' classes, but not `asarray` and `empty`, which make plain arrays; they
+        are replaced for the block, and are unchanged in other threads.
         """
         with _one_at_a_time:
             kept = {name: getattr(np, name) for name in (*_CONVERT, *_CREATE)}
@@ -90,7 +91,7 @@ class Operations:
             wanted = signature(rule.taps).parameters
             given = {k: plain(v) for k, v in bound.arguments.items() if k in wanted}
             given["x"] = np.array(self._ids(bound.arguments["x"]))
-            exact = bound.arguments["x"].dtype.kind in "iu"  # integers, held in the type of the sum
+            exact = bound.arguments["x"].dtype.kind in "iu"  # integers, stored in the type of the sum
             shown = plain(result).astype(np.int64) if exact else plain(result)
             made = self.tape.add(Kind.COMPUTED, shown, rule.label, rule.formula, operands, rule.taps(**given))
             return traced(result, made)
@@ -113,7 +114,7 @@ class Operations:
         return False
 
     def computation(self, table: Array) -> Compute | None:
-        """Return what a table of equal entries was made of when the node was lowered."""
+        """Return the function that computed a table of equal entries when the node was lowered."""
         with recorded_by(None):
             found = [compute for made, compute in self._tables() if np.array_equal(made, plain(table))]
         return found[0] if found else None
@@ -183,7 +184,7 @@ class Operations:
             return self._looked_up(values, sources, found)
 
     def put(self, x: Traced, key: Any, value: Any) -> None:
-        """Assign: values and numbers; what the array's type changes is a conversion, a computed mask a choice."""
+        """Assign: values and numbers; a change of type is a conversion, a computed mask a choice."""
         if isinstance(key, Traced) and key.dtype == bool and key.shape == x.shape and np.ndim(value) == 0:
             self._copy(x, value, where=key)
             return
@@ -212,7 +213,7 @@ class Operations:
             )
 
     def _ids(self, value: Any) -> Ids:
-        """Return the params of a value's elements; those of constants are new."""
+        """Return the params of a value's elements; constants get new ones."""
         ids: Ids | None = getattr(value, "ids", None)
         if isinstance(value, (Traced, TracedInt, TracedFloat)) and ids is not None:
             return ids
@@ -271,7 +272,7 @@ class Operations:
         return self._opaque(f"{name}.{method}", result)
 
     def _scattered(self, ufunc: np.ufunc, target: Any, where: Any, *values: Any) -> None:
-        """Keep `ufunc.at`: each element of the target follows from what it held and all that came to it."""
+        """Keep `ufunc.at`: each element of the target follows from its former value and all values added to it."""
         before = np.array(self._ids(target))
         ufunc.at(plain(target), plain(where), *plain(values))
         reached = np.arange(before.size).reshape(before.shape)[plain(where)]
@@ -319,7 +320,7 @@ class Operations:
         return self._with(values, ids)
 
     def _with(self, values: Array, ids: Ids) -> Any:
-        """Return moved values; what filled the places without a number is a constant."""
+        """Return moved values; filled places without a number are constants."""
         if (ids == -1).any():
             ids = np.where(ids == -1, self.tape.add(Kind.LITERAL, values), ids)
         return traced(values, ids)

@@ -1,8 +1,8 @@
-"""Primitives: functions that a recorder keeps as one operation, with a name and a formula, and not by what is in them.
+"""Primitives: functions that a recorder keeps as one operation, with a name and a formula, and not by their statements.
 
 A primitive is written once, over arrays. The engine runs it; `explain` runs the same code with a recorder switched on
-(tape.py) and shows what the primitive says of itself; a third reading, in C, finds its text beside the same name.
-While nothing is recorded, a call costs one look at a number more.
+(tape.py) and shows the primitive's label and formula; a third reading, in C, finds its text under the same name. While
+no recorder is active, a call costs one additional look at a number.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ Ids = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Taps:
-    """What one element of a sum, a maximum or another reduction follows from.
+    """Sources of one element of a sum, a maximum or another reduction.
 
     Attributes:
         sources: the elements; -1 for a tap outside the image.
-        factors: what each is multiplied by, in the same shape; None where they are only added or compared.
-        outside: what taps outside hold; None where they are skipped.
-        note: where the taps lie.
+        factors: Factors of the sources, in the same shape; None if they are only added or compared.
+        outside: Value of taps outside; None if they are skipped.
+        note: Description of the positions of the taps.
     """
 
     sources: Ids
@@ -45,16 +45,16 @@ TapsOf = Callable[[tuple[int, ...]], Taps]
 
 @dataclass(frozen=True)
 class Primitive:
-    """A function and what it says of itself.
+    """A function with its description.
 
     Attributes:
         function: over arrays; its operands broadcast, unless it has taps.
-        label: of the step: "rounded".
-        formula: with the function's parameters in braces: "RDBP({x}, {exponent})".
-        taps: for sums and maxima: takes those of the function's arguments that it names, with the numbers of elements
+        label: Label of the step: "rounded".
+        formula: Formula with the function's parameters in braces: "RDBP({x}, {exponent})".
+        taps: Function for sums and maxima: takes the function's arguments that it names, with the numbers of elements
             in place of `x`.
-        body: the statements of the function in C, where its Python has no form there or computes whole numbers in
-            floating point: int64_t from int64_t, below 2^52.
+        body: the statements of the function in C, if its Python has no form there or computes integers in floating
+            point: int64_t from int64_t, below 2^52.
     """
 
     function: Callable[..., Any]
@@ -69,7 +69,7 @@ Compute = Callable[..., NDArray[Any]]
 
 
 class Recorder(Protocol):
-    """Keeps what runs, and knows what tables were made of."""
+    """Interface of a recorder of operations that also knows the functions of tables."""
 
     def call(self, rule: Primitive, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a primitive and keep it as one operation."""
@@ -84,7 +84,7 @@ class Recorder(Protocol):
         """Whether a table is read, rather than the rule run that it was made of."""
 
     def computation(self, table: NDArray[Any]) -> Compute | None:
-        """Return what a table's entries were computed by; None where it is not known."""
+        """Return the function that computed a table's entries; None if it is not known."""
 
 
 _active = 0
@@ -93,7 +93,7 @@ _recorder: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
 
 
 def recorder() -> Recorder | None:
-    """Return what records this thread's operations; None where nothing does, as in every run of the engine."""
+    """Return the recorder of this thread's operations; None if there is none, as in every run of the engine."""
     return _recorder.get() if _active else None
 
 
@@ -115,7 +115,7 @@ _tables: ContextVar[list[tuple[NDArray[Any], Compute]] | None] = ContextVar("tab
 
 @contextmanager
 def noting_tables() -> Iterator[list[tuple[NDArray[Any], Compute]]]:
-    """Yield a list that gets every table that the block makes, with what computes its entries."""
+    """Yield a list that gets every table that the block makes, with the function that computes its entries."""
     found: list[tuple[NDArray[Any], Compute]] = []
     token = _tables.set(found)
     try:
@@ -125,7 +125,7 @@ def noting_tables() -> Iterator[list[tuple[NDArray[Any], Compute]]]:
 
 
 def note_table(table: NDArray[Any], compute: Compute) -> None:
-    """Say what a new table is made of; kept only where somebody asks for it."""
+    """Register the function that computed a new table; kept only inside `noting_tables`."""
     found = _tables.get()
     if found is not None:
         found.append((table, compute))
@@ -150,13 +150,13 @@ def primitive(label: str, formula: str, taps: Callable[..., TapsOf] | None = Non
 
 
 def entries(table: NDArray[Any], index: Any) -> Any:
-    """Return table[index] for a constant of the code: numpy does not tell a recorder that it is read."""
+    """Return table[index] for a constant of the code: numpy does not report to a recorder that it is read."""
     found = recorder()
     return np.take(table, index) if found is None else found.entries(table, index)
 
 
 def moves(function: F) -> F:
-    """Say that a function only moves elements of its first argument, in a way that numpy does not tell a recorder."""
+    """Mark a function that only moves elements of its first argument, in a way hidden from numpy's dispatch."""
 
     @wraps(function)
     def call(*args: object) -> object:

@@ -1,8 +1,8 @@
 """The tape: every element that a kernel computed for one sample, and the elements that it follows from.
 
-Elements are numbered. Each operation gives its results the next free numbers, and each array carries beside its values
-the numbers of its elements: what moves elements (a transposition, a slice, a concatenation) moves numbers in the same
-way, so that only what computes stands on the tape.
+Elements are numbered. Each operation numbers its results with the next free numbers, and each array has the numbers of
+its elements in addition to its values: operations that move elements (a transposition, a slice, a concatenation) move
+numbers in the same way, so that the tape contains only operations that compute.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from tflq.interpreter.recording.primitive import Ids, TapsOf
 
 
 class Kind(Enum):
-    """What a record is.
+    """Kind of a record.
 
-    INPUT: what the kernel read. PARAM: a field of its params, decided when it was lowered. LITERAL: a number in the
-    code. COMPUTED: an operation. OPAQUE: a call whose result is known and not how each element came to be.
+    INPUT: an input of the kernel. PARAM: a field of its params, decided when it was lowered. LITERAL: a number in the
+    code. COMPUTED: an operation. OPAQUE: a call with a known result but unknown derivation of its elements.
     """
 
     INPUT = "input"
@@ -36,15 +36,16 @@ class Record:
     """One operation and its results.
 
     Attributes:
-        kind: see there.
-        label: of the step; the name of an input or a field.
-        formula: with the operands in braces, by number or by name.
+        kind: Kind of the operation.
+        label: Label of the step; the name of an input or a field.
+        formula: Formula with the operands in braces, by number or by name.
         start: number of the first element.
         values: T[shape].
         operands: name -> numbers of elements, broadcasting to the shape.
-        taps: of reductions.
-        position: of an input.
-        operation: what ran: numpy's function, a primitive's `Call`, or a word ("cast", "select", "look up", "view").
+        taps: Taps of reductions.
+        position: Position of an input.
+        operation: Executed operation: numpy's function, a primitive's `Call`, or a word ("cast", "select", "look up",
+            "view").
     """
 
     kind: Kind
@@ -77,7 +78,7 @@ class Tape:
         position: int = -1,
         operation: object = None,
     ) -> Ids:
-        """Keep an operation and return the numbers of its results, in an array of its own of their shape."""
+        """Keep an operation and return the numbers of its results, in a separate array of their shape."""
         kept = np.array(values)
         read = {name: np.array(numbers) for name, numbers in (operands or {}).items()}  # arrays may be overwritten
         self.records.append(Record(kind, label, formula, self._size, kept, read, taps, position, operation))

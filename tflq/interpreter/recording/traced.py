@@ -17,7 +17,7 @@ _array = np.array
 
 
 class Traced(np.ndarray[Any, Any]):
-    """An array with the numbers of its elements; `ids` is None where numpy made it without saying how."""
+    """An array with the numbers of its elements; `ids` is None if numpy made it in an unknown way."""
 
     ids: Ids | None
 
@@ -100,7 +100,7 @@ def number(value: Any, ids: Ids | None) -> Any:
 
 
 def operations() -> Operations | None:
-    """Return what records operations of arrays in this thread."""
+    """Return the recorder of array operations in this thread."""
     return cast("Operations | None", recorder())
 
 

@@ -34,7 +34,7 @@ def expand_expressions(graph: Graph) -> None:
 
 
 def _expand_expression(graph: Graph, node: Node) -> None:
-    tree = Tree.of(node.attributes)
+    tree = Tree.from_attributes(node.attributes)
     places: list[int] = []
     for number, symbol in enumerate(tree.symbols):
         name = f"{node.name}_{symbol.operator}_{number}"

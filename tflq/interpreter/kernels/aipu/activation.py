@@ -155,8 +155,8 @@ def lower(node: Node, operands: Operands) -> ActivationParams | curve.CurveParam
     if node.operator == "activation" and kind not in METHODS:
         raise UnsupportedError(f"method={kind}; allowed is {', '.join(METHODS)}")
     x, output = operands.input(0), operands.output()
-    found = multiplier_of(node, scale_of(output) / scale_of(x), multiplier_bits(node, output))
-    return ActivationParams(_function(kind, node, operands), offset_of(x), found, codes_of(output))
+    multiplier = multiplier_of(node, scale_of(output) / scale_of(x), multiplier_bits(node, output))
+    return ActivationParams(_function(kind, node, operands), offset_of(x), multiplier, codes_of(output))
 
 
 def lower_sign(_node: Node, operands: Operands) -> SignParams:

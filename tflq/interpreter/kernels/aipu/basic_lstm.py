@@ -70,9 +70,9 @@ def refuse_lstm(node: Node) -> None:
     Raises:
         UnsupportedError: names them.
     """
-    found = words_of(node, "activations", _ACTIVATIONS)
-    if found != _ACTIVATIONS:
-        raise UnsupportedError(f"activations={','.join(found)}; allowed are {','.join(_ACTIVATIONS)}")
+    activations = words_of(node, "activations", _ACTIVATIONS)
+    if activations != _ACTIVATIONS:
+        raise UnsupportedError(f"activations={','.join(activations)}; allowed are {','.join(_ACTIVATIONS)}")
     outputs = words_of(node, "out_sequence", ("Y",))
     if not outputs or set(outputs) - {"Y", "H", "C"}:
         raise UnsupportedError(f"out_sequence={','.join(outputs)}; allowed are Y, H, C")
@@ -106,10 +106,10 @@ def multipliers_of(
     ]
     for before, after in zip((s_c, *scales[7:-1]), scales[7:], strict=True):
         ratios += [s_go / before, after / s_fo / s_go]
-    found = [find_multipliers(np.atleast_1d(np.asarray(r, np.float32)), bits) for r in ratios]
+    multipliers = [find_multipliers(np.atleast_1d(np.asarray(r, np.float32)), bits) for r in ratios]
     if bits > TABLE_BITS:
-        return tuple(found)
-    return tuple(Multiplier(f.m, f.n + 8) if place in (1, 2, 3) else f for place, f in enumerate(found))
+        return tuple(multipliers)
+    return tuple(Multiplier(f.m, f.n + 8) if place in (1, 2, 3) else f for place, f in enumerate(multipliers))
 
 
 def early_shift(rescale: tuple[Multiplier, ...], bits: int) -> int:
@@ -120,12 +120,12 @@ def early_shift(rescale: tuple[Multiplier, ...], bits: int) -> int:
 def _differences(rescale: tuple[Multiplier, ...], bits: int) -> Integers:
     """Return D of each step."""
     steps = (len(rescale) - _FIRST_STEP) // 2
-    found = np.zeros(steps, np.int64)
+    shifts = np.zeros(steps, np.int64)
     for t in range(steps if bits > TABLE_BITS else 0):
         before, after = (rescale[_FIRST_STEP + 2 * t + k].first_n for k in range(2))
         if before < _SHIFT:
-            found[t] = min(_SHIFT - before, after, rescale[3].first_n)
-    return found
+            shifts[t] = min(_SHIFT - before, after, rescale[3].first_n)
+    return shifts
 
 
 def lower(node: Node, operands: Operands) -> LstmParams:
@@ -146,12 +146,12 @@ def lower(node: Node, operands: Operands) -> LstmParams:
     if given is None:
         scales = np.asarray(node.attributes[SCALES], np.float32)
         s_w = reciprocal(required_constant(operands, "weights").affine)
-        found = multipliers_of(node, scale_of(x), scale_of(operands.input(2)), scales, s_w, bits)
+        rescale = multipliers_of(node, scale_of(x), scale_of(operands.input(2)), scales, s_w, bits)
     else:
         steps = node.attributes.integer("time_steps")
         is_single = given.m.size == _FIRST_STEP + 2 * steps
         ends = np.cumsum([1, *((1, 1) if is_single else (4 * cells, cells)), 1, 1, *(1,) * (2 * steps - 1)])
-        found = tuple(map(Multiplier, np.split(given.m, ends), np.split(given.n, ends)))
+        rescale = tuple(map(Multiplier, np.split(given.m, ends), np.split(given.n, ends)))
     differences = imported_numbers(node, "diff_shifts")
     return LstmParams(
         weights[:, :columns],
@@ -159,9 +159,9 @@ def lower(node: Node, operands: Operands) -> LstmParams:
         constant_codes(operands, "biases"),
         gate_table(node, "sigmoid", _ACTIVATIONS[0], scales[1], scales[3], output),
         gate_table(node, "tanh", _ACTIVATIONS[1], scales[4], scales[6], output),
-        found,
-        number_of(node, "lut_shift", lambda: early_shift(found, bits)),
-        _differences(found, bits) if differences is None else differences,
+        rescale,
+        number_of(node, "lut_shift", lambda: early_shift(rescale, bits)),
+        _differences(rescale, bits) if differences is None else differences,
         words_of(node, "out_sequence", ("Y",)),
         node.attributes.text("direction", "forward") == "reverse",
         bits,
@@ -181,14 +181,14 @@ def run(params: LstmParams, x: Array, first: Array, cell: Array, *_constants: Ar
         state, kept = _step(params, inputs[:, :, time], state, kept, time)
         states.append(state)
     every = np.stack(states[::-1] if params.is_reversed else states, axis=2)
-    found = {"Y": every, "H": state, "C": kept}
-    return tuple(found[word].astype(params.dtype) for word in params.outputs)
+    results = {"Y": every, "H": state, "C": kept}
+    return tuple(results[word].astype(params.dtype) for word in params.outputs)
 
 
 def _step(params: LstmParams, x: Integers, state: Integers, cell: Integers, time: int) -> tuple[Integers, Integers]:
     highest = (1 << (params.bits - 1)) - 1
 
-    def limited(values: Integers, factor: Multiplier, n: Integers, lowest: int = -highest) -> Integers:
+    def clamp_product(values: Integers, factor: Multiplier, n: Integers, lowest: int = -highest) -> Integers:
         return np.clip(scaled(values, factor.m, n), lowest, highest).astype(np.int64)
 
     of_state, of_gates, of_cells, of_table, of_output, *steps = params.rescale
@@ -205,13 +205,13 @@ def _step(params: LstmParams, x: Integers, state: Integers, cell: Integers, time
         sums = limited_32(own + h + bias)
     else:
         sums = own + limited_32(of_state.apply(h)) + bias
-    each = np.split(limited(sums, of_gates, shift, -highest - 1), 4, axis=-1)
+    each = np.split(clamp_product(sums, of_gates, shift, -highest - 1), 4, axis=-1)
     i, f, o = (params.sigmoid.lookup(each[place]) for place in (0, 2, 3))
-    g = params.tanh.lookup(limited(np.split(sums, 4, axis=-1)[1], of_cells, behind, -highest - 1))
+    g = params.tanh.lookup(clamp_product(np.split(sums, 4, axis=-1)[1], of_cells, behind, -highest - 1))
     less = int(params.diff_shifts[time])
     total = limited_32(limited_32(scaled(i * g, 1, less)) + limited_32(scaled(f * cell, before.m, before.n + less)))
-    shown = params.tanh.lookup(limited(total, of_table, of_table.n - less))
-    return limited(o * shown, of_output, of_output.n), limited(total, after, after.n - less)
+    shown = params.tanh.lookup(clamp_product(total, of_table, of_table.n - less))
+    return clamp_product(o * shown, of_output, of_output.n), clamp_product(total, after, after.n - less)
 
 
 KERNELS = {

@@ -68,8 +68,8 @@ def lower(node: Node, operands: Operands) -> BoundingBoxParams:
         s = _table_scale(float(np.float32(reach / scale / np.float32(deviation))))
         table = delta_table(node, key, deltas, exponential, deviation, s, float(scale))
         tables.append(Table(np.maximum(table.entries, 0), table.lowest, table.shift, *INT16))
-        found = find_multiplier(np.float32(1) / s, 16)
-        halves.append(Multiplier(found.m, found.n + 1))
+        multiplier = find_multiplier(np.float32(1) / s, 16)
+        halves.append(Multiplier(multiplier.m, multiplier.n + 1))
     output = find_multiplier(np.float32(OUTPUT_SCALE) / scale_of(rois), _OUTPUT_BITS)
     if output.first_n < 0:
         raise UnsupportedError(
@@ -103,7 +103,7 @@ def run(params: BoundingBoxParams, rois: Array, deltas: Array) -> tuple[Array, .
     near, far = [], []
     for axis in range(2):
         size, total = corners[..., 2 + axis] - corners[..., axis], corners[..., 2 + axis] + corners[..., axis]
-        center = _moved(params, axis, size, moves[..., axis]) + (total >> 1)
+        center = _move_center(params, axis, size, moves[..., axis]) + (total >> 1)
         center = np.clip(center, -params.largest_center, params.largest_center - 1)
         half = _half(params, axis, size, deltas[..., 2 + axis])
         near.append(center - half)
@@ -114,17 +114,17 @@ def run(params: BoundingBoxParams, rois: Array, deltas: Array) -> tuple[Array, .
     return (np.clip(codes, 0, INT16[1]).astype(np.int16),)
 
 
-def _moved(params: BoundingBoxParams, axis: int, size: Integers, delta: Integers) -> Integers:
-    found, early = params.moves[axis], params.early_shift
-    late = found.first_n - early
-    moved: Integers = (delta * ((size * found.first_m) >> early) + (1 << (late - 1))) >> late
+def _move_center(params: BoundingBoxParams, axis: int, size: Integers, delta: Integers) -> Integers:
+    multiplier, early = params.moves[axis], params.early_shift
+    late = multiplier.first_n - early
+    moved: Integers = (delta * ((size * multiplier.first_m) >> early) + (1 << (late - 1))) >> late
     return moved
 
 
 def _half(params: BoundingBoxParams, axis: int, size: Integers, delta: Array) -> Integers:
-    found = params.halves[axis]
-    growth = (params.growths[axis].lookup(delta) * found.first_m) >> _LATE_SHIFT
-    half: Integers = np.clip((size * growth) >> (found.first_n - _LATE_SHIFT), 0, params.largest_half)
+    multiplier = params.halves[axis]
+    growth = (params.growths[axis].lookup(delta) * multiplier.first_m) >> _LATE_SHIFT
+    half: Integers = np.clip((size * growth) >> (multiplier.first_n - _LATE_SHIFT), 0, params.largest_half)
     return half
 
 

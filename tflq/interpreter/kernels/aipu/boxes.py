@@ -124,5 +124,5 @@ def take_rows(values: Array, order: Integers, count: Integers) -> Array:
     extra = values.ndim - order.ndim
     places = order.reshape(order.shape + (1,) * extra)
     used = np.arange(order.shape[-1]) < count[..., None]
-    found = np.take_along_axis(values, places, axis=order.ndim - 1)
-    return np.where(used.reshape(used.shape + (1,) * extra), found, 0)
+    rows = np.take_along_axis(values, places, axis=order.ndim - 1)
+    return np.where(used.reshape(used.shape + (1,) * extra), rows, 0)

@@ -54,14 +54,14 @@ def lower_concat(node: Node, operands: Operands) -> ConcatParams:
     bits = multiplier_bits(node, output)
     given = imported_multiplier(node, "rescales")
     if is_imported(node):
-        found = given.split() if given is not None else ()
+        rescales = given.split() if given is not None else ()
     elif _are_near((*branches, output)):
-        found = ()
+        rescales = ()
     else:
-        found = tuple(find_multiplier(scale_of(output) / scale_of(t), bits) for t in branches)
+        rescales = tuple(find_multiplier(scale_of(output) / scale_of(t), bits) for t in branches)
     axis = node.attributes.integer("axis") % len(output.shape) + 1
     offsets = tuple(offset_of(t) for t in branches)
-    return ConcatParams(axis, offsets, found, codes_of(output))
+    return ConcatParams(axis, offsets, rescales, codes_of(output))
 
 
 def _are_near(tensors: Sequence[Tensor]) -> bool:

@@ -46,8 +46,8 @@ def lower_cast(node: Node, operands: Operands) -> CastParams:
     x, output = operands.input(0), operands.output()
     if is_plain(x):
         return CastParams(0, None, codes_of(output))
-    found = multiplier_of(node, np.float32(1) / scale_of(x), WIDEST + 1)
-    return CastParams(offset_of(x), found, codes_of(output), bits_of(output) > _ROUNDED_BITS)
+    multiplier = multiplier_of(node, np.float32(1) / scale_of(x), WIDEST + 1)
+    return CastParams(offset_of(x), multiplier, codes_of(output), bits_of(output) > _ROUNDED_BITS)
 
 
 def run_cast(params: CastParams, x: Array) -> tuple[Array, ...]:

@@ -44,8 +44,8 @@ def _of_vectors(function: Callable[..., Singles], *parameters: float) -> Functio
 
 def _rsqrt(x: Doubles) -> Doubles:
     """Return 1 / sqrt(x), root and quotient rounded to float32 as PyTorch has them."""
-    found: Doubles = (np.float32(1) / np.sqrt(x.astype(np.float32))).astype(np.float64)
-    return found
+    result: Doubles = (np.float32(1) / np.sqrt(x.astype(np.float32))).astype(np.float64)
+    return result
 
 
 def _exp(x: Doubles, library: str) -> Doubles:
@@ -57,8 +57,8 @@ def _hard_swish(x: Doubles) -> Doubles:
     """Return x * clamp(x + 3, 0, 6) / 6, every step rounded to float32 as PyTorch has it."""
     single = x.astype(np.float32)
     limited = np.clip(single + np.float32(3), np.float32(0), np.float32(6))
-    found: Doubles = ((single * limited).astype(np.float32) / np.float32(6)).astype(np.float64)
-    return found
+    result: Doubles = ((single * limited).astype(np.float32) / np.float32(6)).astype(np.float64)
+    return result
 
 
 def _softplus(x: Doubles) -> Doubles:
@@ -75,8 +75,8 @@ def _gelu_by_tanh(x: Doubles) -> Doubles:
     single = x.astype(np.float32)
     inner = np.sqrt(np.float32(2 / np.pi)) * (single + np.float32(0.044715) * (single * single * single))
     bent = np.tanh(inner.astype(np.float64)).astype(np.float32)
-    found: Doubles = (single * (np.float32(0.5) * (np.float32(1) + bent))).astype(np.float64)
-    return found
+    result: Doubles = (single * (np.float32(0.5) * (np.float32(1) + bent))).astype(np.float64)
+    return result
 
 
 _FUNCTIONS: dict[str, Function] = {
@@ -175,8 +175,8 @@ class PeriodicParams:
     def apply(self, x: Array) -> Array:
         """Return quantized values of quantized values."""
         place = self.rescale.apply(x.astype(np.int64) + self.input_offset).astype(np.int64)
-        found: Array = self.table[place & (self.table.size - 1)].astype(self.dtype)
-        return found
+        result: Array = self.table[place & (self.table.size - 1)].astype(self.dtype)
+        return result
 
 
 def lower_periodic(node: Node, operands: Operands) -> PeriodicParams | CurveParams:
@@ -195,8 +195,8 @@ def lower_periodic(node: Node, operands: Operands) -> PeriodicParams | CurvePara
     given = imported_numbers(node)
     entries = given if given is not None else _period(node, operands)
     ratio = np.float32(entries.size / 2 / np.pi) / scale_of(x)
-    found = multiplier_of(node, ratio, WIDEST + 1)
-    return PeriodicParams(entries, offset_of(x), found, output.dtype.storage)
+    multiplier = multiplier_of(node, ratio, WIDEST + 1)
+    return PeriodicParams(entries, offset_of(x), multiplier, output.dtype.storage)
 
 
 def run(params: PeriodicParams | CurveParams, x: Array) -> tuple[Array, ...]:

@@ -75,23 +75,23 @@ def lower(node: Node, operands: Operands) -> DetectionParams:
     one = np.float32(1)
     s_b, s_t = (one, one) if is_imported(node) else (internal_scale(operands, k) for k in (1, 2))
     given = imported_multiplier(node, "box")
-    found = _multipliers(operands, s_b, s_t) if given is None else given.split()
+    multipliers = _multipliers(operands, s_b, s_t) if given is None else given.split()
     clip = np.float32(real("bbox_xform_clip", float("inf")))
     functions = ((identity, s_t), (identity, s_t), *((lambda x: exponential(np.minimum(x, clip)), s_b),) * 2)
     deviations = node.attributes.reals("variance")
     tables = [
         delta_table(node, key, deltas, f, d, s) for key, (f, s), d in zip(_TABLES, functions, deviations, strict=True)
     ]
-    early = tuple(int(np.ceil(np.log2(f.first_m))) for f in found[:2])
+    early = tuple(int(np.ceil(np.log2(f.first_m))) for f in multipliers[:2])
     height, width = (_side(node, operands, key) for key in ("height", "width"))
     threshold = score_threshold(node, operands.input(0))
     return DetectionParams(
         node.attributes.text("anchor_mode", "") == CAFFE,
         (tables[0], tables[1]),
         (tables[2], tables[3]),
-        found[0],
-        found[1],
-        found[2],
+        multipliers[0],
+        multipliers[1],
+        multipliers[2],
         (early[0], early[1]),
         (height, width),
         threshold,
@@ -143,8 +143,8 @@ def _boxes(params: DetectionParams, deltas: Array, proposals: Integers) -> Array
         first, second = proposals[..., place, None], proposals[..., 2 + place, None]
         size, middle = second - first, (first + second) >> 1
         entry = params.growths[axis].lookup(deltas[..., 2 + place])
-        half = _scaled(entry, params.grow, params.early[0], size) >> 1
-        moved = _scaled(params.moves[axis].lookup(deltas[..., place]), params.move, params.early[1], size)
+        half = _scale_size(entry, params.grow, params.early[0], size) >> 1
+        moved = _scale_size(params.moves[axis].lookup(deltas[..., place]), params.move, params.early[1], size)
         center = moved + np.clip(params.place.apply(middle), *INT16).astype(np.int64)
         end = min(params.window[axis], INT16[1])
         near.append(np.clip(center - half, 0, end))
@@ -152,10 +152,10 @@ def _boxes(params: DetectionParams, deltas: Array, proposals: Integers) -> Array
     return np.stack([*near, *far], axis=-1)
 
 
-def _scaled(entry: Integers, found: Multiplier, early: int, size: Integers) -> Integers:
+def _scale_size(entry: Integers, multiplier: Multiplier, early: int, size: Integers) -> Integers:
     """Return (clamp16((entry * M) >> p) * size + half) >> (N - p)."""
-    late = found.first_n - early
-    kept = np.clip((entry * found.first_m) >> early, *INT16)
+    late = multiplier.first_n - early
+    kept = np.clip((entry * multiplier.first_m) >> early, *INT16)
     scaled: Integers = (kept * size + (1 << (late - 1))) >> late
     return scaled
 

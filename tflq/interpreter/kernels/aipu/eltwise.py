@@ -79,17 +79,17 @@ def lower_eltwise(node: Node, operands: Operands) -> EltwiseParams:
         raise UnsupportedError(f"method={method}; allowed are {', '.join(METHODS)}")
     a, b, output = operands.input(0), operands.input(1), operands.output()
     bits = multiplier_bits(node, output)
-    factors, found = (1, 1), find_multiplier(1.0, bits)
+    factors, multiplier = (1, 1), find_multiplier(1.0, bits)
     if method == "MUL":
-        found = multiplier_of(node, scale_of(output) / (scale_of(a) * scale_of(b)), bits)
+        multiplier = multiplier_of(node, scale_of(output) / (scale_of(a) * scale_of(b)), bits)
     else:
-        factors, found = imported_pair(node) or common_scale(method, a, b, output, bits)
+        factors, multiplier = imported_pair(node) or common_scale(method, a, b, output, bits)
     return EltwiseParams(
         method,
         fused,
         factors,
         (offset_of(a), offset_of(b)),
-        found,
+        multiplier,
         codes_of(output),
     )
 
@@ -114,8 +114,8 @@ def _combine(method: str, a: Integers, b: Integers) -> Integers:
 
 def imported_pair(node: Node) -> tuple[tuple[int, int], Multiplier] | None:
     """Return the imported (k0, k1), and M and N; None if the layer is still to be quantized."""
-    factors, found = imported_numbers(node, "factors"), imported_multiplier(node)
-    return None if factors is None or found is None else ((int(factors[0]), int(factors[1])), found)
+    factors, multiplier = imported_numbers(node, "factors"), imported_multiplier(node)
+    return None if factors is None or multiplier is None else ((int(factors[0]), int(factors[1])), multiplier)
 
 
 def forgets_scale(method: str, a: Tensor, b: Tensor) -> bool:
@@ -145,11 +145,11 @@ def common_scale(
     if excess > 1:
         ratio = ratio * excess
         k0, k1 = (np.clip(np.rint(k / excess), 0, limit) for k in (k0, k1))
-    found = find_multiplier(ratio, bits)
-    if found.first_n < 0:
-        widened = np.clip(found.m << -found.n, 1, limit)
-        found = Multiplier(widened, np.zeros(1, np.int64))
-    return (int(k0), int(k1)), found
+    multiplier = find_multiplier(ratio, bits)
+    if multiplier.first_n < 0:
+        widened = np.clip(multiplier.m << -multiplier.n, 1, limit)
+        multiplier = Multiplier(widened, np.zeros(1, np.int64))
+    return (int(k0), int(k1)), multiplier
 
 
 @dataclass(frozen=True, eq=False)

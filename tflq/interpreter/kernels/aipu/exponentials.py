@@ -66,11 +66,11 @@ def exponential_of_library(x: Singles, library: str) -> Singles:
     high, low = (part[n.astype(np.int64) - whole * parts.count] for part in parts.roots)
     square = (r * r).astype(np.float32)
     if library == AMD:
-        found = high + fused(high, fused(square, np.float32(0.5), r), low)
+        result = high + fused(high, fused(square, np.float32(0.5), r), low)
     else:
         bent = fused(r, _CURVATURE[0], _CURVATURE[1])
-        found = fused(high, fused(square, bent, (r + (low / high).astype(np.float32)).astype(np.float32)), high)
-    powers: Singles = np.ldexp(found.astype(np.float32), whole)
+        result = fused(high, fused(square, bent, (r + (low / high).astype(np.float32)).astype(np.float32)), high)
+    powers: Singles = np.ldexp(result.astype(np.float32), whole)
     return powers
 
 
@@ -120,5 +120,5 @@ def gelu_of_vectors(x: Singles) -> Singles:
     share = chosen[..., -1]
     for degree in reversed(range(_COEFFICIENTS.shape[1] - 1)):
         share = (share.astype(np.float64) * a + chosen[..., degree]).astype(np.float32)
-    found: Singles = x * (np.copysign(share, x) + np.float32(1)) * np.float32(0.5)
-    return found
+    result: Singles = x * (np.copysign(share, x) + np.float32(1)) * np.float32(0.5)
+    return result

@@ -96,7 +96,7 @@ def float_transposed(prepared: Transposed, x: Array, bias: Array, library: str =
     """
     window, image = prepared.place.window, x.shape[1:]
     is_convolved = min(window.kernel) > _SMALL_KERNEL or image[0] > 1 or np.prod(image) > _SMALL_IMAGE
-    total = _convolved(prepared, x) if is_convolved else _by_taps(prepared, x, library)
+    total = _convolve_transposed(prepared, x) if is_convolved else _by_taps(prepared, x, library)
     return total + bias.astype(np.float32)
 
 
@@ -113,7 +113,7 @@ def _by_taps(prepared: Transposed, x: Array, library: str) -> Singles:
     return total
 
 
-def _convolved(prepared: Transposed, x: Array) -> Singles:
+def _convolve_transposed(prepared: Transposed, x: Array) -> Singles:
     """Return fused sums over columns of taps, added in turn, or one over all taps."""
     window = prepared.place.window
     taps = list(prepared.place.taps((x.shape[2], x.shape[3])))

@@ -84,9 +84,9 @@ def lower(node: Node, operands: Operands) -> GridSampleParams:
     low, high = type_limits(grid)
     codes = np.arange(low, high + 1).astype(np.float32)
     real = ((codes + np.float32(offset_of(grid))) * (np.float32(1) / scale_of(grid))).astype(np.float32)
-    places = [denormalized(real, n, aligned) for n in sizes]
+    places = [denormalize(real, n, aligned) for n in sizes]
     pixels: tuple[Integers, ...] = ()
-    parts, found = pixels, None
+    parts, multiplier = pixels, None
     if not is_wide(grid):
         if not is_signed(grid) or len(sizes) > 2:
             raise UnsupportedError("a grid of 8 bits must be signed, of images; give it activation_bits=16")
@@ -98,26 +98,26 @@ def lower(node: Node, operands: Operands) -> GridSampleParams:
         if is_imported(node):
             given = [imported_numbers(node, key) for key in SHIFTS[: len(sizes)]]
             fractions = np.array([int(f[0]) for f in given if f is not None], np.int64)
-            found = imported_multiplier(node)
+            multiplier = imported_multiplier(node)
         if fractions.min(initial=_BITS) < 1:
             raise UnsupportedError("places of the grid beyond 15 bits; allowed are images and grids of less")
         ratios = [np.float32(2.0**f) * np.float32(n - aligned) for f, n in zip(fractions, sizes, strict=True)]
         each = np.array([r / scale_of(grid) / np.float32(2) for r in ratios], np.float32)
-        rescale = found or _joined([find_multipliers(one[None], WIDEST) for one in each])
+        rescale = multiplier or _join_multipliers([find_multipliers(one[None], WIDEST) for one in each])
     offsets = (offset_of(x), offset_of(grid))
     limits = type_limits(output)
     return GridSampleParams(is_nearest, has_border, offsets, sizes, rescale, fractions, pixels, parts, limits)
 
 
-def _joined(found: list[Multiplier]) -> Multiplier:
-    return Multiplier(np.concatenate([f.m for f in found]), np.concatenate([f.n for f in found]))
+def _join_multipliers(multipliers: list[Multiplier]) -> Multiplier:
+    return Multiplier(np.concatenate([f.m for f in multipliers]), np.concatenate([f.n for f in multipliers]))
 
 
-def denormalized(p: Singles, n: int, aligned: bool) -> Singles:
+def denormalize(p: Singles, n: int, aligned: bool) -> Singles:
     """Return d(p), every step rounded to float32."""
     one, two, size = np.float32(1), np.float32(2), np.float32(n)
-    found: Singles = ((p + one) / two * (size - one) if aligned else ((p + one) * size - one) / two).astype(np.float32)
-    return found
+    place: Singles = ((p + one) / two * (size - one) if aligned else ((p + one) * size - one) / two).astype(np.float32)
+    return place
 
 
 def _bits(values: Singles) -> int:
@@ -148,12 +148,12 @@ def run(params: GridSampleParams, x: Array, grid: Array) -> tuple[Array, ...]:
     """Run GridSample: quantized [S, N, (Z,) Y, X, C], [S, N, (Z',) Y', X', 2 or 3] -> [S, N, (Z',) Y', X', C]."""
     count = max(len(x), len(grid))
     images, wanted = (np.broadcast_to(v, (count, *v.shape[1:])).astype(np.int64) for v in (x, grid))
-    found = np.empty((*wanted.shape[:-1], x.shape[-1]), x.dtype)
+    result = np.empty((*wanted.shape[:-1], x.shape[-1]), x.dtype)
     for index in np.ndindex(*wanted.shape[:2]):
         pixels, parts = _places(params, wanted[index])
         values = _values(params, images[index], pixels, parts)
-        found[index] = np.clip(values, *params.limits).astype(x.dtype)
-    return (found,)
+        result[index] = np.clip(values, *params.limits).astype(x.dtype)
+    return (result,)
 
 
 def _places(params: GridSampleParams, grid: Integers) -> tuple[list[Integers], list[Integers]]:
@@ -190,10 +190,10 @@ def _values(params: GridSampleParams, image: Integers, pixels: list[Integers], p
     def mix(a: Integers, b: Integers, axis: int) -> Integers:
         return a + ((b - a) * parts[axis] >> int(params.fractions[axis]))
 
-    return mixed(read, pixels, mix)
+    return mix_pixels(read, pixels, mix)
 
 
-def mixed(
+def mix_pixels(
     read: Callable[[Sequence[Integers]], NDArray[Number]],
     pixels: Sequence[Integers],
     mix: Callable[[NDArray[Number], NDArray[Number], int], NDArray[Number]],
@@ -210,7 +210,7 @@ def mixed(
     axis = len(pixels) - len(chosen) - 1
     if axis < 0:
         return read(chosen)
-    first, second = (mixed(read, pixels, mix, (*chosen, pixels[axis] + step)) for step in (0, 1))
+    first, second = (mix_pixels(read, pixels, mix, (*chosen, pixels[axis] + step)) for step in (0, 1))
     return mix(first, second, axis)
 
 
@@ -228,10 +228,10 @@ def pixels_at(
     inside = np.ones(places[0].shape, bool)
     for place, n in zip(places, sizes[::-1], strict=True):
         inside &= (place >= 0) & (place < n)
-    found: NDArray[Number] = image[
+    values: NDArray[Number] = image[
         tuple(np.clip(place, 0, n - 1) for place, n in zip(places, sizes[::-1], strict=True))
     ]
-    return found if outside is None else np.where(inside[..., None], found, image.dtype.type(outside))
+    return values if outside is None else np.where(inside[..., None], values, image.dtype.type(outside))
 
 
 KERNELS = {

@@ -103,9 +103,9 @@ def refuse_gru(node: Node) -> None:
     Raises:
         UnsupportedError: names them.
     """
-    found = words_of(node, "activations", (_SIGMOID, _TANH))
-    if found != (_SIGMOID, _TANH):
-        raise UnsupportedError(f"activations={','.join(found)}; allowed are {_SIGMOID},{_TANH}")
+    activations = words_of(node, "activations", (_SIGMOID, _TANH))
+    if activations != (_SIGMOID, _TANH):
+        raise UnsupportedError(f"activations={','.join(activations)}; allowed are {_SIGMOID},{_TANH}")
     outputs = words_of(node, "out_sequence", ("H",))
     if not outputs or set(outputs) - {"H", "Hn"}:
         raise UnsupportedError(f"out_sequence={','.join(outputs)}; allowed are H, Hn")
@@ -140,10 +140,10 @@ def multipliers_of(
         np.atleast_1d(s_h / s_go),
         np.atleast_1d(np.float32(1) / s_fo),
     )
-    found = [find_multipliers(np.asarray(ratio, np.float32), bits) for ratio in ratios]
+    multipliers = [find_multipliers(np.asarray(ratio, np.float32), bits) for ratio in ratios]
     if bits <= TABLE_BITS:
-        found = [Multiplier(f.m, f.n + 8) if place in (1, 3) else f for place, f in enumerate(found)]
-    return tuple(found), hidden
+        multipliers = [Multiplier(f.m, f.n + 8) if place in (1, 3) else f for place, f in enumerate(multipliers)]
+    return tuple(multipliers), hidden
 
 
 def lower(node: Node, operands: Operands) -> GruParams:
@@ -163,11 +163,11 @@ def lower(node: Node, operands: Operands) -> GruParams:
         scales = np.asarray(node.attributes[SCALES], np.float32)
         flat = np.asarray(node.attributes[WEIGHT_SCALES], np.float32)
         each = np.split(flat, 4 if flat.size == 4 else np.cumsum(rows)[:-1])
-        found, hidden = multipliers_of(node, scale_of(x), scales, each, bits)
+        rescale, hidden = multipliers_of(node, scale_of(x), scales, each, bits)
         bias_scales = np.concatenate([scale_of(x) * each[0], scale_of(x) * each[2]]).astype(np.float32)
     else:
         ends = np.cumsum((1,) * 5 if given.m.size == 6 else (*rows, 1))
-        found = tuple(map(Multiplier, np.split(given.m, ends), np.split(given.n, ends)))
+        rescale = tuple(map(Multiplier, np.split(given.m, ends), np.split(given.n, ends)))
         hidden, scales = imported_multiplier(node, "hidden"), np.ones(8, np.float32)
         flat, bias_scales = (np.asarray(imported_array(node, f"{key}_scale")) for key in ("weights", "biases"))
     return GruParams(
@@ -175,7 +175,7 @@ def lower(node: Node, operands: Operands) -> GruParams:
         tuple(biases),
         gate_table(node, "sigmoid", _SIGMOID, scales[1], scales[3], output),
         gate_table(node, "tanh", _TANH, scales[4], scales[6], output),
-        found,
+        rescale,
         hidden,
         flat,
         bias_scales,
@@ -198,14 +198,14 @@ def gate_table(node: Node, key: str, method: str, s_in: np.float32, s_out: np.fl
     function = function_of(Node("activation", (), (), Attributes({"method": method})))
     middle = np.float32(0.5 if method == _SIGMOID else 0)
 
-    def apart(v: Singles) -> Array:
+    def subtract_middle(v: Singles) -> Array:
         return np.asarray(function(v.astype(np.float64)).astype(np.float32) - middle, np.float32)
 
-    found = table_of(node, x, y, apart, key=key, bits=TABLE_BITS)
+    table = table_of(node, x, y, subtract_middle, key=key, bits=TABLE_BITS)
     if imported_array(node, key) is not None:
-        return found
-    entries = np.clip(found.entries + int(np.rint(middle * s_out)), dtype.minimum, dtype.maximum)
-    return replace(found, entries=entries)
+        return table
+    entries = np.clip(table.entries + int(np.rint(middle * s_out)), dtype.minimum, dtype.maximum)
+    return replace(table, entries=entries)
 
 
 def run(params: GruParams, x: Array, first: Array, *_constants: Array) -> tuple[Array, ...]:
@@ -236,20 +236,20 @@ class _Step:
     def after(self, x: Integers, state: Integers) -> Integers:
         """Return the next state, int64[S, N, C]."""
         params, weights = self._params, self._params.weights
-        sums = self._joined(x @ weights[0].T, state @ weights[1].T, 0, 0)
-        reset, update = np.split(params.sigmoid.lookup(self._limited(sums, 1)), 2, axis=-1)
+        sums = self._add_products(x @ weights[0].T, state @ weights[1].T, 0, 0)
+        reset, update = np.split(params.sigmoid.lookup(self._clamp_sums(sums, 1)), 2, axis=-1)
         if params.hidden is None:
             shared = scaled(reset * state, 1, params.bits).astype(np.int64) @ weights[3].T
         else:
             self._shift(2, 2)
             product = state @ weights[3].T + self._biases[2]
             shared = reset * np.clip(params.hidden.apply(product), self._lowest, self._highest).astype(np.int64)
-        candidate = params.tanh.lookup(self._limited(self._joined(x @ weights[2].T, shared, 2, 1), 3))
+        candidate = params.tanh.lookup(self._clamp_sums(self._add_products(x @ weights[2].T, shared, 2, 1), 3))
         kept = limited_32(params.rescale[4].apply((self._highest - update) * candidate))
         total = params.rescale[5].apply(kept + update * state)
         return np.clip(total, self._lowest + 1, self._highest).astype(np.int64)
 
-    def _joined(self, of_input: Integers, of_state: Integers, place: int, bias: int) -> Integers:
+    def _add_products(self, of_input: Integers, of_state: Integers, place: int, bias: int) -> Integers:
         """Return x W + clamp32(RNE(h W * M * 2^-N)) + b, shifted early if the next N requires it."""
         behind, factor = self._early[place + 1], self._params.rescale[place]
         self._shift(bias, place + 1)
@@ -262,9 +262,9 @@ class _Step:
         if self._early[place].any():
             self._biases[bias] = limited_32(scaled(self._biases[bias], 1, self._early[place]))
 
-    def _limited(self, sums: Integers, place: int) -> Integers:
-        found = scaled(sums, self._params.rescale[place].m, self._left[place])
-        return np.clip(found, self._lowest, self._highest).astype(np.int64)
+    def _clamp_sums(self, sums: Integers, place: int) -> Integers:
+        rescaled = scaled(sums, self._params.rescale[place].m, self._left[place])
+        return np.clip(rescaled, self._lowest, self._highest).astype(np.int64)
 
 
 def limited_32(values: Array) -> Integers:

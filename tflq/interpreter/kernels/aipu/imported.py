@@ -37,26 +37,26 @@ def is_imported(node: Node) -> bool:
 
 def imported_array(node: Node, name: str) -> Array | None:
     """Return an imported param as stored in the file; None if the layer is still to be quantized or has none."""
-    found = node.extra.values.get(name) if isinstance(node.extra, Imported) else None
-    return found if isinstance(found, np.ndarray) else None
+    value = node.extra.values.get(name) if isinstance(node.extra, Imported) else None
+    return value if isinstance(value, np.ndarray) else None
 
 
 def imported_numbers(node: Node, name: str = "table") -> Integers | None:
     """Return imported integers, int64[n]; None as `imported_array`."""
-    found = imported_array(node, name)
-    return None if found is None else found.astype(np.int64)
+    array = imported_array(node, name)
+    return None if array is None else array.astype(np.int64)
 
 
 def imported_multiplier(node: Node, name: str = "rescale") -> Multiplier | None:
     """Return imported M and N, one or several; None as `imported_array`."""
-    found = node.extra.values.get(name) if isinstance(node.extra, Imported) else None
-    return found if isinstance(found, Multiplier) else None
+    value = node.extra.values.get(name) if isinstance(node.extra, Imported) else None
+    return value if isinstance(value, Multiplier) else None
 
 
 def number_of(node: Node, name: str, decide: Callable[[], int]) -> int:
     """Return an imported number, else the decided one."""
-    found = imported_numbers(node, name)
-    return decide() if found is None else int(found[0])
+    numbers = imported_numbers(node, name)
+    return decide() if numbers is None else int(numbers[0])
 
 
 def multiplier_bits(node: Node, output: Tensor) -> int:

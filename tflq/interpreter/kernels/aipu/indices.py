@@ -55,10 +55,10 @@ def run_arg_min_max(params: ArgParams, x: Array) -> tuple[Array, ...]:
     """Run ArgMinMax: quantized [S, ...] -> indices with an axis of length 1."""
     seen = np.flip(x, params.axis) if params.is_last else x
     find = np.argmax if params.is_maximum else np.argmin
-    found = np.expand_dims(find(seen, axis=params.axis), params.axis)
+    indices = np.expand_dims(find(seen, axis=params.axis), params.axis)
     if params.is_last:
-        found = x.shape[params.axis] - 1 - found
-    return (found.astype(params.dtype),)
+        indices = x.shape[params.axis] - 1 - indices
+    return (indices.astype(params.dtype),)
 
 
 CHOICES = ("first", "last")
@@ -152,12 +152,12 @@ def run_ctc_greedy_decoder(params: CtcParams, logits: Array, lengths: Array) -> 
     """Run the decoder: quantized [S, N, T, C], [S, N] -> classes [S, N, M, 1, 1], the lowest index on ties."""
     logits, lengths = together(logits, lengths)
     best, blank = np.argmax(logits, axis=-1), logits.shape[-1] - 1
-    found = np.full((len(logits), *params.shape), params.unused, params.dtype)
+    result = np.full((len(logits), *params.shape), params.unused, params.dtype)
     for place in np.ndindex(*best.shape[:2]):
         length = int(lengths[place])
         path = _path(best[place][: length if length > 0 else None], blank, params.merges)
-        found[place].reshape(-1)[: len(path)] = path[: found[place].size]
-    return (found,)
+        result[place].reshape(-1)[: len(path)] = path[: result[place].size]
+    return (result,)
 
 
 def _path(best: Integers, blank: int, merges: bool) -> Integers:

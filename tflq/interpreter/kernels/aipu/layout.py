@@ -54,7 +54,7 @@ def _pad(node: Node, operands: Operands) -> LayoutParams:
     x = operands.input(0)
     mode = node.attributes.text("mode", "CONSTANT")
     pads = [(0, 0), *((int(b), int(e)) for b, e in np.asarray(node.attributes["pads"]))]
-    code = _filled(node, x)
+    code = _fill_code(node, x)
     if mode == "CONSTANT":
         fill = code if x.dtype.is_floating else int(code)
         return LayoutParams(lambda v: (np.pad(v, pads, constant_values=fill),), code + 0.0)
@@ -65,7 +65,7 @@ def _pad(node: Node, operands: Operands) -> LayoutParams:
     raise UnsupportedError(f"mode={mode}; allowed is CONSTANT, REFLECT, SYMMETRIC")
 
 
-def _filled(node: Node, x: Tensor) -> float:
+def _fill_code(node: Node, x: Tensor) -> float:
     """Return the stored value of constant_value: unchanged for an imported node or a floating-point tensor."""
     constant = np.float32(node.attributes.real("constant_value", 0.0))
     if x.dtype.is_floating:
@@ -128,19 +128,19 @@ def _depth_to_space(node: Node, operands: Operands) -> LayoutParams:
         split, order = (-1, n, h, w, depth, by, bx), (0, 1, 2, 5, 3, 6, 4)
     else:
         split, order = (-1, n, h, w, by, bx, depth), (0, 1, 2, 4, 3, 5, 6)
-    return _regrouped(split, order, operands)
+    return _regroup_axes(split, order, operands)
 
 
 def _space_to_depth(node: Node, operands: Operands) -> LayoutParams:
     n, h, w, c = operands.input(0).shape
     by, bx = _block(node)
-    return _regrouped((-1, n, h // by, by, w // bx, bx, c), (0, 1, 2, 4, 3, 5, 6), operands)
+    return _regroup_axes((-1, n, h // by, by, w // bx, bx, c), (0, 1, 2, 4, 3, 5, 6), operands)
 
 
 def _batch_to_depth(node: Node, operands: Operands) -> LayoutParams:
     n, h, w, c = operands.input(0).shape
     group = node.attributes.integer("block_size")
-    return _regrouped((-1, n // group, group, h, w, c), (0, 1, 3, 4, 2, 5), operands)
+    return _regroup_axes((-1, n // group, group, h, w, c), (0, 1, 3, 4, 2, 5), operands)
 
 
 def _space_to_batch(node: Node, operands: Operands) -> LayoutParams:
@@ -181,7 +181,7 @@ def _data_stride(node: Node, operands: Operands) -> LayoutParams:
     return LayoutParams(lambda v: (v[:, :, rows][:, :, :, columns],))
 
 
-def _regrouped(split: tuple[int, ...], order: tuple[int, ...], operands: Operands) -> LayoutParams:
+def _regroup_axes(split: tuple[int, ...], order: tuple[int, ...], operands: Operands) -> LayoutParams:
     shape = operands.output().shape
     return LayoutParams(lambda v: (v.reshape(split).transpose(order).reshape(-1, *shape),))
 

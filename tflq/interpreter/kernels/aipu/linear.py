@@ -103,14 +103,14 @@ class FilterParams(Scheme):
 
     def exact(self, accumulators: Integers) -> Integers:
         """The rule itself: accumulators without bias, int64[..., O] -> quantized values int64[..., O]."""
-        total, rescale = self._shifted(accumulators)
-        return self.codes.limited(self.fused.apply(total, rescale))
+        total, rescale = self._shift_early(accumulators)
+        return self.codes.clamp(self.fused.apply(total, rescale))
 
     def reach(self, codes: Integers) -> Integers:
         """Return the smallest accumulators with quantized values of at least `codes`, provided no bits are dropped."""
         return self.fused.reach(codes + self.codes.offset, self.rescale) - self.bias
 
-    def _shifted(self, accumulators: Integers) -> tuple[Integers, Multiplier]:
+    def _shift_early(self, accumulators: Integers) -> tuple[Integers, Multiplier]:
         """Return sums with bias, and the remaining M and N.
 
         With remain_shift r: d = max(N - r, 0); clamp32(RNE(acc * 2^-d)) + clamp32(bias >> d), N := N - d. Source:
@@ -190,16 +190,16 @@ def lower_filter(node: Node, operands: Operands) -> FilterParams:
     rescale, codes = _rescale(node, x, weights, output), codes_of(output)
     # Sums of 8-bit products fit 32 bits: the hardware keeps them whole.
     shift = requested_shift(node) if is_wide(weights) or is_wide(x) else None
-    found = FilterParams(values, bias, rescale, fused, -offset_of(x), codes, codes.dtype, shift)
+    params = FilterParams(values, bias, rescale, fused, -offset_of(x), codes, codes.dtype, shift)
     if shift is not None or not fused.is_monotone_line:
-        return found
+        return params
     lower, upper = accumulator_range(values, x.dtype.minimum, x.dtype.maximum)
     slope = np.broadcast_to(rescale.m * np.exp2(-rescale.n.astype(np.float64)), bias.shape)
     start = bias - codes.offset / np.maximum(slope, SMALLEST_SCALE)
     limits = (-codes.offset, codes.minimum, codes.maximum)
     in_form = np.all((rescale.n >= 0) & (rescale.n <= LARGEST_SHIFT)) and np.all(upper + bias < FLOAT32_EXACT)
-    reach = found.reach if in_form else None
-    return replace(found, step_map=fit_step_map(found.exact, slope, start, lower, upper, *limits, reach))
+    reach = params.reach if in_form else None
+    return replace(params, step_map=fit_step_map(params.exact, slope, start, lower, upper, *limits, reach))
 
 
 def filter_ratios(x: Tensor, weights: Tensor, output: Tensor) -> Singles:
@@ -220,10 +220,10 @@ def requested_shift(node: Node) -> int | None:
 def _rescale(node: Node, x: Tensor, weights: Tensor, output: Tensor) -> Multiplier:
     """Return M and N: one for all channels, or one each with one shift for all."""
     given = imported_multiplier(node)
-    found = given or find_multipliers(filter_ratios(x, weights, output), multiplier_bits(node, output))
-    if found.m.size == 1 and not weights.affine.is_per_axis:
-        return found
-    return given or unify_shifts(found)
+    multipliers = given or find_multipliers(filter_ratios(x, weights, output), multiplier_bits(node, output))
+    if multipliers.m.size == 1 and not weights.affine.is_per_axis:
+        return multipliers
+    return given or unify_shifts(multipliers)
 
 
 def lower_convolution(node: Node, operands: Operands) -> ConvolutionLayer:
@@ -233,22 +233,22 @@ def lower_convolution(node: Node, operands: Operands) -> ConvolutionLayer:
         UnsupportedError: as `lower_filter`; weights that do not fit the groups.
         GraphError: shapes that contradict each other.
     """
-    x, found = operands.input(0), lower_filter(node, operands)
-    depth, channels = found.weights.shape[3], x.shape[3]
+    x, params = operands.input(0), lower_filter(node, operands)
+    depth, channels = params.weights.shape[3], x.shape[3]
     groups = channels if node.operator == "depthwise_conv" else node.attributes.integer("group", 1)
     if node.operator == "convolution" and depth * groups != channels:
         raise UnsupportedError(f"group={groups}: weights of {depth} channels do not fit an input of {channels}")
     window = window_of(node, x, operands.output())
     width = window.output_size((x.shape[1], x.shape[2]))[1]
-    prepared = prepare_convolution(found.weights, window, groups, magnitude_of(x), width)
-    return ConvolutionLayer(found, groups, prepared)
+    prepared = prepare_convolution(params.weights, window, groups, magnitude_of(x), width)
+    return ConvolutionLayer(params, groups, prepared)
 
 
 def lower_fully_connected(node: Node, operands: Operands) -> ProductParams:
     """Decide the params of FullyConnected; raises as `lower_filter`."""
-    found = lower_filter(node, operands)
-    prepared = prepare_product(found.weights, magnitude_of(operands.input(0)))
-    return ProductParams(found, prepared, operands.output().shape)
+    params = lower_filter(node, operands)
+    prepared = prepare_product(params.weights, magnitude_of(operands.input(0)))
+    return ProductParams(params, prepared, operands.output().shape)
 
 
 def run_fully_connected(params: ProductParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
@@ -266,29 +266,29 @@ def lower_conv_transpose(node: Node, operands: Operands) -> ConvTransposeParams:
         GraphError: shapes that contradict each other.
     """
     x, output = operands.input(0), operands.output()
-    found = lower_filter(node, operands)
-    weights, place = transposed_of(node, found.weights, output)
+    params = lower_filter(node, operands)
+    weights, place = dilate_transposed(node, params.weights, output)
     zp = offset_of(x)
     prepared = prepare_transposed(weights, place, magnitude_of(x) + 2 * abs(zp))
     library = sums_of(node)
     exact: Integers = zp * weights.reshape(weights.shape[0], -1).sum(axis=1)
-    folded = sums_of_weights(zp, found.weights).astype(np.int64) if library else exact
-    return ConvTransposeParams(found, prepared, zp, folded, library)
+    folded = sums_of_weights(zp, params.weights).astype(np.int64) if library else exact
+    return ConvTransposeParams(params, prepared, zp, folded, library)
 
 
 def run_conv_transpose(params: ConvTransposeParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
     """Run ConvTranspose: quantized values [S, N, H, W, C] -> [S, N, OH, OW, O]."""
-    real, found = x.astype(np.int64) + params.input_offset, params.filter
+    real, rule = x.astype(np.int64) + params.input_offset, params.filter
     if params.library:
-        is_apart = found.remain_shift is not None
-        bias = (0 if is_apart else found.bias) - params.folded
+        is_apart = rule.remain_shift is not None
+        bias = (0 if is_apart else rule.bias) - params.folded
         total = float_transposed(params.prepared, real, bias, params.library).astype(np.int64)
-        return (found.exact(total if is_apart else total - found.bias).astype(found.dtype),)
+        return (rule.exact(total if is_apart else total - rule.bias).astype(rule.dtype),)
     accumulators = accumulate_transposed(params.prepared, real)
-    return (found.finish(accumulators - params.folded.astype(accumulators.dtype)),)
+    return (rule.finish(accumulators - params.folded.astype(accumulators.dtype)),)
 
 
-def transposed_of(node: Node, weights: NDArray[Number], output: Tensor) -> tuple[NDArray[Number], TransposedWindow]:
+def dilate_transposed(node: Node, weights: NDArray[Number], output: Tensor) -> tuple[NDArray[Number], TransposedWindow]:
     """Return weights with zeros between the taps, as dilation has them, and the window of a ConvTranspose.
 
     Raises:
@@ -322,19 +322,19 @@ def lower_batch_norm(node: Node, operands: Operands) -> BatchNormParams:
     axis = node.attributes.integer("axis")
     if axis % rank != rank - 1:
         raise UnsupportedError(f"axis={axis}; allowed is the last, {rank - 1}")
-    found, x = lower_filter(node, operands), operands.input(0)
-    largest = magnitude_of(x) * int(np.abs(found.weights).max(initial=0)) + int(np.abs(found.bias).max(initial=0))
-    return BatchNormParams(found, largest > FLOAT32_EXACT)
+    params, x = lower_filter(node, operands), operands.input(0)
+    largest = magnitude_of(x) * int(np.abs(params.weights).max(initial=0)) + int(np.abs(params.bias).max(initial=0))
+    return BatchNormParams(params, largest > FLOAT32_EXACT)
 
 
 def run_batch_norm(params: BatchNormParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
     """Run BatchNorm: quantized values [S, ..., C] -> [S, ..., C]."""
-    found = params.filter
+    rule = params.filter
     if not params.rounds:
-        return (found.finish(x.astype(np.int64) * found.weights),)
-    product = (x.astype(np.float32) * found.weights.astype(np.float32)).astype(np.float32)
-    total = (product + found.bias.astype(np.float32)).astype(np.float32).astype(np.int64)
-    return (found.exact(total - found.bias).astype(found.dtype),)
+        return (rule.finish(x.astype(np.int64) * rule.weights),)
+    product = (x.astype(np.float32) * rule.weights.astype(np.float32)).astype(np.float32)
+    total = (product + rule.bias.astype(np.float32)).astype(np.float32).astype(np.int64)
+    return (rule.exact(total - rule.bias).astype(rule.dtype),)
 
 
 _RULE = "clamp(RNE((acc + bias) * M * 2^-N) - zp_y)"

@@ -98,13 +98,13 @@ def find_multipliers(ratios: Singles, bits: int, largest_shift: int = USUAL_SHIF
     return Multiplier(m.astype(np.int64), n.astype(np.int64))
 
 
-def unify_shifts(found: Multiplier) -> Multiplier:
+def unify_shifts(multipliers: Multiplier) -> Multiplier:
     """Return multipliers with one shift for all channels.
 
     S = max(0, max N); M <<= S - N; if the largest M exceeds 15 bits, a = ceil(log2(max M / 32767)), S -= a, M >>= a.
     """
-    shift = max(0, int(found.n.max()))
-    m: Integers = np.left_shift(found.m, shift - found.n)
+    shift = max(0, int(multipliers.n.max()))
+    m: Integers = np.left_shift(multipliers.m, shift - multipliers.n)
     largest = int(m.max())
     if largest > LARGEST:
         excess = int(np.ceil(np.log2(largest / LARGEST)))
@@ -138,8 +138,8 @@ class OutputCodes:
         """Return clamp(RNE(total * M * 2^-N) - zp_y)."""
         return self.store(rescale.apply(total))
 
-    def limited(self, rounded: Doubles | Integers) -> Integers:
-        """Return clamp(rounded - zp_y), int64."""
+    def clamp(self, rounded: Doubles | Integers) -> Integers:
+        """Subtract zp_y and clamp to the range of the output, int64."""
         values: Integers = np.clip(rounded - self.offset, self.minimum, self.maximum).astype(np.int64)
         return values
 

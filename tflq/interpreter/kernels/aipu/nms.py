@@ -69,14 +69,14 @@ def lower(node: Node, operands: Operands) -> NmsParams:
     method = require_choice(node, "method", (HARD, GAUSSIAN), HARD)
     boxes, output = operands.input(0), operands.output(0)
     decay = _decay(node.attributes.real("soft_nms_sigma")) if method == GAUSSIAN else None
-    found = multiplier_of(node, scale_of(output) / scale_of(boxes), MULTIPLIER_BITS)
+    multiplier = multiplier_of(node, scale_of(output) / scale_of(boxes), MULTIPLIER_BITS)
     overlap = number_of(node, "overlap", lambda: _overlap(node))
     shift = number_of(node, "areas_shift", lambda: node.attributes.integer("areas_shift", AREAS_SHIFT))
     threshold = _threshold(node, operands)
     limit = output.shape[-2]
     return NmsParams(
         offset_of(boxes),
-        found,
+        multiplier,
         *code_limits(output),
         overlap,
         shift,

@@ -80,13 +80,13 @@ def lower_normalization(node: Node, operands: Operands) -> NormalizationParams:
     """
     x, output = operands.input(0), operands.output()
     require_choice(node, "method", ("L2",))
-    found = multiplier_of(node, scale_of(output), bits_of(output))
+    multiplier = multiplier_of(node, scale_of(output), bits_of(output))
     given = imported_numbers(node, "shift")
-    width = signed_width(x) + int(np.ceil(np.log2(found.first_m)))
+    width = signed_width(x) + int(np.ceil(np.log2(multiplier.first_m)))
     shift = max(0, width - PRODUCT_BITS) if given is None else int(given[0])
     axes = np.atleast_1d(np.asarray(node.attributes["axis"], np.int64))
     places = tuple(int(a) % len(x.shape) + 1 for a in axes)
-    return NormalizationParams(places, offset_of(x), found, shift, codes_of(output))
+    return NormalizationParams(places, offset_of(x), multiplier, shift, codes_of(output))
 
 
 def run_normalization(params: NormalizationParams, x: Array) -> tuple[Array, ...]:
@@ -142,12 +142,12 @@ def lower_moments(node: Node, operands: Operands) -> MomentsParams:
     """Decide M and N of s_v / s_x^2."""
     x, mean, variance = operands.input(0), operands.output(0), operands.output(1)
     bits = bits_of(variance)
-    found = multiplier_of(node, scale_of(variance) / np.float32(scale_of(x) * scale_of(x)), bits)
+    multiplier = multiplier_of(node, scale_of(variance) / np.float32(scale_of(x) * scale_of(x)), bits)
     axes = tuple(a % len(x.shape) + 1 for a in node.attributes.integers("axis"))
     return MomentsParams(
         axes,
         (mean.shape, variance.shape),
-        found,
+        multiplier,
         is_wide(x),
         mean.dtype.storage,
         codes_of(variance),
@@ -160,12 +160,12 @@ def run_moments(params: MomentsParams, x: Array) -> tuple[Array, ...]:
     count = int(np.prod([x.shape[a] for a in params.axes]))
     mean = np.rint(q.sum(axis=params.axes, keepdims=True) / count).astype(np.int64)
     variance = np.square(q - mean).sum(axis=params.axes, keepdims=True) // count
-    codes = _wide(params, variance) if params.is_wide else params.variance.requantize(variance, params.rescale)
+    codes = _rescale_wide(params, variance) if params.is_wide else params.variance.requantize(variance, params.rescale)
     first, second = params.shapes
     return mean.astype(params.mean).reshape(-1, *first), codes.reshape(-1, *second)
 
 
-def _wide(params: MomentsParams, variance: Integers) -> Array:
+def _rescale_wide(params: MomentsParams, variance: Integers) -> Array:
     m, n = params.rescale.m, params.rescale.n
     high = Multiplier(m, n - HALF).apply(variance >> HALF)
     low = Multiplier(m, n).apply(variance & ((1 << HALF) - 1))

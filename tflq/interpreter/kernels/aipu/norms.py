@@ -147,8 +147,8 @@ def weight_shape(node: Node, x: Tensor, weights: Tensor) -> tuple[int, ...]:
 
 def _rescale(node: Node, weights: Tensor, output: Tensor, s_n: np.float32) -> Multiplier:
     ratios = scale_of(output) / (s_n * reciprocal(weights.affine)).astype(np.float32)
-    found = find_multipliers(ratios.astype(np.float32), multiplier_bits(node, output))
-    return unify_shifts(found) if node.operator == "group_norm" and found.m.size > 1 else found
+    multipliers = find_multipliers(ratios.astype(np.float32), multiplier_bits(node, output))
+    return unify_shifts(multipliers) if node.operator == "group_norm" and multipliers.m.size > 1 else multipliers
 
 
 def _norm(node: Node, count: int, bits: int) -> tuple[int, Multiplier]:
@@ -168,7 +168,7 @@ def _wide_norm(node: Node, s_n: np.float32, output: Tensor) -> Multiplier:
 def run(params: NormParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
     """Run the norm: quantized [S, ..., C] -> quantized [S, ..., C]."""
     q = x.astype(np.int64)
-    parts, axes = grouped(q, params.groups, params.axes)
+    parts, axes = split_groups(q, params.groups, params.axes)
     mean = np.rint(parts.mean(axis=axes, keepdims=True, dtype=np.float64)).astype(np.int64)
     apart = parts - mean
     squares = np.square(apart)
@@ -177,7 +177,7 @@ def run(params: NormParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
     else:
         variance = squares.sum(axis=axes, keepdims=True) >> params.variance_shift
     root = (reciprocal_root(variance) + (1 << 15)) >> 16
-    normalized = _normalized(params, apart, root).reshape(q.shape)
+    normalized = _normalize(params, apart, root).reshape(q.shape)
     limited = np.clip(normalized, params.codes.minimum, params.codes.maximum).astype(np.int64)
     if params.rounds:
         product = (params.weights.astype(np.float32) * limited.astype(np.float32)).astype(np.float32)
@@ -187,7 +187,7 @@ def run(params: NormParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
     return (params.codes.requantize(total, params.rescale),)
 
 
-def grouped(values: Array, groups: int, axes: tuple[int, ...]) -> tuple[Array, tuple[int, ...]]:
+def split_groups(values: Array, groups: int, axes: tuple[int, ...]) -> tuple[Array, tuple[int, ...]]:
     """Return values [S, ..., C] with groups of channels on a separate axis, and the axes of one group."""
     if groups == 1:
         return values, axes
@@ -195,7 +195,7 @@ def grouped(values: Array, groups: int, axes: tuple[int, ...]) -> tuple[Array, t
     return parts, (*axes[:-1], parts.ndim - 1)
 
 
-def _normalized(params: NormParams, apart: Integers, root: Integers) -> Doubles:
+def _normalize(params: NormParams, apart: Integers, root: Integers) -> Doubles:
     if params.is_wide:
         scaled = np.clip(params.norm.apply(root), 0, _WIDE - 1).astype(np.int64)
         return Multiplier(_ONE, 7 * _ONE).apply((apart >> 1) * scaled)
@@ -250,9 +250,9 @@ def lower_lrn(node: Node, operands: Operands) -> LrnParams:
     entries, s_t = _lrn_table(node, operands, s_q) if given is None else (given, np.float32(1))
     ratio = s_q / np.float32(np.float32(scale_of(x) * scale_of(x)) * np.float32(size))
     of_sum = imported_multiplier(node, "of_sum") or find_multiplier(ratio, bits)
-    found = imported_multiplier(node) or find_multiplier(np.float32(scale_of(output) / scale_of(x)) / s_t, bits)
+    multiplier = imported_multiplier(node) or find_multiplier(np.float32(scale_of(output) / scale_of(x)) / s_t, bits)
     table = Table(entries, 0, table_shift(node, entries, INDEX_BITS), 0, _LARGEST_INDEX)
-    return LrnParams(method, size, offset_of(x), table, of_sum, found, codes_of(output))
+    return LrnParams(method, size, offset_of(x), table, of_sum, multiplier, codes_of(output))
 
 
 def run_lrn(params: LrnParams, x: Array) -> tuple[Array, ...]:

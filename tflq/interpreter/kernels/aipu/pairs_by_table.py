@@ -57,9 +57,9 @@ def lower_div(node: Node, operands: Operands) -> DivParams:
     table = Table(entries, 0, table_shift(node, entries, bits_of(b)), 0, NUMERATOR)
     bits = bits_of(output)
     ratio = np.float32(scale_of(output) * scale_of(b)) / np.float32(scale_of(a) * np.float32(NUMERATOR))
-    found = multiplier_of(node, ratio, bits)
+    multiplier = multiplier_of(node, ratio, bits)
     offsets = (offset_of(a), offset_of(b))
-    return DivParams(table, offsets, (1 << bits_of(b)) - 1, found, codes_of(output))
+    return DivParams(table, offsets, (1 << bits_of(b)) - 1, multiplier, codes_of(output))
 
 
 def _reciprocals(bits: int, entries: int) -> Integers:
@@ -133,8 +133,8 @@ def _by_logarithm(node: Node, operands: Operands) -> PowParams:
     first = table_of(node, x, of_log, lambda v: np.log(np.abs(v.astype(np.float64))), "first", bits, repeats=False)
     second = table_of(node, of_product, output, lambda v: np.exp(v.astype(np.float64)), "second", bits, repeats=False)
     ratio = scale_of(of_product) / np.float32(scale_of(p) * scale_of(of_log))
-    found = multiplier_of(node, ratio, bits_of(output))
-    return PowParams(first, second, (offset_of(x), offset_of(p)), found, codes_of(output))
+    multiplier = multiplier_of(node, ratio, bits_of(output))
+    return PowParams(first, second, (offset_of(x), offset_of(p)), multiplier, codes_of(output))
 
 
 def _inner(node: Node, operands: Operands, position: int) -> Tensor:
@@ -145,8 +145,8 @@ def _inner(node: Node, operands: Operands, position: int) -> Tensor:
 def _sign_powers(signs: Integers, exponents: Integers) -> Integers:
     """Return sign^exponent of integers: 0^0 = 1, 0 to any other power 0."""
     odd = np.where(exponents % 2 == 0, np.abs(signs), signs)
-    found: Integers = np.where(exponents == 0, 1, odd)
-    return found
+    powers: Integers = np.where(exponents == 0, 1, odd)
+    return powers
 
 
 KERNELS = {

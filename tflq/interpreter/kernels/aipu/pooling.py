@@ -131,7 +131,7 @@ def lower_max_pooling_with_arg_max(node: Node, operands: Operands) -> ArgPoolPar
     x, output = operands.input(0), operands.output()
     by_columns = bool(node.attributes.integer("storage_order", 0))
     window = window_of(node, x, output)
-    reached = _reached(node, window, (x.shape[1], x.shape[2]))
+    reached = _count_reached(node, window, (x.shape[1], x.shape[2]))
     return ArgPoolParams(window, reached, flatten, by_columns, offset_of(x), output.shape)
 
 
@@ -157,25 +157,25 @@ def run_max_pooling_with_arg_max(params: ArgPoolParams, x: Array) -> tuple[Array
         best = np.where(better, values, best)
         y, z = tops[row] - window.top, lefts[column] - window.left
         places = np.where(better, np.stack([np.broadcast_to(y, best.shape), np.broadcast_to(z, best.shape)]), places)
-    found = np.where(best == PADDING, 0, best)
+    maxima = np.where(best == PADDING, 0, best)
     indices = np.where(best == PADDING, 0, _indices(params, places, x.shape[1:]))
     values_of = np.full((len(x), *params.shape), -params.offset, x.dtype)
     indices_of = np.zeros((len(x), *params.shape), np.int32)
-    values_of[:, :, :rows, :columns], indices_of[:, :, :rows, :columns] = found, indices
+    values_of[:, :, :rows, :columns], indices_of[:, :, :rows, :columns] = maxima, indices
     return values_of, indices_of
 
 
-def _reached(node: Node, window: Window, size: tuple[int, int]) -> tuple[int, int]:
+def _count_reached(node: Node, window: Window, size: tuple[int, int]) -> tuple[int, int]:
     """Return the rows and columns of windows that start on the stated padding or the image."""
     sides = (("pad_top", "pad_bottom"), ("pad_left", "pad_right"))
-    ceils, found = node.attributes.boolean("ceil_mode", False), []
+    ceils, counts = node.attributes.boolean("ceil_mode", False), []
     for axis, names in enumerate(sides):
         length = size[axis] + sum(node.attributes.integer(name) for name in names)
         free = length - (window.kernel[axis] - 1) * window.dilation[axis] - 1
         stride = window.stride[axis]
         count = (-(-free // stride) if ceils else free // stride) + 1
-        found.append(count - 1 if (count - 1) * stride >= length else count)
-    return found[0], found[1]
+        counts.append(count - 1 if (count - 1) * stride >= length else count)
+    return counts[0], counts[1]
 
 
 def _indices(params: ArgPoolParams, places: Integers, shape: tuple[int, ...]) -> Integers:
@@ -230,14 +230,14 @@ def run_upsample_by_index(params: UpsampleParams, values: Array, indices: Array)
     first = params.flatten in _CHANNELS_FIRST
     if first:
         values, places = values.transpose(0, 1, 4, 2, 3), places.transpose(0, 1, 4, 2, 3)
-    found = np.full((len(values), images * height * width * channels), -params.offset, values.dtype)
-    for s, flat in enumerate(found):
+    result = np.full((len(values), images * height * width * channels), -params.offset, values.dtype)
+    for s, flat in enumerate(result):
         where = places[s].reshape(-1)
         inside = where < flat.size
         flat[where[inside]] = values[s].reshape(-1)[inside]
     if first:
-        return (found.reshape(-1, images, channels, height, width).transpose(0, 1, 3, 4, 2),)
-    return (found.reshape(-1, *params.shape),)
+        return (result.reshape(-1, images, channels, height, width).transpose(0, 1, 3, 4, 2),)
+    return (result.reshape(-1, *params.shape),)
 
 
 KERNELS = {

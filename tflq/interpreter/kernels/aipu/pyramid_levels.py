@@ -133,8 +133,8 @@ def _level(boxes: Tensor, x: Tensor, output: Tensor, fraction: int) -> Level:
     height, width = x.shape[1], x.shape[2]
     unit = 2.0**fraction / float(scale_of(boxes))
     rows, columns = (find_multiplier(max(n - 1, 0.5) * unit, _POSITION_BITS) for n in (height, width))
-    found = find_multiplier(scale_of(output) / scale_of(x), bits_of(output))
-    return Level(offset_of(x), (height, width), (rows, columns), Multiplier(found.m, found.n + 2 * fraction))
+    multiplier = find_multiplier(scale_of(output) / scale_of(x), bits_of(output))
+    return Level(offset_of(x), (height, width), (rows, columns), Multiplier(multiplier.m, multiplier.n + 2 * fraction))
 
 
 def _pool(params: PyramidLevelsParams, level: Level, x: Array, sample: Array, boxes: Integers) -> Array:

@@ -24,7 +24,7 @@ from tflq.interpreter.kernels.aipu.multiplier import (
     find_multiplier,
 )
 from tflq.interpreter.kernels.aipu.pyramid_levels import PyramidLevelsParams, has_own_scales
-from tflq.interpreter.kernels.aipu.roi import Positions, half_pixel_of, pool_samples, shifted
+from tflq.interpreter.kernels.aipu.roi import Positions, half_pixel_of, pool_samples, shifted_product
 from tflq.interpreter.kernels.aipu.scales import bits_of, offset_of, scale_of
 from tflq.interpreter.registry import Kernel
 
@@ -67,8 +67,8 @@ def lower_crop(node: Node, operands: Operands) -> PyramidCropParams:
     boxes, maps = operands.input(0), [operands.input(k) for k in range(1, len(operands.inputs))]
     scales = [float(scale_of(m)) for m in maps]
     if len(set(scales)) > 1:
-        found = ", ".join(f"{s:g}" for s in scales)
-        raise UnsupportedError(f"maps have the scales {found}; allowed is one for all: give them one range")
+        listing = ", ".join(f"{s:g}" for s in scales)
+        raise UnsupportedError(f"maps have the scales {listing}; allowed is one for all: give them one range")
     size = (node.attributes.integer("resize_height"), node.attributes.integer("resize_width"))
     if min(size) < 2:
         raise UnsupportedError(f"resize_height and resize_width are {size}; allowed is 2 or more")
@@ -81,7 +81,7 @@ def lower_crop(node: Node, operands: Operands) -> PyramidCropParams:
 
 def run_crop(params: PyramidCropParams, boxes: Array, maps: Sequence[Array]) -> tuple[Array, ...]:
     """Run: quantized [S, 1, R, 4], maps [S, 1, H, W, C] -> quantized [S, R, OH, OW, C]."""
-    found = np.zeros((len(boxes), boxes.shape[2], *params.size, maps[0].shape[-1]), params.codes.dtype)
+    result = np.zeros((len(boxes), boxes.shape[2], *params.size, maps[0].shape[-1]), params.codes.dtype)
     for s, regions in enumerate(boxes[:, 0].astype(np.int64) + params.box_offset):
         size = regions[:, 2:] - regions[:, :2]
         area = (size[:, 0] * size[:, 1]) & _INT32_MASK
@@ -89,12 +89,12 @@ def run_crop(params: PyramidCropParams, boxes: Array, maps: Sequence[Array]) -> 
         for number, features in enumerate(maps):
             chosen = np.flatnonzero(level == number)
             image = features[s, 0].astype(np.int64) + params.map_offsets[number]
-            codes = _cropped(params, image, regions[chosen])
-            found[s, chosen] = np.clip(codes, params.codes.minimum, params.codes.maximum)
-    return (found,)
+            codes = _crop_bins(params, image, regions[chosen])
+            result[s, chosen] = np.clip(codes, params.codes.minimum, params.codes.maximum)
+    return (result,)
 
 
-def _cropped(params: PyramidCropParams, image: Integers, regions: Integers) -> Integers:
+def _crop_bins(params: PyramidCropParams, image: Integers, regions: Integers) -> Integers:
     """Return code + zp of each bin: tl + fy * (bl - tl) + fx * (tr - tl) + fy * fx * (tl + br - tr - bl), floored."""
     q = params.fraction
     (top, bottom, fy), (left, right, fx) = (
@@ -200,19 +200,19 @@ def run(
         return pyramid_levels.run(params, boxes, maps_of)
     if isinstance(params, PyramidCropParams):
         return run_crop(params, boxes, maps_of)
-    found = np.zeros((len(boxes), boxes.shape[2], *params.size, maps[0].shape[-1]), params.codes.dtype)
+    result = np.zeros((len(boxes), boxes.shape[2], *params.size, maps[0].shape[-1]), params.codes.dtype)
     for s, regions in enumerate(boxes[:, 0].astype(np.int64)):
         size = regions[:, 2:] - regions[:, :2]
         level = np.searchsorted(np.asarray(params.levels), size[:, 0] * size[:, 1], side="right")
         for number, features in enumerate(maps_of):
             chosen = np.flatnonzero(level == number)
             image = features[s, 0].astype(np.int64) + params.map_offsets[number]
-            _fill(params, number, image, regions, chosen, found[s])
-    return (found,)
+            _fill(params, number, image, regions, chosen, result[s])
+    return (result,)
 
 
 def _fill(
-    params: PyramidParams, number: int, image: Integers, regions: Integers, chosen: Integers, found: Array
+    params: PyramidParams, number: int, image: Integers, regions: Integers, chosen: Integers, result: Array
 ) -> None:
     """Write the bins of the chosen regions; one that is empty keeps the code 0."""
     corners: Integers = regions[chosen] + params.box_offset
@@ -225,10 +225,10 @@ def _fill(
     kept = (lengths != 0).all(axis=1) & (counts > 0).all(axis=1)
     for key in np.unique(counts[kept], axis=0):
         group = np.flatnonzero(kept & (counts == key).all(axis=1))
-        found[chosen[group]] = _aligned(params, number, image, starts[group], lengths[group], key)
+        result[chosen[group]] = _align_regions(params, number, image, starts[group], lengths[group], key)
 
 
-def _aligned(
+def _align_regions(
     params: PyramidParams, number: int, image: Integers, starts: Integers, lengths: Integers, counts: Integers
 ) -> Array:
     """Return the quantized values of regions that have equal numbers of samples, [R, OH, OW, C]."""
@@ -236,7 +236,7 @@ def _aligned(
         _positions(params, axis, starts[:, axis], lengths[:, axis], int(counts[axis]), image.shape[axis])
         for axis in range(2)
     )
-    total = pool_samples(image, y, x, shifted(params.fraction), False).astype(np.int64)
+    total = pool_samples(image, y, x, shifted_product(params.fraction), False).astype(np.int64)
     rescale = params.rescales[number]
     late = Multiplier(rescale.m, rescale.n + params.fraction)
     if min(params.samples) <= 0:

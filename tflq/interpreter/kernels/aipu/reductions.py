@@ -78,11 +78,11 @@ def product_multipliers(operands: Operands, steps: int, first_power: int = 1) ->
     of_input = find_multiplier(np.float32(1) / scale_of(operands.input(0)), WIDEST)
     of_output = find_multiplier(scale_of(operands.output()), WIDEST)
     m, n = (of_input.first_m, of_input.first_n) if first_power else (1, 0)
-    found = []
+    multipliers = []
     for _ in range(steps):
-        found.append(_fitting(m * of_output.first_m, n + of_output.first_n))
+        multipliers.append(_fitting(m * of_output.first_m, n + of_output.first_n))
         m, n = _fitting(m * of_input.first_m, n + of_input.first_n)
-    return Multiplier(np.array([f[0] for f in found], np.int64), np.array([f[1] for f in found], np.int64))
+    return Multiplier(np.array([f[0] for f in multipliers], np.int64), np.array([f[1] for f in multipliers], np.int64))
 
 
 def _fitting(m: int, n: int) -> tuple[int, int]:
@@ -152,10 +152,10 @@ def _roots(node: Node, operands: Operands) -> tuple[Multiplier, Table]:
     """Return M and N of s_q / s_x^2, and the table of roots of sums at s_q."""
     x, output = operands.input(0), operands.output()
     if is_imported(node):
-        given, found = imported_numbers(node), imported_multiplier(node)
-        if given is None or found is None:
+        given, multiplier = imported_numbers(node), imported_multiplier(node)
+        if given is None or multiplier is None:
             raise UnsupportedError(f"layer '{node.name}': L2 without its table or multiplier; give the whole file")
-        return found, Table(given, 0, table_shift(node, given, BITS), *type_limits(output))
+        return multiplier, Table(given, 0, table_shift(node, given, BITS), *type_limits(output))
     if is_plain(x):
         raise UnsupportedError("L2 of whole numbers: the Optimizer stops there; allowed are real numbers")
     sums = internal_tensor(operands, 0)
@@ -245,12 +245,15 @@ def lower_cumulate(node: Node, operands: Operands) -> CumulateParams:
     axis = node.attributes.integer("axis") % len(x.shape)
     is_exclusive = node.attributes.boolean("exclusive")
     if method == "SUM":
-        found = multiplier_of(node, scale_of(output) / scale_of(x), WIDEST)
+        multiplier = multiplier_of(node, scale_of(output) / scale_of(x), WIDEST)
     else:
-        found = imported_multiplier(node) or product_multipliers(operands, x.shape[axis], 0 if is_exclusive else 1)
+        first_power = 0 if is_exclusive else 1
+        multiplier = imported_multiplier(node) or product_multipliers(operands, x.shape[axis], first_power)
     limits = product_limits(is_signed(x))
     is_reversed = node.attributes.boolean("reverse")
-    return CumulateParams(method, axis + 1, is_exclusive, is_reversed, offset_of(x), limits, found, codes_of(output))
+    return CumulateParams(
+        method, axis + 1, is_exclusive, is_reversed, offset_of(x), limits, multiplier, codes_of(output)
+    )
 
 
 def run_cumulate(params: CumulateParams, x: Array) -> tuple[Array, ...]:
@@ -287,8 +290,8 @@ def lower_segment_reduce(node: Node, operands: Operands) -> SegmentParams:
     """
     x, output = operands.input(0), operands.output()
     require_choice(node, "method", ("SUM",))
-    found = multiplier_of(node, scale_of(output) / scale_of(x), WIDEST + 1)
-    return SegmentParams(output.shape[0], offset_of(x), found, codes_of(output))
+    multiplier = multiplier_of(node, scale_of(output) / scale_of(x), WIDEST + 1)
+    return SegmentParams(output.shape[0], offset_of(x), multiplier, codes_of(output))
 
 
 def run_segment_reduce(params: SegmentParams, x: Array, segments: Array) -> tuple[Array, ...]:

@@ -122,7 +122,7 @@ def require_modes(node: Node) -> tuple[str, str, str]:
 def nearest(old: int, new: int, mode: str, rounding: str) -> Integers:
     """Return the pixel of the source for each place."""
     v = coordinates(old, new, mode)
-    places: Integers = np.clip(_rounded(v, rounding, new < old), 0, old - 1).astype(np.int64)
+    places: Integers = np.clip(_round_coordinates(v, rounding, new < old), 0, old - 1).astype(np.int64)
     return places
 
 
@@ -133,17 +133,17 @@ def around(old: int, new: int, mode: str) -> tuple[tuple[Integers, Integers], Do
     return (before.astype(np.int64), behind.astype(np.int64)), v - before
 
 
-def _rounded(v: Doubles, rounding: str, shrinks: bool) -> Doubles:
-    found: Doubles = np.where(v == np.trunc(v) + 0.5, np.floor(v), np.rint(v))
+def _round_coordinates(v: Doubles, rounding: str, shrinks: bool) -> Doubles:
+    rounded: Doubles = np.where(v == np.trunc(v) + 0.5, np.floor(v), np.rint(v))
     if rounding == "FLOOR":
-        found = np.floor(v)
+        rounded = np.floor(v)
     elif rounding == "CEIL":
-        found = np.ceil(v)
+        rounded = np.ceil(v)
     elif rounding == "ROUND_PREFER_CEIL":
-        found = np.floor(v + 0.5)
+        rounded = np.floor(v + 0.5)
     elif rounding == "SIMPLE":
-        found = np.ceil(v) if shrinks else np.trunc(v)
-    return found
+        rounded = np.ceil(v) if shrinks else np.trunc(v)
+    return rounded
 
 
 KERNELS = {

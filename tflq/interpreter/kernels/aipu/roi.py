@@ -55,7 +55,7 @@ class Positions:
     far: Integers
 
 
-def truncated(x: Array) -> Integers:
+def truncate(x: Array) -> Integers:
     """Return integers, rounded toward zero."""
     whole: Integers = np.trunc(x).astype(np.int64)
     return whole
@@ -91,7 +91,7 @@ def pool_samples(image: Integers, y: Positions, x: Positions, weigh: Weigh, is_m
     return total
 
 
-def shifted(bits: int) -> Weigh:
+def shifted_product(bits: int) -> Weigh:
     """Return the weight (a * b) >> bits."""
     return lambda a, b: (a * b) >> bits
 
@@ -143,7 +143,7 @@ def _run_max_roi_pool(params: MaxRoiPoolParams, features: Array, rois: Array) ->
     """
     features, rois = together(features, rois)
     boxes = rois.reshape(len(rois), -1, 5)[..., 1:].astype(np.int64) + params.box_offset
-    found = np.zeros((*boxes.shape[:2], *params.pooled, features.shape[-1]), features.dtype)
+    result = np.zeros((*boxes.shape[:2], *params.pooled, features.shape[-1]), features.dtype)
     limits = [_bins(params, axis, boxes, features.shape[2 + axis]) for axis in range(2)]
     for place in np.ndindex(*boxes.shape[:2]):
         image = features[place[0], 0]
@@ -151,8 +151,8 @@ def _run_max_roi_pool(params: MaxRoiPoolParams, features: Array, rois: Array) ->
         for i, (top, bottom) in enumerate(rows):
             for j, (left, right) in enumerate(columns):
                 if top < bottom and left < right:
-                    found[place][i, j] = image[top:bottom, left:right].max(axis=(0, 1))
-    return (found,)
+                    result[place][i, j] = image[top:bottom, left:right].max(axis=(0, 1))
+    return (result,)
 
 
 def _bins(params: MaxRoiPoolParams, axis: int, boxes: Integers, size: int) -> tuple[Integers, Integers]:
@@ -247,7 +247,7 @@ def _run_roi_align(params: RoiAlignParams, features: Array, rois: Array) -> tupl
     Boxes that end before they start, or beyond the map, yield 0.
     """
     features, rois = together(features, rois)
-    found = np.zeros((*rois.shape[:2], *params.pooled, features.shape[-1]))
+    result = np.zeros((*rois.shape[:2], *params.pooled, features.shape[-1]))
     for s in range(len(rois)):
         maps, boxes = (v[s].astype(np.int64) + zp for v, zp in zip((features, rois), params.offsets, strict=True))
         starts, ends = _edges(params, boxes[:, 1:3]), _edges(params, boxes[:, 3:])
@@ -258,8 +258,8 @@ def _run_roi_align(params: RoiAlignParams, features: Array, rois: Array) -> tupl
         keys = np.concatenate([boxes[:, :1], counts], axis=1)
         for key in np.unique(keys[kept], axis=0):
             group = np.flatnonzero(kept & (keys == key).all(axis=1))
-            found[s, group] = _aligned(params, maps[key[0]], starts[group], lengths[group], key[1:])
-    return (params.codes.store(found),)
+            result[s, group] = _align_boxes(params, maps[key[0]], starts[group], lengths[group], key[1:])
+    return (params.codes.store(result),)
 
 
 def _edges(params: RoiAlignParams, corners: Integers) -> Integers:
@@ -270,9 +270,9 @@ def _edges(params: RoiAlignParams, corners: Integers) -> Integers:
     spatial, half = np.asarray(params.spatial), (1 << (ALIGN_FRACTION - 1)) * params.is_half_pixel
     m, n = params.regions.first_m, params.regions.first_n
     if params.is_adaptive:
-        edges = truncated(corners * spatial * m * 2.0**-n)
+        edges = truncate(corners * spatial * m * 2.0**-n)
     else:
-        edges = truncated(corners * m * 2.0**-n) * spatial
+        edges = truncate(corners * m * 2.0**-n) * spatial
     moved: Integers = edges - half
     return moved
 
@@ -284,14 +284,16 @@ def _counts(params: RoiAlignParams, lengths: Integers) -> Integers:
     return counts
 
 
-def _aligned(params: RoiAlignParams, image: Integers, starts: Integers, lengths: Integers, counts: Integers) -> Doubles:
+def _align_boxes(
+    params: RoiAlignParams, image: Integers, starts: Integers, lengths: Integers, counts: Integers
+) -> Doubles:
     """Return the bins of boxes on one map that have equal numbers of samples, [R, PH, PW, C], without zp."""
     place = _adaptive_positions if params.is_adaptive else _fixed_positions
     y, x = (
         place(params, axis, starts[:, axis], lengths[:, axis], int(counts[axis]), image.shape[axis])
         for axis in range(2)
     )
-    weigh = _rounded if params.is_adaptive else shifted(ALIGN_FRACTION)
+    weigh = _rounded_product if params.is_adaptive else shifted_product(ALIGN_FRACTION)
     total = pool_samples(image, y, x, weigh, params.is_maximum).astype(np.float64)
     divisor = 1
     if params.is_adaptive:
@@ -306,12 +308,12 @@ def _fixed_positions(
 ) -> Positions:
     """Sample at start + step * i + grid * (2k + 1), low = p >> 10; the end of the axis has no neighbor after it."""
     steps, grids = params.steps[axis], params.grids[axis]
-    step = truncated(length * steps.first_m * 2.0**-steps.first_n)
-    grid = truncated(step * grids.first_m * 2.0**-grids.first_n)
+    step = truncate(length * steps.first_m * 2.0**-steps.first_n)
+    grid = truncate(step * grids.first_m * 2.0**-grids.first_n)
     bins, odd = np.arange(params.pooled[axis])[:, None], 2 * np.arange(count) + 1
     position = (start[:, None, None] + step[:, None, None] * bins) + grid[:, None, None] * odd
     low = position >> ALIGN_FRACTION
-    return _limited(low, position - (low << ALIGN_FRACTION), 1 << ALIGN_FRACTION, size, 1)
+    return _limit_positions(low, position - (low << ALIGN_FRACTION), 1 << ALIGN_FRACTION, size, 1)
 
 
 def _adaptive_positions(
@@ -329,19 +331,19 @@ def _adaptive_positions(
     bins, k = np.arange(pooled)[:, None], np.arange(count)
     rest: Integers = 2 * count * (step_rest * bins + start[:, None, None] * pooled)
     rest = rest + half * grid + grid_rest * (2 * k + 1)
-    carried = truncated(rest / (2 * half))
+    carried = truncate(rest / (2 * half))
     low: Integers = step * bins + grid * k + carried
-    return _limited(low, rest - carried * 2 * half, 2 * half, size, 2)
+    return _limit_positions(low, rest - carried * 2 * half, 2 * half, size, 2)
 
 
-def _limited(low: Integers, fraction: Integers, one: int, size: int, halving: int) -> Positions:
+def _limit_positions(low: Integers, fraction: Integers, one: int, size: int, halving: int) -> Positions:
     is_last = low >= size - 1
     near, far = np.where(is_last, size - 1, low), np.where(is_last, size - 1, low + 1)
     part = np.where(is_last, 0, fraction)
-    return Positions(near, far, truncated((one - part) / halving), truncated(part / halving))
+    return Positions(near, far, truncate((one - part) / halving), truncate(part / halving))
 
 
-def _rounded(a: Integers, b: Integers) -> Array:
+def _rounded_product(a: Integers, b: Integers) -> Array:
     """Return RNE(a * b * 2^-10), the product rounded to float32 first as the Optimizer's is."""
     weight: Integers = np.rint((a * b).astype(np.float32) * np.float32(2.0**-ALIGN_FRACTION)).astype(np.int64)
     return weight

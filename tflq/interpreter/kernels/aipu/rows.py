@@ -99,15 +99,15 @@ def run_repeat(params: RepeatParams, x: Array, repeats: Array) -> tuple[Array, .
         InputError: more slices than the output has.
     """
     x, repeats = together(x, repeats)
-    found = np.zeros((len(x), *params.shape), x.dtype)
+    result = np.zeros((len(x), *params.shape), x.dtype)
     room = params.shape[params.axis or 0]
     for s, values in enumerate(x):
         counts = repeats[s].reshape(-1).astype(np.int64)
         if counts.sum() > room:
             raise InputError(f"{params.where}: {counts.sum()} slices in sample {s}; allowed are {room}")
         part = np.repeat(values, counts, axis=params.axis)
-        found[s][tuple(slice(n) for n in part.shape)] = part
-    return (found,)
+        result[s][tuple(slice(n) for n in part.shape)] = part
+    return (result,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,11 +143,11 @@ def run_filter(params: FilterRowsParams, *inputs: Array) -> tuple[Array, ...]:
     """Run Filter: quantized [S, ...], selector [S, L] -> quantized [S, ...], count [S]."""
     *data, selector = together(*inputs)
     order, count = first_rows(selector != 0, selector.shape[1])
-    found = []
+    results = []
     for values, axis in zip(data, params.axes, strict=True):
         taken = take_rows(np.moveaxis(values, axis, 1), order, count)
-        found.append(np.moveaxis(taken, 1, axis).astype(values.dtype))
-    return (*found, count.astype(params.dtype))
+        results.append(np.moveaxis(taken, 1, axis).astype(values.dtype))
+    return (*results, count.astype(params.dtype))
 
 
 KERNELS = {

@@ -102,8 +102,8 @@ def magnitude_of(tensor: Tensor) -> int:
 
 def constant_named(operands: Operands, key: str) -> Tensor | None:
     """Return the constant of a layer by its key; None if it has none."""
-    found = (t for t in operands.inputs if t is not None and t.is_constant and t.name.endswith(f"/{key}"))
-    return next(found, None)
+    matches = (t for t in operands.inputs if t is not None and t.is_constant and t.name.endswith(f"/{key}"))
+    return next(matches, None)
 
 
 def required_constant(operands: Operands, key: str) -> Tensor:
@@ -112,10 +112,10 @@ def required_constant(operands: Operands, key: str) -> Tensor:
     Raises:
         GraphError: the layer has no such constant.
     """
-    found = constant_named(operands, key)
-    if found is None:
+    constant = constant_named(operands, key)
+    if constant is None:
         raise GraphError(f"{operands.where}: the constant '{key}' is missing, the layer needs it")
-    return found
+    return constant
 
 
 def constant_codes(operands: Operands, key: str) -> Integers:

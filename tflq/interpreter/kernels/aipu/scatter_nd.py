@@ -68,7 +68,7 @@ class ScatterParams:
     side_limits: tuple[int, int] | None = None
     axis: int = 0
 
-    def rounded(self, total: Integers, rescale: Multiplier) -> Doubles:
+    def round_product(self, total: Integers, rescale: Multiplier) -> Doubles:
         """Return total * M * 2^-N, rounded half to even, or down."""
         if not self.rounds_down:
             return rescale.apply(total)
@@ -85,11 +85,11 @@ def lower(node: Node, operands: Operands) -> ScatterParams:
     method = require_choice(node, "reduction", METHODS, "NONE")
     data, updates, output = operands.input(0), operands.input(2), operands.output()
     decide = _products if method == "MUL" else _common
-    factors, step_shift, found = decide(node, data, updates, output)
+    factors, step_shift, multiplier = decide(node, data, updates, output)
     limits = (-(1 << 31), (1 << 31) - 1) if is_signed(output) else (0, (1 << 32) - 1)
     offsets = (offset_of(data), offset_of(updates))
     rounds_down = is_wide(output)
-    return ScatterParams(method, offsets, factors, step_shift, found, limits, rounds_down, codes_of(output))
+    return ScatterParams(method, offsets, factors, step_shift, multiplier, limits, rounds_down, codes_of(output))
 
 
 def run(params: ScatterParams, data: Array, indices: Array, updates: Array) -> tuple[Array, ...]:
@@ -115,9 +115,9 @@ def run(params: ScatterParams, data: Array, indices: Array, updates: Array) -> t
         combined = _COMBINE[params.method](total[samples, rows[:, row]], pieces[:, row])
         if params.method == "MUL":
             step = Multiplier(np.ones(1, np.int64), np.array([params.step_shift]))
-            combined = params.rounded(combined, step).astype(np.int64)
+            combined = params.round_product(combined, step).astype(np.int64)
         total[samples, rows[:, row]] = np.clip(combined, *params.limits)
-    return (params.codes.store(params.rounded(total.reshape(data.shape), params.rescale)),)
+    return (params.codes.store(params.round_product(total.reshape(data.shape), params.rescale)),)
 
 
 def lower_elements(node: Node, operands: Operands) -> ScatterParams:
@@ -127,11 +127,11 @@ def lower_elements(node: Node, operands: Operands) -> ScatterParams:
         UnsupportedError: MUL (its shifts are not verified by any test case); another reduction.
     """
     require_choice(node, "reduction", tuple(m for m in METHODS if m != "MUL"), "NONE")
-    found, data, updates = lower(node, operands), operands.input(0), operands.input(2)
+    params, data, updates = lower(node, operands), operands.input(0), operands.input(2)
     bits, signed = bits_of(data) + bits_of(updates), is_signed(operands.output())
     limits = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
     axis = node.attributes.integer("axis") % len(data.shape) + 1
-    return replace(found, side_limits=limits, rounds_down=False, axis=axis)
+    return replace(params, side_limits=limits, rounds_down=False, axis=axis)
 
 
 def run_elements(params: ScatterParams, data: Array, indices: Array, updates: Array) -> tuple[Array, ...]:
@@ -150,14 +150,14 @@ def _common(node: Node, data: Tensor, updates: Tensor, output: Tensor) -> _Decis
     bits = bits_of(output)
     given = imported_pair(node)
     if given is not None:
-        factors, found = given
+        factors, multiplier = given
     else:
         wide = 16 in (bits_of(data), bits_of(updates))
         limit = (1 << (NARROW_BITS if wide else USUAL_BITS)) - 1 if node.operator == "scatter_nd" else LARGEST
         method = node.attributes.text("reduction", "NONE")
-        factors, found = common_scale(method, data, updates, output, multiplier_bits(node, output), limit)
-        factors, found = _halved(factors, found, bits)
-    return factors, 0, found
+        factors, multiplier = common_scale(method, data, updates, output, multiplier_bits(node, output), limit)
+        factors, multiplier = _halve_factors(factors, multiplier, bits)
+    return factors, 0, multiplier
 
 
 def _products(node: Node, data: Tensor, updates: Tensor, output: Tensor) -> _Decision:
@@ -170,13 +170,13 @@ def _products(node: Node, data: Tensor, updates: Tensor, output: Tensor) -> _Dec
     return (m0, m1), n1, Multiplier(np.ones(1, np.int64), np.array([n0]))
 
 
-def _halved(factors: tuple[int, int], found: Multiplier, bits: int) -> tuple[tuple[int, int], Multiplier]:
+def _halve_factors(factors: tuple[int, int], multiplier: Multiplier, bits: int) -> tuple[tuple[int, int], Multiplier]:
     """Return both factors below 2^bits, halved half to even, and the shift that makes up for it."""
     a, b = factors
-    shift = found.n
+    shift = multiplier.n
     while max(a, b) >= 1 << bits:
         a, b, shift = round(a / 2), round(b / 2), shift - 1
-    return (a, b), Multiplier(found.m, shift)
+    return (a, b), Multiplier(multiplier.m, shift)
 
 
 KERNELS = {

@@ -82,14 +82,14 @@ class FastSoftmaxParams:
         """Return quantized [S, ...] of quantized [S, ...]."""
         wide = x.astype(np.int64)
         below = wide - wide.max(axis=self.axis + 1, keepdims=True)
-        codes = self._whole(below) if self.adjust < FINE else self._fine(below)
+        codes = self._whole_logarithms(below) if self.adjust < FINE else self._fine(below)
         stored: Array = np.clip(codes, 0, self.maximum).astype(self.dtype)
         return stored
 
-    def _whole(self, below: Integers) -> Integers:
+    def _whole_logarithms(self, below: Integers) -> Integers:
         m, n = self.rescale.first_m, self.rescale.first_n
         log = (below * m) >> n
-        shifted, left = self._normalized(_power(self.top + log))
+        shifted, left = self._normalize_sum(_power(self.top + log))
         half = (shifted > _SQRT2).astype(np.int64) * self.adjust
         log_sum = half - ((left - (_TOP - self.top)) << self.adjust)
         return _power((((log + self.bits) << self.adjust) - log_sum) >> self.adjust)
@@ -98,12 +98,12 @@ class FastSoftmaxParams:
         assert self.logarithms is not None
         m, n = self.rescale.first_m, self.rescale.first_n - self.adjust
         log = (below * m) >> n if n > 0 else (below * m) << -n
-        shifted, left = self._normalized(self._table_power(log, self.top))
+        shifted, left = self._normalize_sum(self._table_power(log, self.top))
         fraction = self.logarithms[(shifted >> (_TOP - _TABLE_BITS)) & 0xFF] << _ONE
         log_sum = (fraction >> (_TOP - self.adjust)) - ((left - (_TOP - self.top)) << self.adjust)
         return self._table_power(log - log_sum, self.bits)
 
-    def _normalized(self, terms: Integers) -> tuple[Integers, Integers]:
+    def _normalize_sum(self, terms: Integers) -> tuple[Integers, Integers]:
         """Return the sum of the terms shifted into 2^30..2^31 - 1, and by how much."""
         total = np.clip(terms.sum(axis=self.axis + 1, keepdims=True), 1, INT32_MAX)
         left = _TOP - np.floor(np.log2(total.astype(np.float64))).astype(np.int64)
@@ -202,10 +202,10 @@ def lower_softmax(node: Node, operands: Operands) -> SoftmaxParams | FastSoftmax
         return lower_fast(node, operands)
     bits = bits_of(x)
     table = exponentials(node, operands)
-    found = multiplier_of(node, scale_of(output), bits_of(output))
+    multiplier = multiplier_of(node, scale_of(output), bits_of(output))
     rows = x.size // count
     is_small = count < SMALL_AXIS and rows % SMALL_ROWS == 0 and bits == 8
-    return SoftmaxParams(table, axis, (1 << bits) - 1, found, is_small, codes_of(output))
+    return SoftmaxParams(table, axis, (1 << bits) - 1, multiplier, is_small, codes_of(output))
 
 
 def require_short_axis(node: Node, x: Tensor) -> int:

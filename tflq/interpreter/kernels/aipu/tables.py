@@ -47,8 +47,8 @@ class Table:
         above = np.append(self.entries[1:], self.entries[-1])
         index, rest = i >> self.shift, i & ((1 << self.shift) - 1)
         base: Integers = self.entries[index]
-        found: Integers = np.clip(base + (((above[index] - base) * rest) >> self.shift), self.minimum, self.maximum)
-        return found
+        result: Integers = np.clip(base + (((above[index] - base) * rest) >> self.shift), self.minimum, self.maximum)
+        return result
 
 
 def table_shift(node: Node, table: Integers, bits: int) -> int:

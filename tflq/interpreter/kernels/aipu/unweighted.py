@@ -62,7 +62,8 @@ def lower_mat_mul(node: Node, operands: Operands) -> MatMulParams:
     transposed = (node.attributes.boolean("trans_a"), node.attributes.boolean("trans_b"))
     bits = multiplier_bits(node, output)
     number = np.float32(node.attributes.real(FUSED_MULTIPLIER, 1.0))
-    found = multiplier_of(node, np.float32(scale_of(output) * number) / np.float32(scale_of(a) * scale_of(b)), bits)
+    ratio = np.float32(scale_of(output) * number) / np.float32(scale_of(a) * scale_of(b))
+    multiplier = multiplier_of(node, ratio, bits)
     depth = a.shape[-2 if transposed[0] else -1]
     offsets = (offset_of(a), offset_of(b))
     largest = [magnitude_of(t) + abs(zp) for t, zp in zip((a, b), offsets, strict=True)]
@@ -70,7 +71,7 @@ def lower_mat_mul(node: Node, operands: Operands) -> MatMulParams:
         transposed,
         offsets,
         exact_dtype(depth * largest[0] * largest[1]),
-        found,
+        multiplier,
         codes_of(output),
         sums_of(node),
         len(b.shape),
@@ -113,9 +114,9 @@ def lower_bias_add(node: Node, operands: Operands) -> BiasAddParams:
     axis = node.attributes.integer("axis", -1) % len(x.shape)
     if biases.shape != (x.shape[axis],):
         raise UnsupportedError(f"biases {biases.shape} on an axis of {x.shape[axis]}; allowed is one for each place")
-    found = multiplier_of(node, scale_of(output) / scale_of(constant), multiplier_bits(node, output))
+    multiplier = multiplier_of(node, scale_of(output) / scale_of(constant), multiplier_bits(node, output))
     shaped = biases.reshape(-1, *(1,) * (len(x.shape) - 1 - axis))
-    return BiasAddParams(shaped, found, codes_of(output))
+    return BiasAddParams(shaped, multiplier, codes_of(output))
 
 
 def run_bias_add(params: BiasAddParams, x: Array, _biases: Array) -> tuple[Array, ...]:

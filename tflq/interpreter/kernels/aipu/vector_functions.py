@@ -61,7 +61,7 @@ def exponential(x: Singles) -> Singles:
     """Return e^x: q = RNE(x / ln 2), s = x - q ln 2 in two steps, 2^q * (1 + fused(s^2, u(s), s))."""
     q = np.rint((x * _LOG2_E).astype(np.float32)).astype(np.float32)
     s = fused(q, _LN2[1], fused(q, _LN2[0], x))
-    powers = _scaled(_sum(_ONE, fused(_product(s, s), _polynomial(s, _OF_EXP), s)), q)
+    powers = _scale_by_power(_sum(_ONE, fused(_product(s, s), _polynomial(s, _OF_EXP), s)), q)
     return np.where(x > _LARGEST_EXP, np.float32(np.inf), np.where(x < _LOWEST_EXP, np.float32(0), powers))
 
 
@@ -88,8 +88,8 @@ def tanh(x: Singles) -> Singles:
     """Return (E - 1 / E) / (E + 1 / E), E = e^|x| as a pair, with the sign of x."""
     large = _exponential_pair(np.abs(x))
     small = _reciprocal(large)
-    found = _sum(*_divide(_add_pairs(large, (-small[0], -small[1])), _add_pairs(large, small)))
-    return np.copysign(np.where(np.abs(x) > _FLAT_TANH, _ONE, found), x)
+    result = _sum(*_divide(_add_pairs(large, (-small[0], -small[1])), _add_pairs(large, small)))
+    return np.copysign(np.where(np.abs(x) > _FLAT_TANH, _ONE, result), x)
 
 
 def power(x: Singles, exponent: float) -> Singles:
@@ -100,23 +100,23 @@ def power(x: Singles, exponent: float) -> Singles:
     if exponent in _PLAIN_POWERS:
         return _PLAIN_POWERS[exponent](x)
     p, is_whole = np.float32(exponent), float(np.float32(exponent)).is_integer()
-    found = _power_of_pair(_scale_pair(_logarithm_pair(np.abs(x)), np.full_like(x, p)))
-    found = np.where(np.isnan(found), np.float32(np.inf), found)
-    found = np.where(x == 0, np.float32(np.inf if p < 0 else 0), found)
+    result = _power_of_pair(_scale_pair(_logarithm_pair(np.abs(x)), np.full_like(x, p)))
+    result = np.where(np.isnan(result), np.float32(np.inf), result)
+    result = np.where(x == 0, np.float32(np.inf if p < 0 else 0), result)
     below = np.float32((-1 if p % 2 else 1) if is_whole else np.nan)
-    return _product(np.where(x == 1, _ONE, found), np.where(x < 0, below, _ONE).astype(np.float32))
+    return _product(np.where(x == 1, _ONE, result), np.where(x < 0, below, _ONE).astype(np.float32))
 
 
 def sigmoid(x: Singles) -> Singles:
     """Return 1 / (1 + e^-x), each step rounded."""
-    found: Singles = _ONE / _sum(_ONE, exponential(-x))
-    return found
+    result: Singles = _ONE / _sum(_ONE, exponential(-x))
+    return result
 
 
 def silu(x: Singles) -> Singles:
     """Return x / (1 + e^-x), each step rounded."""
-    found: Singles = x / _sum(_ONE, exponential(-x))
-    return found
+    result: Singles = x / _sum(_ONE, exponential(-x))
+    return result
 
 
 def swish(x: Singles, alpha: float) -> Singles:
@@ -142,31 +142,31 @@ def elu(x: Singles, alpha: float, gamma: float = 1.0) -> Singles:
 
 def softsign(x: Singles) -> Singles:
     """Return x / (1 + |x|), each step rounded."""
-    found: Singles = x / _sum(_ONE, np.abs(x))
-    return found
+    result: Singles = x / _sum(_ONE, np.abs(x))
+    return result
 
 
 def _sum(a: Singles | np.float32, b: Singles | np.float32) -> Singles:
-    found: Singles = np.add(a, b, dtype=np.float32)
-    return found
+    result: Singles = np.add(a, b, dtype=np.float32)
+    return result
 
 
 def _product(a: Singles, b: Singles | np.float32) -> Singles:
-    found: Singles = np.multiply(a, b, dtype=np.float32)
-    return found
+    result: Singles = np.multiply(a, b, dtype=np.float32)
+    return result
 
 
 def _polynomial(x: Singles, coefficients: tuple[np.float32, ...]) -> Singles:
     """Return the polynomial by fused steps, the highest coefficient first."""
-    found = np.full_like(x, coefficients[0])
+    result = np.full_like(x, coefficients[0])
     for one in coefficients[1:]:
-        found = fused(found, x, one)
-    return found
+        result = fused(result, x, one)
+    return result
 
 
-def _scaled(x: Singles, q: Singles) -> Singles:
-    found: Singles = np.ldexp(x, np.clip(q, -_FAR, _FAR).astype(np.int64))
-    return found
+def _scale_by_power(x: Singles, q: Singles) -> Singles:
+    result: Singles = np.ldexp(x, np.clip(q, -_FAR, _FAR).astype(np.int64))
+    return result
 
 
 def _exponent_of(x: Singles) -> Singles:
@@ -186,13 +186,13 @@ def _exponential_pair(x: Singles) -> Pair:
     t = _add_pairs_in_full(s, _multiply(square, t))
     high = _sum(_ONE, t[0])
     low = _sum(_sum(_sum(_ONE, -high), t[0]), t[1])
-    return _scaled(high, q), _scaled(low, q)
+    return _scale_by_power(high, q), _scale_by_power(low, q)
 
 
 def _logarithm_pair(x: Singles) -> Pair:
     """Return ln x as a pair, x > 0: m in 0.75..1.5, e ln 2 + 2 s + s^3 u(s^2), s = (m - 1) / (m + 1)."""
     e = _exponent_of(x)
-    m = _scaled(x, -e)
+    m = _scale_by_power(x, -e)
     quotient = _divide(_error_of_sum(np.full_like(m, -1), m), _error_of_sum(np.ones_like(m), m))
     square = _square(quotient)
     bent = _add_pairs_in_full(
@@ -211,7 +211,7 @@ def _power_of_pair(x: Pair) -> Singles:
     t = _add_pairs(s, _scale_pair(_square(s), _polynomial(s[0], _OF_POWER)))
     high = _sum(_ONE, t[0])
     low = _sum(_sum(_sum(_ONE, -high), t[0]), t[1])
-    return _scaled(_sum(high, low), q)
+    return _scale_by_power(_sum(high, low), q)
 
 
 def _pair_sum(a: Singles | np.float32, b: Singles) -> Pair:

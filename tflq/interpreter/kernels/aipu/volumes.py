@@ -50,9 +50,9 @@ def lower(node: Node, operands: Operands) -> VolumeParams:
         UnsupportedError: as `linear.lower_filter`; weights that do not fit the groups.
         GraphError: shapes that contradict each other.
     """
-    x, output, found = operands.input(0), operands.output(), lower_filter(node, operands)
+    x, output, params = operands.input(0), operands.output(), lower_filter(node, operands)
     value = node.attributes.integer
-    groups, weights = value("group", 1), found.weights
+    groups, weights = value("group", 1), params.weights
     if weights.ndim != 5 or weights.shape[4] * groups != x.shape[4]:
         raise UnsupportedError(f"group={groups}: weights {weights.shape} do not fit an input of {x.shape}")
     strides, dilations = ((value(f"{key}_y"), value(f"{key}_x")) for key in ("stride", "dilation"))
@@ -63,7 +63,7 @@ def lower(node: Node, operands: Operands) -> VolumeParams:
         prepare_convolution(weights[:, :, :, kz], plane, groups, magnitude_of(x), width)
         for kz in range(weights.shape[3])
     )
-    return VolumeParams(found, slices, value("stride_z"), value("dilation_z"), value("pad_z_begin"), output.shape[1])
+    return VolumeParams(params, slices, value("stride_z"), value("dilation_z"), value("pad_z_begin"), output.shape[1])
 
 
 def run(params: VolumeParams, x: Array, *_constants: Array) -> tuple[Array, ...]:

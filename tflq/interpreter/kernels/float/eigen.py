@@ -45,7 +45,7 @@ _ODD = (8.33471305668354034423828125e-3, 0.16666877269744873046875)
 def tanh(x: Singles) -> Singles:
     """Return x * (1 + x^2 P(x^2)) / Q(x^2) with x cut to +-7.907, the point at which it reaches 1."""
     with np.errstate(invalid="ignore"):
-        cut = _clamped(x, -_TANH_REACH, _TANH_REACH)
+        cut = _clamp(x, -_TANH_REACH, _TANH_REACH)
         square: Singles = cut * cut
         cube: Singles = square * cut
         top: Singles = cube * _polynomial(square, _TANH_NUMERATOR) + cut
@@ -95,7 +95,7 @@ def _polynomial(x: Singles, coefficients: Sequence[float]) -> Singles:
     return total
 
 
-def _clamped(x: Singles, low: np.float32, high: np.float32) -> Singles:
+def _clamp(x: Singles, low: np.float32, high: np.float32) -> Singles:
     return np.maximum(np.minimum(x, high), low)
 
 

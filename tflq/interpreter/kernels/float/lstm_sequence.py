@@ -163,7 +163,7 @@ def run_lstm(
     return result, h, c
 
 
-def normalized(x: Singles) -> Singles:
+def normalize_rows(x: Singles) -> Singles:
     """Bring each row to mean 0 and deviation 1: sums in order, 1e-8 is added to the variance."""
     count = np.float32(x.shape[-1])
     difference: Singles = x - (_ordered_sum(x) / count)[..., None]
@@ -243,7 +243,7 @@ def _gate(gate: FloatGate, seen: Sequence[object], cell: Singles) -> Singles:
         total = gate.recurrent.times(seen[1]) + total
     if gate.peephole is not None:
         total = total + gate.peephole * cell
-    return total if gate.norm is None else normalized(total) * gate.norm + gate.bias
+    return total if gate.norm is None else normalize_rows(total) * gate.norm + gate.bias
 
 
 def _ordered_sum(x: Singles) -> Singles:

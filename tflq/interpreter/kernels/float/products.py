@@ -57,7 +57,7 @@ class FloatFullyConnected(Clamped):
     constant: Singles | None
 
     @cached_property
-    def packed(self) -> Singles | None:
+    def packed_weights(self) -> Singles | None:
         """The constant weights [O, K] with one after the other column in memory, as the sums take them."""
         return None if self.constant is None else np.asfortranarray(self.constant)
 
@@ -86,7 +86,7 @@ def run_fully_connected(
     _, outputs, depth = weights.shape
     with np.errstate(over="ignore", invalid="ignore"):
         if len(weights) == 1:
-            packed = weights[0] if params.packed is None else params.packed
+            packed = weights[0] if params.packed_weights is None else params.packed_weights
             total = sequential_product(x.reshape(-1, depth), packed)
         else:
             rows = x.reshape(len(x), -1, depth)

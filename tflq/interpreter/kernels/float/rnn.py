@@ -32,7 +32,7 @@ from tflq.interpreter.registry import Kernel
 class Addend(Protocol):
     """Weights with a product that is added to a sum."""
 
-    def added(self, start: Singles, x: Singles) -> Singles:
+    def add_product(self, start: Singles, x: Singles) -> Singles:
         """Return start + W x: float32[S, B, U] and float32[S, B, K] -> float32[S, B, U]."""
 
 
@@ -50,7 +50,7 @@ class FloatAddend:
 
     weights: Singles
 
-    def added(self, start: Singles, x: Singles) -> Singles:
+    def add_product(self, start: Singles, x: Singles) -> Singles:
         """Return start + W x in four lanes."""
         return lane_product(x, self.weights, np.broadcast_to(start, (*x.shape[:-1], len(self.weights))))
 
@@ -93,10 +93,10 @@ def run_cell(
     outputs = np.empty((count, *hidden.shape), np.float32)
     with np.errstate(all="ignore"):
         for t in range(count)[:: -1 if backward else 1]:
-            total = cell.weights.added(cell.bias, steps[t])
+            total = cell.weights.add_product(cell.bias, steps[t])
             if cell.second is not None and second is not None:
-                total = cell.second.added(total, second[t])
-            hidden = activate(cell.recurrent.added(total, hidden), cell.activation)
+                total = cell.second.add_product(total, second[t])
+            hidden = activate(cell.recurrent.add_product(total, hidden), cell.activation)
             outputs[t] = hidden
     return outputs, hidden
 

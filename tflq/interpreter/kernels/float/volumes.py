@@ -121,16 +121,16 @@ def _lower_transpose(node: Node, operands: Operands) -> FloatVolume:
 
 
 def _run(params: FloatVolume, x: Array, weights: Array, bias: Array | None = None) -> tuple[Array, ...]:
-    return _finished(params, sequential_volume, x, weights, bias)
+    return _finish_sums(params, sequential_volume, x, weights, bias)
 
 
 def _run_transpose(
     params: FloatVolume, _shape: Array, weights: Array, x: Array, bias: Array | None = None
 ) -> tuple[Array, ...]:
-    return _finished(params, sequential_transposed_volume, x, weights, bias)
+    return _finish_sums(params, sequential_transposed_volume, x, weights, bias)
 
 
-def _finished(params: FloatVolume, sums: Sums, x: Array, weights: Array, bias: Array | None) -> tuple[Array, ...]:
+def _finish_sums(params: FloatVolume, sums: Sums, x: Array, weights: Array, bias: Array | None) -> tuple[Array, ...]:
     """Add the bias to the sums, with weights per sample or shared ones, and clamp."""
     volumes, kernels = np.asarray(x, np.float32), np.asarray(weights, np.float32)
     with np.errstate(over="ignore", invalid="ignore"):

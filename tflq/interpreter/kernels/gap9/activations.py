@@ -145,7 +145,7 @@ def lower_sigmoid_tanh(node: Node, operands: Operands, is_tanh: bool) -> CurvePa
         0 if wide else ALONE_SHIFT,
         mul_bias(Q15 / float(y.scale[0])),
         int(y.zero_point[0]),
-        Stored.of(output),
+        Stored.of_output(output),
     )
     return replace(params, table=curve_table(params.exact, x, output))
 
@@ -174,7 +174,7 @@ def lower_hard_curve(node: Node, operands: Operands, is_swish: bool) -> HardCurv
         int(round_half_up(6 / s_i)),
         mul_bias((s_i * s_i if is_swish else s_i) / (6 * float(y.scale[0]))),
         int(y.zero_point[0]),
-        Stored.of(output),
+        Stored.of_output(output),
         as_nntool,
     )
     return replace(params, table=curve_table(params.exact, x, output))
@@ -194,7 +194,7 @@ def lower_leaky_relu(node: Node, operands: Operands) -> LeakyReluParams:
     if int(x.affine.zero_point[0]) or not same_scales(x.affine.scale, output.affine.scale):
         raise UnsupportedError(f"input '{x.name}' must have zero point 0 and the scale of the output")
     slope = int(np.trunc(0.5 + alpha * 128))
-    params = LeakyReluParams(slope, int(output.affine.zero_point[0]), Stored.of(output))
+    params = LeakyReluParams(slope, int(output.affine.zero_point[0]), Stored.of_output(output))
     return replace(params, table=curve_table(params.exact, x, output))
 
 
@@ -281,7 +281,7 @@ def lower_relu(node: Node, operands: Operands) -> ReluParams:  # noqa: ARG001
     is_same = same_scales(x.scale, y.scale) and np.array_equal(x.zero_point, y.zero_point)
     ratio = None if is_same else mul_bias(float(x.scale[0]) / float(y.scale[0]))
     idle = ratio is None and bound <= y.minimum_code
-    params = ReluParams(bound, idle, ratio, int(y.zero_point[0]), Stored.of(target))
+    params = ReluParams(bound, idle, ratio, int(y.zero_point[0]), Stored.of_output(target))
     return params if ratio is None else replace(params, table=curve_table(params.exact, source, target))
 
 

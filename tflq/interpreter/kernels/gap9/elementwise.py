@@ -109,7 +109,7 @@ def lower_sum(node: Node, operands: Operands, sign: int) -> SumParams:
             f"operands and the output differ too much ({s_s / s_o:.4g}, {s_o / s_y:.4g}); widen the range of the output"
         )
     ratios = mul_bias(s_s / s_o), mul_bias(s_o / s_y)
-    params = SumParams(sign, scaled, *ratios, stored_bias, Stored.of(output), stored_bias != bias)
+    params = SumParams(sign, scaled, *ratios, stored_bias, Stored.of_output(output), stored_bias != bias)
     return replace(params, table=_table(params, *tensors, output))
 
 
@@ -124,7 +124,7 @@ def lower_product(node: Node, operands: Operands) -> ProductOfTensors:  # noqa: 
         if int(tensor.affine.zero_point[0]):
             raise UnsupportedError(f"'{tensor.name}' has zero point {tensor.affine.zero_point[0]}; a product takes 0")
     a, b, y = (float(t.affine.scale[0]) for t in (*tensors, output))
-    params = ProductOfTensors(mul_bias(a * b / y), Stored.of(output))
+    params = ProductOfTensors(mul_bias(a * b / y), Stored.of_output(output))
     return replace(params, table=_table(params, *tensors, output))
 
 

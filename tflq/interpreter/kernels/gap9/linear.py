@@ -51,7 +51,9 @@ class Rescaling:
     wraps: bool = False
 
     @staticmethod
-    def of(bias: Integers, mul_bias: MulBias, pre_normalization: int, output: Affine, wraps: bool = False) -> Rescaling:
+    def create(
+        bias: Integers, mul_bias: MulBias, pre_normalization: int, output: Affine, wraps: bool = False
+    ) -> Rescaling:
         """Return the epilogue with M and N of each channel.
 
         Args:
@@ -89,7 +91,7 @@ class Rescaling:
         total = of_rounded_shift(codes, self.mul_bias.multiplier, self.shift)
         return of_rounded_shift(total, np.int64(1), np.int64(self.pre_normalization)) - self.bias
 
-    def fitted(self, lower: Integers, upper: Integers) -> StepMaps | None:
+    def fit_map(self, lower: Integers, upper: Integers) -> StepMaps | None:
         """Return a map that is proven for accumulators without bias in [lower, upper], int64[O], or None."""
         if self.wraps:
             return None
@@ -169,15 +171,15 @@ def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterPar
         wider = node.attributes.real("inside_scale") / float(x.scale[0])
         ratio, seen = ratio * wider, round_half_up(bias / wider).astype(np.int64)
         pad_value = node.attributes.integer("inside_zero_point")
-    found = mul_bias(ratio, multiplier_bits(codes[0].size, seen))
-    prenorm = int(min(found.shift.min(), LARGEST_PRE_NORMALIZATION)) if is_wide(operands.input(0)) else 0
+    multipliers = mul_bias(ratio, multiplier_bits(codes[0].size, seen))
+    prenorm = int(min(multipliers.shift.min(), LARGEST_PRE_NORMALIZATION)) if is_wide(operands.input(0)) else 0
     lower, upper = accumulator_range(codes, x.minimum_code, x.maximum_code)
     if not as_nntool:
         _refuse_overflow(lower + stored, "the smallest accumulator", _NARROWER)
         _refuse_overflow(upper + stored, "the largest accumulator", _NARROWER)
     largest = np.maximum(np.abs(lower + stored), np.abs(upper + stored))
-    overflowing = np.flatnonzero((largest >> prenorm) * found.multiplier > INT32_MAX)
-    rescaling = Rescaling.of(stored, found, prenorm, output.affine, as_nntool and overflowing.size > 0)
+    overflowing = np.flatnonzero((largest >> prenorm) * multipliers.multiplier > INT32_MAX)
+    rescaling = Rescaling.create(stored, multipliers, prenorm, output.affine, as_nntool and overflowing.size > 0)
     return FilterParams(
         codes,
         int(weights.zero_point[0]),
@@ -189,7 +191,7 @@ def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterPar
         rescaling,
         tuple(int(c) for c in overflowing),
         output.dtype.storage,
-        rescaling.fitted(lower, upper),
+        rescaling.fit_map(lower, upper),
     )
 
 

@@ -78,7 +78,7 @@ def find_reciprocal(node: Node, operands: Operands, taps: int, is_padded: bool) 
     """Decide the params of AVERAGE_POOL_2D; input and output share scale and zero point."""
     x = operands.input(0)
     wraps = node.attributes.text("numerics", "exact") == "nntool"
-    return Reciprocal(65536 // taps, int(x.affine.zero_point[0]), taps, Stored.of(x), wraps)
+    return Reciprocal(65536 // taps, int(x.affine.zero_point[0]), taps, Stored.of_output(x), wraps)
 
 
 def find_rescaled_sum(
@@ -97,7 +97,7 @@ def find_rescaled_sum(
     as_nntool = node.attributes.text("numerics", "exact") == "nntool"
     unit = 1 << (_FRACTION_BITS if as_nntool else fraction_bits or 0)
     ratio = x.affine.scale.astype(np.float64) / (output.affine.scale.astype(np.float64) * unit)
-    return RescaledSum(fraction_bits, mul_bias(ratio), Stored.of(output))
+    return RescaledSum(fraction_bits, mul_bias(ratio), Stored.of_output(output))
 
 
 def lower_max_pool(node: Node, operands: Operands) -> MaxPool:

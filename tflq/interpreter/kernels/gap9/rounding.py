@@ -78,7 +78,7 @@ class Stored:
     dtype: np.dtype[np.generic]
 
     @staticmethod
-    def of(output: Tensor) -> Stored:
+    def of_output(output: Tensor) -> Stored:
         """Return how a tensor is stored."""
         return Stored(output.affine.minimum_code, output.affine.maximum_code, output.dtype.storage)
 

@@ -50,7 +50,7 @@ def lower(node: Node, operands: Operands) -> SoftmaxParams:  # noqa: ARG001
     if x.bits == 8:
         table = exp_q15(-(np.arange(256, dtype=np.int64) << (14 + int(exponent))))
     shift = 15 if output.affine.bits == 16 else 23
-    return SoftmaxParams(table, shift, float(x.scale[0]), Stored.of(output))
+    return SoftmaxParams(table, shift, float(x.scale[0]), Stored.of_output(output))
 
 
 def run(params: SoftmaxParams, x: Array) -> tuple[Array, ...]:

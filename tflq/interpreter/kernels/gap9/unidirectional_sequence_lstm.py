@@ -87,8 +87,8 @@ def lower(node: Node, operands: Operands) -> LstmParams:
         time_major=node.attributes.boolean("time_major", False),
         input_product=prepare_product(w, DType.UINT8.maximum),
         recurrent_product=prepare_product(r, DType.UINT8.maximum),
-        input_mul_bias=_joined([g[0] for g in gates], units),
-        recurrent_mul_bias=_joined([g[1] for g in gates], units),
+        input_mul_bias=_join_gates([g[0] for g in gates], units),
+        recurrent_mul_bias=_join_gates([g[1] for g in gates], units),
         input_bias=np.concatenate([g[2] for g in gates]),
         bias=np.concatenate([g[3] for g in gates]),
         cell_in=mul_bias(cell_ratio),
@@ -154,7 +154,7 @@ def _half(shift: Integers) -> Integers:
     return np.asarray((np.int64(1) << shift) >> 1, np.int64)
 
 
-def _joined(parts: list[MulBias], units: int) -> MulBias:
+def _join_gates(parts: list[MulBias], units: int) -> MulBias:
     """Concatenate the gates; values with one scale for a gate are repeated for each unit."""
     full = [[np.broadcast_to(a, (units,)) for a in (p.multiplier, p.shift, p.ratio)] for p in parts]
     multiplier, shift, ratio = (np.concatenate([p[k] for p in full]) for k in range(3))
@@ -174,7 +174,7 @@ def _gates(params: LstmParams, from_input: Integers, recurrent: Integers) -> lis
     m = params.recurrent_mul_bias
     total = from_input + recurrent
     q12 = (total * m.multiplier + params.bias) >> m.shift if params.on_ne16 else m.times(total + params.bias)
-    i, f, c, o = np.split(_clipped(q12), 4, axis=-1)
+    i, f, c, o = np.split(_clip_argument(q12), 4, axis=-1)
     return [sigmoid_q15(i), sigmoid_q15(f), tanh_q15(c), sigmoid_q15(o)]
 
 
@@ -184,16 +184,16 @@ def _cell(params: LstmParams, gates: list[Integers], c: Integers) -> tuple[Array
     kept = params.cell_in.times(c * f)
     if params.on_ne16:
         total = kept + norm(i * g, 15)  # Q15
-        curve = norm(o * tanh_q15(_clipped(norm(total, 3))), 15)
+        curve = norm(o * tanh_q15(_clip_argument(norm(total, 3))), 15)
     else:
         total = kept + norm(i * g, 18)  # Q12
-        curve = (o * tanh_q15(_clipped(total))) >> 15  # not rounded
+        curve = (o * tanh_q15(_clip_argument(total))) >> 15  # not rounded
     cell = np.clip(params.cell_out.times(total), -128, 127)
     h = np.clip(params.state_out.times(curve) + params.state_zero_point, params.minimum, params.maximum)
     return h.astype(params.dtype), np.asarray(cell, np.int64)
 
 
-def _clipped(x: Integers) -> Integers:
+def _clip_argument(x: Integers) -> Integers:
     return np.clip(x, -_LARGEST_ARGUMENT, _LARGEST_ARGUMENT - 1)
 
 

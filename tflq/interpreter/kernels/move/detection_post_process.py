@@ -103,7 +103,7 @@ def run(params: DetectionPostProcess, encodings: Array, predictions: Array, anch
         InputError: a box that decodes to a negative size.
     """
     given = equal_samples(encodings, anchors, predictions)
-    boxes_in, centers, scores = (_real(x, q) for x, q in zip(given, params.quantizations, strict=True))
+    boxes_in, centers, scores = (_dequantize(x, q) for x, q in zip(given, params.quantizations, strict=True))
     samples, slots = boxes_in.shape[0], params.max_detections * params.max_classes
     boxes = np.zeros((samples, 1, slots, 4), np.float32)
     classes, kept = (np.zeros((samples, 1, slots), np.float32) for _ in range(2))
@@ -113,8 +113,8 @@ def run(params: DetectionPostProcess, encodings: Array, predictions: Array, anch
         decoded = _decode(params, boxes_in[s, 0, :, :4], centers[s])
         if (decoded[:, :2] > decoded[:, 2:]).any():
             raise InputError(f"sample {s}: a box has a negative height or width; anchors and scales are 0 or more")
-        found, count = choose(params, decoded, scores[s, 0, :, -params.classes :])
-        for slot, box, label, score in found:
+        detections, count = choose(params, decoded, scores[s, 0, :, -params.classes :])
+        for slot, box, label, score in detections:
             boxes[s, 0, slot], classes[s, 0, slot], kept[s, 0, slot] = decoded[box], label, score
         counts[s, 0] = count
     return boxes, classes, kept, counts
@@ -123,12 +123,12 @@ def run(params: DetectionPostProcess, encodings: Array, predictions: Array, anch
 def _fast(params: DetectionPostProcess, boxes: Singles, scores: Singles) -> tuple[list[_Found], int]:
     selected = _suppress(params, boxes, scores.max(-1), params.max_detections)
     labels = min(params.max_classes, params.classes)
-    found: list[_Found] = []
+    detections: list[_Found] = []
     for place, box in enumerate(selected):
         best = _best_labels(scores[box].tolist(), labels)
         first = place * params.max_classes
-        found += [(first + i, box, label, float(scores[box, label])) for i, label in enumerate(best)]
-    return found, len(selected)
+        detections += [(first + i, box, label, float(scores[box, label])) for i, label in enumerate(best)]
+    return detections, len(selected)
 
 
 def _regular(params: DetectionPostProcess, boxes: Singles, scores: Singles) -> tuple[list[_Found], int]:
@@ -138,7 +138,7 @@ def _regular(params: DetectionPostProcess, boxes: Singles, scores: Singles) -> t
         selected = _suppress(params, boxes, scores[:, label], limit)
         best += [(box, label, float(scores[box, label])) for box in selected]
         best = sorted(best, key=lambda found: -found[2])[: params.max_detections]  # stable, as std::inplace_merge
-    return [(slot, *found) for slot, found in enumerate(best)], len(best)
+    return [(slot, *detection) for slot, detection in enumerate(best)], len(best)
 
 
 def _best_labels(row: list[float], count: int) -> list[int]:
@@ -176,7 +176,7 @@ def _exp(x: float) -> float:
         return math.inf
 
 
-def _real(x: Array, quantization: tuple[np.float32, int] | None) -> Singles:
+def _dequantize(x: Array, quantization: tuple[np.float32, int] | None) -> Singles:
     if quantization is None:
         return x.astype(np.float32, copy=False)
     scale, zero_point = quantization

@@ -160,11 +160,11 @@ def _run_embedding_lookup_sparse(
     for i, size in enumerate(params.buckets):
         flat = flat * size + checked_indices(places[..., i], size, f"axis {i} of the buckets")
     given = equal_samples(checked, flat, weights, table.reshape(*table.shape[:2], -1))
-    result = np.stack([_combined(params, *(x[s] for x in given)) for s in range(given[0].shape[0])])
+    result = np.stack([_combine_rows(params, *(x[s] for x in given)) for s in range(given[0].shape[0])])
     return (result.reshape(result.shape[0], *params.buckets, *table.shape[2:]),)
 
 
-def _combined(
+def _combine_rows(
     params: EmbeddingLookupSparse, rows: Array, buckets: Array, weights: Array, table: Array
 ) -> NDArray[np.float32]:
     result = np.zeros((prod(params.buckets), table.shape[1]), np.float32)
@@ -234,10 +234,10 @@ def _run_hashtable_lookup(params: HashtableLookup, wanted: Array, keys: Array, t
         place = np.where(searching & (order == 0), middle, place)
         high = np.where(searching & (order < 0), middle, high)
         low = np.where(searching & (order > 0), middle + 1, low)
-    found = place >= 0
+    exists = place >= 0
     result = table[sample, np.maximum(place, 0)]
-    result[~found] = b"" if table.dtype == object else np.zeros((), table.dtype)
-    return result, found.astype(np.uint8)
+    result[~exists] = b"" if table.dtype == object else np.zeros((), table.dtype)
+    return result, exists.astype(np.uint8)
 
 
 KERNELS = {

@@ -162,7 +162,7 @@ def _lower_mirror_pad(node: Node, operands: Operands) -> MirrorPad:
             raise GraphError(f"an axis of {size} is padded by {before} and {after}; 0 to {size - offset} are allowed")
     require_result([n + sum(pair) for n, pair in zip(source.shape, amounts.tolist(), strict=True)], dtype)
     pairs = zip(amounts.tolist(), source.shape, strict=True)
-    return MirrorPad(tuple(_mirrored(before, size, after, offset) for (before, after), size in pairs))
+    return MirrorPad(tuple(_mirror_positions(before, size, after, offset) for (before, after), size in pairs))
 
 
 def _run_mirror_pad(params: MirrorPad, x: Array, *_amounts: Array) -> tuple[Array, ...]:
@@ -173,7 +173,7 @@ def _run_mirror_pad(params: MirrorPad, x: Array, *_amounts: Array) -> tuple[Arra
     return (x,)
 
 
-def _mirrored(before: int, size: int, after: int, offset: int) -> tuple[int, ...]:
+def _mirror_positions(before: int, size: int, after: int, offset: int) -> tuple[int, ...]:
     left = range(before - 1 + offset, offset - 1, -1)
     right = range(size - 1 - offset, size - 1 - offset - after, -1)
     return (*left, *range(size), *right)
@@ -208,10 +208,10 @@ def _lower_dilate(node: Node, operands: Operands) -> Dilate:
 
 def _run_dilate(params: Dilate, x: Array, _dilations: Array | None, value: Array) -> tuple[Array, ...]:
     """Run DILATE: T[S or 1, *shape], T[S or 1] -> T[S, *((shape - 1) * dilation + 1)]."""
-    return (dilated(x, params.dilations, value.reshape(-1)),)
+    return (dilate(x, params.dilations, value.reshape(-1)),)
 
 
-def dilated(x: Array, dilations: tuple[int, ...], value: Array) -> Array:
+def dilate(x: Array, dilations: tuple[int, ...], value: Array) -> Array:
     """Set elements apart: T[S or 1, *shape], T[S or 1] -> T[S, *((shape - 1) * dilation + 1)], empty axes left."""
     if set(dilations) <= {1}:
         return x
@@ -272,7 +272,7 @@ def _run_stablehlo_pad(params: StablehloPad, x: Array, value: Array) -> tuple[Ar
     fill = value.reshape(value.shape[0])
     if 0 in params.shape:
         return (np.empty((max(x.shape[0], fill.shape[0]), *params.shape), x.dtype),)
-    return (pad_or_crop(dilated(x, params.steps, fill), params.edges, fill),)
+    return (pad_or_crop(dilate(x, params.steps, fill), params.edges, fill),)
 
 
 KERNELS = {

@@ -34,7 +34,7 @@ def _lower_reshape(node: Node, operands: Operands) -> Reshape:
     """
     source = operands.input(0)
     require_same_type(source, operands.output())
-    wanted = _wanted(node, operands)
+    wanted = _wanted_shape(node, operands)
     if wanted.count(-1) > 1 or min(wanted, default=0) < -1:
         raise GraphError(f"the new shape is {wanted}; sizes are 0 or more, and one of them may be -1")
     return Reshape(_resolve(wanted, source.shape))
@@ -45,7 +45,7 @@ def _run(params: Reshape, x: Array, *_operands: Array) -> tuple[Array, ...]:
     return (x.reshape(x.shape[0], *params.shape),)
 
 
-def _wanted(node: Node, operands: Operands) -> tuple[int, ...]:
+def _wanted_shape(node: Node, operands: Operands) -> tuple[int, ...]:
     tensor = operands.optional(1)
     if tensor is not None and len(tensor.shape) == 1 and tensor.dtype is DType.INT32:
         return tuple(int(size) for size in operands.constant(1))

@@ -113,7 +113,7 @@ def _initial(operation: str, dtype: np.dtype[np.generic]) -> float:
     return limits.min if operation == "max" else limits.max
 
 
-def _unsorted(operation: str, what: str) -> Kernel:
+def _unsorted_kernel(operation: str, what: str) -> Kernel:
     return Kernel(
         partial(_lower_unsorted, operation=operation),
         _run,
@@ -126,8 +126,8 @@ KERNELS = {
     "segment_sum": Kernel(_lower_sum, _run,
         "sums of neighboring rows that share a segment",
         "TFLite kernels/segment_sum.cc; in TFLite's optimized set only, with the reference kernel's code"),
-    "unsorted_segment_max": _unsorted("max", "largest elements"),
-    "unsorted_segment_min": _unsorted("min", "smallest elements"),
-    "unsorted_segment_prod": _unsorted("prod", "products"),
-    "unsorted_segment_sum": _unsorted("sum", "sums"),
+    "unsorted_segment_max": _unsorted_kernel("max", "largest elements"),
+    "unsorted_segment_min": _unsorted_kernel("min", "smallest elements"),
+    "unsorted_segment_prod": _unsorted_kernel("prod", "products"),
+    "unsorted_segment_sum": _unsorted_kernel("sum", "sums"),
 }  # fmt: skip

@@ -115,7 +115,7 @@ def lower_strided_slice(node: Node, operands: Operands) -> StridedSlice:
     masks = {name: node.attributes.integer(f"{name}_mask", 0) for name in ("begin", "end", "shrink_axis")}
     offset = node.attributes.boolean("offset", False)
     entries = _Entries(begin, end, stride, masks["begin"], masks["end"], masks["shrink_axis"], offset)
-    return StridedSlice(_picks(_expanded(node, len(source.shape), len(begin)), entries, source))
+    return StridedSlice(_picks(_expand_entries(node, len(source.shape), len(begin)), entries, source))
 
 
 def _run_strided_slice(params: StridedSlice, x: Array, *_entries: Array) -> tuple[Array, ...]:
@@ -125,7 +125,7 @@ def _run_strided_slice(params: StridedSlice, x: Array, *_entries: Array) -> tupl
     return (x[where],)
 
 
-def _expanded(node: Node, rank: int, count: int) -> list[int]:
+def _expand_entries(node: Node, rank: int, count: int) -> list[int]:
     """Return, for each axis of the input with new axes added, the entry that rules it, _WHOLE or _NEW."""
     ellipsis, new = (node.attributes.integer(f"{name}_mask", 0) for name in ("ellipsis", "new_axis"))
     ellipsis &= (1 << count) - 1

@@ -117,7 +117,7 @@ def _lower(node: Node, operands: Operands, scalars: tuple[int, ...]) -> Suppress
 def _run_v4(
     params: Suppression, boxes: Array, scores: Array, _size: Array | None, overlap: Array, threshold: Array
 ) -> tuple[Array, ...]:
-    indices, _, count = _taken(params, boxes, scores, overlap, threshold, np.zeros(1, np.float32))
+    indices, _, count = _take_boxes(params, boxes, scores, overlap, threshold, np.zeros(1, np.float32))
     return indices, count
 
 
@@ -130,10 +130,10 @@ def _run_v5(
     threshold: Array,
     sigma: Array,
 ) -> tuple[Array, ...]:
-    return _taken(params, boxes, scores, overlap, threshold, sigma)
+    return _take_boxes(params, boxes, scores, overlap, threshold, sigma)
 
 
-def _taken(
+def _take_boxes(
     params: Suppression, boxes: Array, scores: Array, overlap: Array, threshold: Array, sigma: Array
 ) -> tuple[Array, Array, Array]:
     """Return int32[S, size] boxes taken, float32[S, size] their scores (both 0 after the last), int32[S] their number.

@@ -60,13 +60,13 @@ def _rotate(x: Words, bits: int) -> Words:
     return np.asarray((x >> np.uint64(bits)) | (x << np.uint64(64 - bits)))
 
 
-def _mixed(x: Words) -> Words:
+def _mix_bits(x: Words) -> Words:
     return np.asarray(x ^ (x >> np.uint64(47)))
 
 
-def _joined(u: Words, v: Words, factor: np.uint64 | Words) -> Words:
-    a = _mixed((u ^ v) * factor)
-    return _mixed((v ^ a) * factor) * factor
+def _join_words(u: Words, v: Words, factor: np.uint64 | Words) -> Words:
+    a = _mix_bits((u ^ v) * factor)
+    return _mix_bits((v ^ a) * factor) * factor
 
 
 def _factor(length: int) -> np.uint64:
@@ -79,30 +79,30 @@ def _up_to_16(keys: Bytes) -> Words:
     factor = _factor(length)
     if length >= 8:
         a, b = _word(keys, 0) + _K2, _word(keys, -8)
-        return _joined(_rotate(b, 37) * factor + a, (_rotate(a, 25) + b) * factor, factor)
+        return _join_words(_rotate(b, 37) * factor + a, (_rotate(a, 25) + b) * factor, factor)
     if length >= 4:
-        return _joined(np.uint64(length) + (_word(keys, 0, 4) << np.uint64(3)), _word(keys, -4, 4), factor)
+        return _join_words(np.uint64(length) + (_word(keys, 0, 4) << np.uint64(3)), _word(keys, -4, 4), factor)
     if length == 0:
         return np.full(count, _K2)
     a, b, c = (keys[:, i].astype(np.uint64) for i in (0, length >> 1, length - 1))
     y, z = a + (b << np.uint64(8)), np.uint64(length) + (c << np.uint64(2))
-    return np.asarray(_mixed(y * _K2 ^ z * _K0) * _K2)
+    return np.asarray(_mix_bits(y * _K2 ^ z * _K0) * _K2)
 
 
 def _up_to_32(keys: Bytes) -> Words:
     factor = _factor(keys.shape[1])
     a, b, c, d = _word(keys, 0) * _K1, _word(keys, 8), _word(keys, -8) * factor, _word(keys, -16) * _K2
-    return _joined(_rotate(a + b, 43) + _rotate(c, 30) + d, a + _rotate(b + _K2, 18) + c, factor)
+    return _join_words(_rotate(a + b, 43) + _rotate(c, 30) + d, a + _rotate(b + _K2, 18) + c, factor)
 
 
 def _up_to_64(keys: Bytes) -> Words:
     factor = _factor(keys.shape[1])
     a, b, c, d = _word(keys, 0) * _K2, _word(keys, 8), _word(keys, -8) * factor, _word(keys, -16) * _K2
     y = _rotate(a + b, 43) + _rotate(c, 30) + d
-    z = _joined(y, a + _rotate(b + _K2, 18) + c, factor)
+    z = _join_words(y, a + _rotate(b + _K2, 18) + c, factor)
     e, f = _word(keys, 16) * factor, _word(keys, 24)
     g, h = (y + _word(keys, -32)) * factor, (z + _word(keys, -24)) * factor
-    return _joined(_rotate(e + f, 43) + _rotate(g, 30) + h, e + _rotate(f + a, 18) + g, factor)
+    return _join_words(_rotate(e + f, 43) + _rotate(g, 30) + h, e + _rotate(f + a, 18) + g, factor)
 
 
 def _longer(keys: Bytes) -> Words:
@@ -110,7 +110,7 @@ def _longer(keys: Bytes) -> Words:
     zero = np.zeros(count, np.uint64)
     v, w = (zero, zero), (zero, zero)
     y = np.full(count, _SEED, np.uint64) * _K1 + np.uint64(113)
-    z = _mixed(y * _K2 + np.uint64(113)) * _K2
+    z = _mix_bits(y * _K2 + np.uint64(113)) * _K2
     x = np.full(count, _SEED, np.uint64) * _K2 + _word(keys, 0)
     for start in range(0, (length - 1) // 64 * 64, 64):
         x, y, z, v, w = _block(keys[:, start : start + 64], (x, y, z), v, w, _K1, (np.uint64(1), np.uint64(1)))
@@ -119,8 +119,8 @@ def _longer(keys: Bytes) -> Words:
     v = (v[0] + w[0], v[1])
     w = (w[0] + v[0], w[1])
     x, y, z, v, w = _block(keys[:, length - 64 :], (x, y, z), v, w, factor, (np.uint64(9), np.uint64(9)))
-    first = _joined(v[0], w[0], factor) + _mixed(y) * _K0 + z
-    return _joined(first, _joined(v[1], w[1], factor) + x, factor)
+    first = _join_words(v[0], w[0], factor) + _mix_bits(y) * _K0 + z
+    return _join_words(first, _join_words(v[1], w[1], factor) + x, factor)
 
 
 def _block(

@@ -121,12 +121,12 @@ def _lower_weighted(node: Node, operands: Operands, position: int) -> Quantized:
         UnsupportedError: as `z_of`.
     """
     inner, inputs = kernel("float", node.operator).lower(node, operands), _inputs(node, operands.where)
-    found = np.asarray(operands.constant(1), np.float32)
-    if found.size == 0:
-        raise GraphError(f"{operands.where}: weights of shape {found.shape} hold nothing")
+    reals = np.asarray(operands.constant(1), np.float32)
+    if reals.size == 0:
+        raise GraphError(f"{operands.where}: weights of shape {reals.shape} are empty")
     try:
-        z = z_of(np.abs(found).max(), inputs.scheme, inputs.formula)
-        sign, codes = quantize(found, z, inputs.scheme, inputs.formula)
+        z = z_of(np.abs(reals).max(), inputs.scheme, inputs.formula)
+        sign, codes = quantize(reals, z, inputs.scheme, inputs.formula)
     except (InputError, UnsupportedError) as error:
         raise GraphError(f"weights '{operands.input(1).name}': {error}") from None
     stored = true_form(sign, codes) if inputs.scheme.bits == 8 else None

@@ -187,7 +187,7 @@ class Stored:
     levels: Levels | None
 
     @staticmethod
-    def of(node: Node, output: Tensor) -> Stored:
+    def of_output(node: Node, output: Tensor) -> Stored:
         """Return how a node stores its output; raises as `levels_of`."""
         low, high = activation_bounds(node.attributes.text("fused_activation_function", "none"))
         return Stored(-np.inf if low is None else low, np.inf if high is None else high, levels_of(node, output))
@@ -256,8 +256,8 @@ def level_indices(x: Singles, rule: FakeQuantize) -> Singles:
         smallest, largest = np.minimum(low, high), np.maximum(low, high)
         index = np.rint(np.clip(x, smallest, largest) * scale + shift)
         # NaN is not above the lower bound.
-        found = np.where(x > largest, top, np.where(x > smallest, np.clip(index, 0, top), np.float32(0)))
-    return np.asarray(found, np.float32)
+        result = np.where(x > largest, top, np.where(x > smallest, np.clip(index, 0, top), np.float32(0)))
+    return np.asarray(result, np.float32)
 
 
 def level_values(index: Singles, rule: FakeQuantize) -> Singles:

@@ -105,9 +105,9 @@ def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterPar
     multiplier = np.broadcast_to(scale * affine.scale.astype(np.float64), (outputs,))
     sums = codes.reshape(outputs, -1).sum(axis=1)
     folded = sums * int(zero_point[0]) if zero_point.size == 1 else np.zeros(outputs, np.int64)
-    how = Stored.of(node, operands.output())
-    found = FilterParams(codes, multiplier, _bias(operands, outputs), zero_point, folded, how)
-    return replace(found, step_map=_fitted(found, x))
+    how = Stored.of_output(node, operands.output())
+    params = FilterParams(codes, multiplier, _bias(operands, outputs), zero_point, folded, how)
+    return replace(params, step_map=_fit_map(params, x))
 
 
 def _input_scale(affine: Affine, channel_axis: int, outputs: int) -> tuple[Doubles, Integers]:
@@ -133,19 +133,19 @@ def _bias(operands: Operands, outputs: int) -> Doubles:
     return bias
 
 
-def _fitted(found: FilterParams, x: Tensor) -> StepMaps | None:
-    levels = found.stored.levels
+def _fit_map(params: FilterParams, x: Tensor) -> StepMaps | None:
+    levels = params.stored.levels
     if levels is None or levels.scale.size > 1:
         return None
     low, high = x.dtype.minimum, x.dtype.maximum
-    if found.is_per_channel:
-        low, high = low - int(found.zero_point.max()), high - int(found.zero_point.min())
-    lower, upper = accumulator_range(found.weights, low, high)
-    slope = found.multiplier / levels.scale
+    if params.is_per_channel:
+        low, high = low - int(params.zero_point.max()), high - int(params.zero_point.min())
+    lower, upper = accumulator_range(params.weights, low, high)
+    slope = params.multiplier / levels.scale
     zero = float(levels.zero[0]) + levels.first
-    offset = found.bias / found.multiplier - found.folded + zero / slope
+    offset = params.bias / params.multiplier - params.folded + zero / slope
     top = levels.first + levels.levels - 1
-    return fit_step_map(found.exact, slope, offset, lower, upper, round(zero), levels.first, top)
+    return fit_step_map(params.exact, slope, offset, lower, upper, round(zero), levels.first, top)
 
 
 KERNELS = linear_kernels(

@@ -71,17 +71,17 @@ def lower_pair(node: Node, operands: Operands) -> PairParams:
         require_type(tensor, (*CODES, DType.FLOAT32))
     require_broadcast(*tensors)
     first, second = (t.affine if t.dtype.is_integer else None for t in tensors)
-    return PairParams((first, second), Stored.of(node, operands.output()))
+    return PairParams((first, second), Stored.of_output(node, operands.output()))
 
 
 def run_pair(numbers: PairParams, first: Array, second: Array, *, rule: Rule) -> tuple[Array, ...]:
     """Run it: [S or 1, *shape] twice, shapes broadcast -> quantized values or float32 [S, *shape]."""
-    x, y = align(*(_real(z, affine) for z, affine in zip((first, second), numbers.sources, strict=True)))
+    x, y = align(*(_dequantize(z, affine) for z, affine in zip((first, second), numbers.sources, strict=True)))
     real = rule(x.astype(np.float64, copy=False), y.astype(np.float64, copy=False))
     return (numbers.stored.apply(real),)
 
 
-def _real(x: Array, affine: Affine | None) -> Array:
+def _dequantize(x: Array, affine: Affine | None) -> Array:
     return x.astype(np.float64) if affine is None else real_values(x, affine)
 
 

@@ -45,7 +45,7 @@ def lower_average(node: Node, operands: Operands, taps: int, is_padded: bool) ->
         UnsupportedError: an input that is not quantized values.
     """
     require_type(operands.input(0), CODES)
-    return AverageParams(operands.input(0).affine, Stored.of(node, operands.output()))
+    return AverageParams(operands.input(0).affine, Stored.of_output(node, operands.output()))
 
 
 def find_mean(node: Node, operands: Operands, taps: int, is_padded: bool) -> AverageParams:

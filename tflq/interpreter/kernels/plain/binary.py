@@ -193,11 +193,11 @@ def _multiplied_out(base: Array, exponent: int) -> Array:
     if exponent == 1:
         return base
     root = _multiplied_out(base, exponent // 2)
-    result = _clamped(np.multiply(root, root))
-    return _clamped(np.multiply(base, result)) if exponent % 2 else result
+    result = _clamp_floats(np.multiply(root, root))
+    return _clamp_floats(np.multiply(base, result)) if exponent % 2 else result
 
 
-def _clamped(x: Array) -> Array:
+def _clamp_floats(x: Array) -> Array:
     return clamp_in_place(x, -LARGEST, LARGEST) if x.dtype == np.float32 else x
 
 

@@ -72,11 +72,11 @@ def _run_cast(params: Cast, x: Array) -> tuple[Array, ...]:
         if target is DType.FLOAT16:
             return (value.astype(np.float32).astype(np.float16),)
         if target.is_integer and value.dtype.kind == "f":
-            return (_saturated(value, target),)
+            return (_saturate(value, target),)
         return (value.astype(target.storage),)
 
 
-def _saturated(x: Array, target: DType) -> Array:
+def _saturate(x: Array, target: DType) -> Array:
     whole = np.trunc(x.astype(np.float64))
     inside = (whole >= target.minimum) & (whole < float(target.maximum + 1))
     ends = np.where(whole < target.minimum, target.minimum, target.maximum).astype(target.storage)

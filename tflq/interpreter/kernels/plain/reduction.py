@@ -142,14 +142,14 @@ def _start(dtype: DType, largest: bool) -> np.generic:
 
 def _require_same_quantization(operands: Operands) -> None:
     source, output = operands.input(0), operands.output()
-    found = [(t.affine.scale[0], int(t.affine.zero_point[0])) if is_quantized(t) else (0, 0) for t in (source, output)]
-    if found[0] != found[1]:
+    types = [(t.affine.scale[0], int(t.affine.zero_point[0])) if is_quantized(t) else (0, 0) for t in (source, output)]
+    if types[0] != types[1]:
         raise UnsupportedError(
-            f"scale and zero point are {found[0]} for input '{source.name}' and {found[1]} for output "
+            f"scale and zero point are {types[0]} for input '{source.name}' and {types[1]} for output "
             f"'{output.name}'; the kernel takes equal ones"
         )
-    if source.dtype is DType.INT16 and found[0][1]:
-        raise UnsupportedError(f"tensor '{source.name}' (int16) has zero point {found[0][1]}; the kernel takes 0 only")
+    if source.dtype is DType.INT16 and types[0][1]:
+        raise UnsupportedError(f"tensor '{source.name}' (int16) has zero point {types[0][1]}; the kernel takes 0 only")
 
 
 def _extreme(summary: str, allowed: Collection[DType], largest: bool) -> Kernel:

@@ -31,7 +31,7 @@ def _negative(dtype: DType, x: Array) -> Array:
     return np.asarray(np.negative(x))
 
 
-def _rounded(dtype: DType, x: Array) -> Array:
+def _round(dtype: DType, x: Array) -> Array:
     value = numbers(dtype, x)
     rounded = np.asarray(np.rint(value))
     rounded[(rounded == 0) & np.less(value, 0)] = 0
@@ -202,7 +202,7 @@ KERNELS = {
         "-x. Quantized values are negated as they are, scales and zero points do not enter; the lowest integer stays",
         "TFLite kernels/neg.cc"),
     "real": _part(lambda x: np.ascontiguousarray(x.real), "the real part", "TFLite kernels/complex_support.cc"),
-    "round": unary(_FLOATS, _rounded,
+    "round": unary(_FLOATS, _round,
         "x rounded to a whole number, ties to even; what rounds up to 0 is +0. Equal to TFLite bit for bit",
         "TFLite kernels/round.cc, internal/reference/round.h; in TFLite's optimized set only"),
     "sign": unary((DType.FLOAT32, DType.FLOAT64, DType.INT32), lambda _, x: np.asarray(np.sign(x) + x.dtype.type(0)),

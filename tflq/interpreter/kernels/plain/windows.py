@@ -22,7 +22,7 @@ import numpy as np
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.move.blocks import pad_or_crop
-from tflq.interpreter.kernels.move.pad import dilated
+from tflq.interpreter.kernels.move.pad import dilate
 from tflq.interpreter.operands.checks import require_result, require_same_type, require_type
 from tflq.interpreter.operands.computations import COMPUTATION
 from tflq.interpreter.operands.movable import constant_vector, equal_samples
@@ -205,7 +205,7 @@ def _lower_stablehlo(node: Node, operands: Operands) -> StablehloReduceWindow:
 def _run_stablehlo(params: StablehloReduceWindow, x: Array, start: Array) -> tuple[Array, ...]:
     """Run STABLEHLO_REDUCE_WINDOW: T[S or 1, *shape], T[S or 1] -> T[S, *output shape]."""
     fill = start.reshape(start.shape[0], -1)[:, 0]
-    return (_fold_windows(params.windows, pad_or_crop(dilated(x, params.steps, fill), params.edges, fill), start),)
+    return (_fold_windows(params.windows, pad_or_crop(dilate(x, params.steps, fill), params.edges, fill), start),)
 
 
 KERNELS = {

@@ -64,7 +64,7 @@ def lower_hybrid(node: Node, operands: Operands) -> HybridBatchMatmul:
     if scale.size not in (1, y.shape[-2] if adj_y else y.shape[-1]):
         raise UnsupportedError(f"weights '{y.name}' {y.shape} have {scale.size} scales; one or one a column is allowed")
     asymmetric = node.attributes.boolean("asymmetric_quantize_inputs", False)
-    if asymmetric and _reads_beyond_sums(_joined(y.shape, _joins_rows(adj_x, x.shape, y.shape), rows=False)):
+    if asymmetric and _reads_beyond_sums(_join_rows(y.shape, _joins_rows(adj_x, x.shape, y.shape), rows=False)):
         raise UnsupportedError(
             f"asymmetric_quantize_inputs with weights '{y.name}' {y.shape}: TFLite sums up {y.shape[-4] * y.shape[-3]} "
             f"of their matrices and reads on; use fewer axes"
@@ -79,7 +79,8 @@ def run_hybrid(params: HybridBatchMatmul, x: Array, y: Array) -> tuple[Array, ..
     stack = np.broadcast_shapes(left.shape[1:-2], right.shape[1:-2])
     shape = (*stack, left.shape[-2], right.shape[-1])
     left, right = (
-        _stacked(a.reshape(len(a), *_joined(a.shape[1:], joins, rows))) for a, rows in ((left, True), (right, False))
+        _stack_axes(a.reshape(len(a), *_join_rows(a.shape[1:], joins, rows)))
+        for a, rows in ((left, True), (right, False))
     )
     rows = quantize_rows(np.ascontiguousarray(left, np.float32), params.asymmetric)
     total = exact_products(rows.codes, right, left.shape[-1] << 14).astype(np.float32)
@@ -98,7 +99,7 @@ def _joins_rows(adj_x: bool, x: tuple[int, ...], y: tuple[int, ...]) -> bool:
     return not adj_x and len(x) > 2 and len(y) > 2 and y[-3] == 1
 
 
-def _joined(shape: tuple[int, ...], joins: bool, rows: bool) -> tuple[int, ...]:
+def _join_rows(shape: tuple[int, ...], joins: bool, rows: bool) -> tuple[int, ...]:
     """Return the shape without the last axis of its stack, which multiplies the rows of x."""
     if not joins:
         return shape
@@ -111,7 +112,7 @@ def _reads_beyond_sums(y: tuple[int, ...]) -> bool:
     return sum(n - 1 for n in stack) >= stack[1] * stack[2]
 
 
-def _stacked(x: Array) -> Array:
+def _stack_axes(x: Array) -> Array:
     """Bring [S, ..., A, K] to five axes after the samples."""
     return x.reshape(x.shape[0], *(1,) * (6 - x.ndim), *x.shape[1:])
 

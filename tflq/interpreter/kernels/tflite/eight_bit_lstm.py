@@ -133,7 +133,7 @@ def lower_eight_bit(node: Node, operands: Operands) -> EightBitLstm:
     scale = per_tensor(tensors.cell_state)[0]
     if scale != _CELL_SCALE:
         raise UnsupportedError(f"state '{tensors.cell_state.name}' has scale {scale}; the kernel takes 2^-15")
-    inner = [_quantized(tensor) for tensor in operands.intermediates]
+    inner = [_require_quantized(tensor) for tensor in operands.intermediates]
     gates = {name: _gate(name, tensors, operands, inner) for name in _PLACES}
     so, zo = per_tensor(tensors.output_state)
     real = np.float32(float(per_tensor(tensors.projection)[0]) * 2.0**-15 / float(so))
@@ -192,7 +192,7 @@ def _rebuilt(norm: Tensor) -> np.float32:
     return rebuilt
 
 
-def _quantized(tensor: Tensor | None) -> tuple[np.float32, int]:
+def _require_quantized(tensor: Tensor | None) -> tuple[np.float32, int]:
     if tensor is None:
         raise GraphError(f"one of {INTERMEDIATES} intermediate tensors is missing")
     require_sound_tensor(tensor)
@@ -233,7 +233,9 @@ def run_eight_bit(layer: EightBitLstm, arrays: Sequence[Array | None]) -> tuple[
 
 def _run_gate(gate: EightBitGate, x: Array, hidden: Array) -> Integers:
     total = saturate(_part(gate.from_input, x) + _part(gate.recurrent, hidden), 16).astype(np.float32)
-    weighted = _normalized(total) * gate.norm * gate.norm_scale + gate.bias * (np.float32(2.0**-10) * gate.norm_scale)
+    weighted = _normalize_rows(total) * gate.norm * gate.norm_scale + gate.bias * (
+        np.float32(2.0**-10) * gate.norm_scale
+    )
     return saturate(float_to_int32(round_half_away(weighted * np.float32(1 << _GATE))), 16)
 
 
@@ -243,7 +245,7 @@ def _part(part: Part, x: Array) -> Integers:
     return multiply_by_quantized_multiplier(codes - part.zero_point, *part.scale)
 
 
-def _normalized(x: Singles) -> Singles:
+def _normalize_rows(x: Singles) -> Singles:
     """Bring each row to mean 0 and deviation 1, sums in order; a row without variance is divided by 1e-4."""
     count = np.float32(x.shape[-1])
     mean: Singles = _in_order(x) / count

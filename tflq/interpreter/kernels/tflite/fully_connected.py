@@ -102,7 +102,7 @@ def lower_shuffled(node: Node, operands: Operands) -> tuple[Rule, bool, tuple[in
     return replace(rule, zero_point=0), keep, workspace.shape
 
 
-def unshuffled(weights: Array) -> Array:
+def unshuffle_weights(weights: Array) -> Array:
     """Return weights row by row: uint8[..., O, K] -> int8[..., O, K]."""
     *outer, rows, depth = weights.shape
     blocks = weights.view(np.int8).reshape(*outer, rows // _ROWS, depth // _COLUMNS, _ROWS, _COLUMNS)
@@ -208,10 +208,10 @@ class FullyConnected(WeightedLayer[MatrixProduct]):
     @property
     def linear(self) -> Linear | None:
         """The layer as `Linear`; None if weights are computed at run time, or no map serves it."""
-        found = self.constants
-        if found is None or found.rescale.step_map is None:
+        constants = self.constants
+        if constants is None or constants.rescale.step_map is None:
             return None
-        return linear_product(found.weights, found.rescale.step_map)
+        return linear_product(constants.weights, constants.rescale.step_map)
 
     def make(self, weights: Array, bias: Array | None, fit: bool) -> LayerConstants[MatrixProduct]:
         """Return the constants of weights [O, K] and a bias, as `make_constants`."""
@@ -284,14 +284,14 @@ def run(
     if isinstance(params, BlockwiseFullyConnected):
         return run_blockwise(params, x, weights, bias)
     inner = shuffled_input(x)
-    total = params.layer.run(inner, unshuffled(weights), bias)
+    total = params.layer.run(inner, unshuffle_weights(weights), bias)
     return total, shuffled_workspace(inner, weights.shape[2]).reshape(len(x), *params.workspace)
 
 
 def _lower_shuffled(node: Node, operands: Operands) -> ShuffledFullyConnected:
     rule, keep, workspace = lower_shuffled(node, operands)
     stored = operands.input(1).data
-    weights = None if stored is None else unshuffled(stored)
+    weights = None if stored is None else unshuffle_weights(stored)
     layer = with_constants(FullyConnected(0, 0, rule, None, DType.INT8, keep), weights, operands.input(2))
     return ShuffledFullyConnected(layer, workspace)
 

@@ -79,8 +79,8 @@ def quantize_symmetric(x: Singles) -> QuantizedRows:
         if np.isfinite(reach * inverse).all():  # neither is infinite, nor NaN
             codes = _rounded_within(x, inverse)
         else:
-            vectors, rest = _rounded(x, inverse)
-            wide = np.concatenate([_saturated(vectors), float_to_int32(rest)], axis=-1)
+            vectors, rest = _round_vectors(x, inverse)
+            wide = np.concatenate([_saturate_int32(vectors), float_to_int32(rest)], axis=-1)
             codes = np.clip(wide, -127, 127).astype(np.int8)
     return QuantizedRows(codes, scale, np.zeros(reach.shape, np.int64))
 
@@ -97,7 +97,7 @@ def quantize_asymmetric(x: Singles) -> QuantizedRows:
         zero_point = np.where(flat, 0, round_half_away(np.clip(np.nan_to_num(exact), -128, 127))).astype(np.int64)
         scale: Singles = np.where(flat, 1, step).astype(np.float32)
         inverse: Singles = np.where(flat | (scale == 0), 0, 1.0 / scale.astype(np.float64)).astype(np.float32)
-        vectors, rest = (_saturated(part) + zero_point[..., None] for part in _rounded(x, inverse))
+        vectors, rest = (_saturate_int32(part) + zero_point[..., None] for part in _round_vectors(x, inverse))
         codes = np.clip(np.concatenate([wrap_int32(vectors), rest], axis=-1), -128, 127)
     return QuantizedRows(codes.astype(np.int8), scale, zero_point)
 
@@ -114,7 +114,7 @@ def _rounded_within(x: Singles, inverse: Singles) -> NDArray[np.int8]:
     return codes
 
 
-def _rounded(x: Singles, inverse: Singles) -> tuple[Array, Array]:
+def _round_vectors(x: Singles, inverse: Singles) -> tuple[Array, Array]:
     """Return x * inverse as integers: the elements in whole vectors, and the rest."""
     product: Singles = x * inverse[..., None]
     vectors = x.shape[-1] // _VECTOR * _VECTOR
@@ -122,7 +122,7 @@ def _rounded(x: Singles, inverse: Singles) -> tuple[Array, Array]:
     return head, round_half_away(product[..., vectors:])
 
 
-def _saturated(x: Array) -> Integers:
+def _saturate_int32(x: Array) -> Integers:
     """Return int32 of integers, infinite ones, too, as vectors convert them; NaN becomes -2^31."""
     return np.clip(np.nan_to_num(x.astype(np.float64), nan=INT32_MIN), INT32_MIN, INT32_MAX).astype(np.int64)
 

@@ -21,7 +21,7 @@ from tflq.interpreter.operands.checks import per_tensor, require_type
 class HybridAddend(HybridMatrix):
     """Integer weights with a product that is added to a sum."""
 
-    def added(self, start: Singles, x: Singles) -> Singles:
+    def add_product(self, start: Singles, x: Singles) -> Singles:
         """Return start + the product."""
         result: Singles = start + self.times(self.prepare(x))
         return result

@@ -235,10 +235,10 @@ def _check_peephole(tensors: LstmTensors) -> None:
 
 
 def _intermediate(operands: Operands, position: int) -> Tensor:
-    found = operands.intermediates
-    tensor = found[position] if len(found) == _INTERMEDIATES else None
+    intermediates = operands.intermediates
+    tensor = intermediates[position] if len(intermediates) == _INTERMEDIATES else None
     if tensor is None:
-        raise GraphError(f"intermediate tensor {position} of {len(found)} is missing; an LSTM of int8 needs 5")
+        raise GraphError(f"intermediate tensor {position} of {len(intermediates)} is missing; an LSTM of int8 needs 5")
     require_sound_tensor(tensor)
     return tensor
 

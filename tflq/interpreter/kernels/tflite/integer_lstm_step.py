@@ -86,14 +86,14 @@ def _step(layer: IntegerLstm, from_input: dict[str, Integers], hidden: Array, ce
     if layer.projection is None:
         return saturate(product + layer.hidden_zero_point, 8).astype(np.int8), cell
     shown = saturate(product - layer.hidden_zero_point, 8).astype(np.int8)
-    projected = saturate(_scaled(layer.projection, shown) + layer.output_zero_point, 8)
+    projected = saturate(_apply_product(layer.projection, shown) + layer.output_zero_point, 8)
     if layer.projection_clip:
         projected = np.clip(projected, -layer.projection_clip, layer.projection_clip)
     return projected.astype(np.int8), cell
 
 
 def _gate(gate: IntegerGate, layer: IntegerLstm, from_input: Integers, hidden: Array, cell: Integers) -> Integers:
-    total = saturate(from_input + _scaled(gate.recurrent, hidden), 16)
+    total = saturate(from_input + _apply_product(gate.recurrent, hidden), 16)
     if gate.peephole is not None:
         total = _look_through(gate.peephole, layer, total, cell)
     return total if gate.norm is None else _normalize(gate.norm, total)
@@ -122,24 +122,24 @@ def _normalize(norm: LayerNorm, x: Integers) -> Integers:
     """Normalize over the cells with 10 extra bits; sums int64, mean and 1/n cut toward zero, the product wraps."""
     count = x.shape[-1]
     total, squares = x.sum(axis=-1, keepdims=True), (x * x).sum(axis=-1, keepdims=True)
-    mean = wrap_int32(_truncated(total * 1024, count))
-    variance = wrap_int32(_truncated(squares * ((1 << 20) // count) - mean * mean, 1 << 20))
+    mean = wrap_int32(_divide_toward_zero(total * 1024, count))
+    variance = wrap_int32(_divide_toward_zero(squares * ((1 << 20) // count) - mean * mean, 1 << 20))
     multiplier, shift = inverse_square_root(np.where(variance < 1, norm.least_variance, variance))
     rescaled = multiply_by_quantized_multiplier(wrap_int32(1024 * x - mean), multiplier, shift)
     weighted = wrap_int32(rescaled * norm.weights + norm.bias)
-    single = _truncated(weighted + 512 * np.sign(weighted), 1024)
+    single = _divide_toward_zero(weighted + 512 * np.sign(weighted), 1024)
     scale, power = norm.scale
     return saturate(multiply_by_quantized_multiplier(single, scale, power + 12), 16)
 
 
 def _multiply(part: ScaledProduct, x: Array) -> Integers:
-    return saturate(_scaled(part, x), 16)
+    return saturate(_apply_product(part, x), 16)
 
 
-def _scaled(part: ScaledProduct, x: Array) -> Integers:
+def _apply_product(part: ScaledProduct, x: Array) -> Integers:
     total = accumulate_product(part.product, x).astype(np.int64) + part.bias
     return multiply_by_quantized_multiplier(wrap_int32(total), *part.scale)
 
 
-def _truncated(x: Integers, divisor: int) -> Integers:
+def _divide_toward_zero(x: Integers, divisor: int) -> Integers:
     return np.asarray(np.sign(x) * (np.abs(x) // divisor), np.int64)

@@ -97,7 +97,7 @@ def run_basic(layer: BasicLstm, arrays: Sequence[Array | None]) -> tuple[Array, 
     wide = [np.broadcast_to(a, (samples, *a.shape[1:])) for a in (x, last)]
     together = np.concatenate(wide, axis=-1)
     total = accumulate_product(layer.product, together.astype(np.int16) - np.int16(_ZERO_POINT)).astype(np.int64)
-    sums = saturate(_scaled(wrap_int32(total + layer.bias), *layer.scale), 16)
+    sums = saturate(_multiply_as_ruy(wrap_int32(total + layer.bias), *layer.scale), 16)
     gates = np.split(sums.astype(np.int16), 4, axis=-1)
     logistic, tanh = logistic_table(_GATE_BITS), tanh_table(_GATE_BITS)
     enter, update, forget, leave = (
@@ -110,7 +110,7 @@ def run_basic(layer: BasicLstm, arrays: Sequence[Array | None]) -> tuple[Array, 
     return basic_results(output, new.astype(np.int16), together, sums.astype(np.int16), layer.keeps)
 
 
-def _scaled(x: Integers, multiplier: int, shift: int) -> Integers:
+def _multiply_as_ruy(x: Integers, multiplier: int, shift: int) -> Integers:
     """Multiply as the matrix library ruy does: SRDHM, then a right shift that rounds ties up and not away from zero."""
     high = srdhm(wrap_int32(x << max(shift, 0)), multiplier)
     right = max(-shift, 0)

@@ -44,10 +44,10 @@ class QuantizedConvolution(WeightedLayer[Convolution]):
     @property
     def linear(self) -> Linear | None:
         """The layer as `Linear`; None if weights are computed at run time, or no map serves it."""
-        found = self.constants
-        if found is None or found.rescale.step_map is None:
+        constants = self.constants
+        if constants is None or constants.rescale.step_map is None:
             return None
-        return Linear(found.weights, self.window, self.groups, self.input_zero_point, found.rescale.step_map)
+        return Linear(constants.weights, self.window, self.groups, self.input_zero_point, constants.rescale.step_map)
 
     def make(self, weights: Array, bias: Array | None, fit: bool) -> LayerConstants[Convolution]:
         """Return the constants of weights [O, KH, KW, C/groups] and a bias, as `make_constants`."""

@@ -159,7 +159,7 @@ def _lower_rsqrt(node: Node, operands: Operands) -> NonNegative:  # noqa: ARG001
     """
     dtype, si, zi, so, zo = quantized_ends(operands, (DType.INT8, DType.INT16))
     if dtype is DType.INT16:
-        return NonNegative("rsqrt", zi, lower_function(operands, (dtype,), _real(so)).table)
+        return NonNegative("rsqrt", zi, lower_function(operands, (dtype,), _make_rsqrt(so)).table)
     multiplier, shift = scalar_multiplier(1.0 / float(np.sqrt(si) * so))
 
     def entry(code: Integers) -> Integers:
@@ -192,7 +192,7 @@ def _rescale(data: Integers, multiplier: int, shift: int) -> Integers:
     return rounding_divide_by_pot_x86(high, max(-shift, 0))
 
 
-def _real(output_scale: np.float32) -> FloatFunction:
+def _make_rsqrt(output_scale: np.float32) -> FloatFunction:
     def function(x: Reals) -> Reals:
         with np.errstate(divide="ignore", invalid="ignore"):
             root = np.float32(1) / np.sqrt(x.astype(np.float32))

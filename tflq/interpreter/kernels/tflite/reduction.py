@@ -138,7 +138,7 @@ def _run_sum(params: QuantizedReduction | PlainReduction, x: Array, *_axes: Arra
     if x.size == 0:
         return (np.zeros(shape_of_result(params.reduction, x), x.dtype),)
     total = np.add.reduce(x, axis=tuple(axis + 1 for axis in params.reduction.axes), dtype=np.int64)
-    return (_rescaled(params, total).reshape(shape_of_result(params.reduction, x)),)
+    return (_rescale_total(params, total).reshape(shape_of_result(params.reduction, x)),)
 
 
 def _lower_mean(node: Node, operands: Operands, rounding: Rounding = Rounding.DOUBLE) -> QuantizedReduction:
@@ -189,7 +189,7 @@ def _run_mean(params: QuantizedReduction, x: Array, *_axes: Array) -> tuple[Arra
     if params.dtype in PLAIN_TYPES:
         quotient = np.abs(total) // count
         return (np.where(total < 0, -quotient, quotient).astype(params.dtype.storage).reshape(shape),)
-    return (_rescaled(params, total).reshape(shape),)
+    return (_rescale_total(params, total).reshape(shape),)
 
 
 def _sum(params: QuantizedReduction, x: Array) -> Integers:
@@ -202,7 +202,7 @@ def _sum(params: QuantizedReduction, x: Array) -> Integers:
     return np.asarray(x.sum(axes, dtype=np.int64))
 
 
-def _rescaled(params: QuantizedReduction, total: Integers) -> Array:
+def _rescale_total(params: QuantizedReduction, total: Integers) -> Array:
     if params.line is not None:
         codes = params.line.apply(total)
     else:

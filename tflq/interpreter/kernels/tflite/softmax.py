@@ -145,8 +145,8 @@ def _lower_softmax(
             f"beta {beta} with input scale {scale}: beta * scale * 2^26 is {real:.6g}; TFLite aborts the process at 1 "
             f"and below"
         )
-    found, exponentials = addends_of(real)
-    return Softmax(**vars(found), exponentials=exponentials, output=output.dtype)
+    addends, exponentials = addends_of(real)
+    return Softmax(**vars(addends), exponentials=exponentials, output=output.dtype)
 
 
 def addends_of(real: float) -> tuple[Addends, Integers]:
@@ -175,8 +175,8 @@ def _run_softmax(params: Softmax | SoftmaxInt16 | SoftmaxInFloat, x: Array) -> t
     below: Integers = np.subtract(np.maximum.reduce(x, axis=-1, keepdims=True), x, dtype=np.int16)
     total = np.add.reduce(np.take(params.addends, below), axis=-1, keepdims=True) & 0xFFFFFFFF
     if total.size == 1 and recorder() is None:
-        return (_scaled(params, below, *reciprocal_of_one(total.item(), SUM_BITS)),)
-    return (_scaled(params, below, *reciprocal(total, SUM_BITS)),)
+        return (_scale_exponentials(params, below, *reciprocal_of_one(total.item(), SUM_BITS)),)
+    return (_scale_exponentials(params, below, *reciprocal(total, SUM_BITS)),)
 
 
 def _run_in_float(params: SoftmaxInFloat, x: Array) -> Array:
@@ -190,7 +190,7 @@ def _run_in_float(params: SoftmaxInFloat, x: Array) -> Array:
     return np.asarray(np.clip(codes, params.output.minimum, params.output.maximum), params.output.storage)
 
 
-def _scaled(params: Softmax, below: Integers, mantissa: Integers | int, over_unit: Integers | int) -> Array:
+def _scale_exponentials(params: Softmax, below: Integers, mantissa: Integers | int, over_unit: Integers | int) -> Array:
     """Return the codes: the exponentials times 1 / sum, which is mantissa * 2^(-31 - over_unit)."""
     exponent = over_unit + (31 - params.output.bits)
     if np.less(31, exponent).any():
@@ -316,12 +316,12 @@ def _lower_log_softmax(node: Node, operands: Operands) -> LogSoftmax:  # noqa: A
             f"and {dtype.maximum}"
         )
     real = min(float(per_tensor(source)[0]) * (1 << (31 - DIFFERENCE_BITS)), float(INT32_MAX))
-    found, _ = addends_of(real)
-    reverse, reverse_shift = quantize_multiplier_smaller_than_one(2.0 ** (31 - found.left_shift) / found.multiplier)
+    addends, _ = addends_of(real)
+    reverse, reverse_shift = quantize_multiplier_smaller_than_one(2.0 ** (31 - addends.left_shift) / addends.multiplier)
     difference = -np.arange(256, dtype=np.int64)
-    scaled = multiply_by_quantized_multiplier(difference, found.multiplier, found.left_shift)
+    scaled = multiply_by_quantized_multiplier(difference, addends.multiplier, addends.left_shift)
     return LogSoftmax(
-        **vars(found), reverse_multiplier=reverse, reverse_shift=reverse_shift, scaled=scaled, dtype=dtype
+        **vars(addends), reverse_multiplier=reverse, reverse_shift=reverse_shift, scaled=scaled, dtype=dtype
     )
 
 

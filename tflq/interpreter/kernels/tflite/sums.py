@@ -222,10 +222,10 @@ def _lower_squared_difference(node: Node, operands: Operands) -> SquaredDifferen
 
     rule = RescaledPair(LEFT_SHIFT, (z1, z2), (m1, m2), (e1, e2), zo, mo, eo, -128, 127)
 
-    def squared(x: Integers, y: Integers) -> Integers:
+    def squared_difference(x: Integers, y: Integers) -> Integers:
         return rule.finish((rule.fine(0, x) - rule.fine(1, y)) ** 2)
 
-    return SquaredDifference(**vars(rule), pairs=make_pairs(squared, DType.INT8, DType.INT8, DType.INT8))
+    return SquaredDifference(**vars(rule), pairs=make_pairs(squared_difference, DType.INT8, DType.INT8, DType.INT8))
 
 
 def _run_squared_difference(params: SquaredDifference | Elementwise, first: Array, second: Array) -> tuple[Array, ...]:

@@ -157,10 +157,10 @@ def lower_leaky_relu(node: Node, operands: Operands) -> LeakyReluParams:
     zero = int(operands.output().affine.zero_point[0])  # other than 0 with the manual's formulas only
     if alpha == 0:
         return LeakyReluParams(alpha, None, table_of(lambda q: np.maximum(q, zero), operands))
-    found = find_multiplier(float(alpha), MULTIPLIER_BITS)
-    m, s = found.multiplier[0], found.shift[0]
+    multiplier = find_multiplier(float(alpha), MULTIPLIER_BITS)
+    m, s = multiplier.multiplier[0], multiplier.shift[0]
     table = table_of(lambda q: np.maximum(q, zero) + shift_half_up(np.minimum(q - zero, 0) * m, s), operands)
-    return LeakyReluParams(alpha, found, table)
+    return LeakyReluParams(alpha, multiplier, table)
 
 
 def run_leaky_relu(params: LeakyReluParams, x: Array) -> tuple[Array, ...]:

@@ -79,14 +79,14 @@ def lower_quantize(node: Node, operands: Operands) -> QuantizeParams:
     if source.dtype.is_floating:
         return QuantizeParams(y, output.dtype, half=node.attributes.boolean("half", False))
     x = source.affine
-    found = find_multiplier(float(x.scale[0]) / float(y.scale[0]), MULTIPLIER_BITS, 0)
+    multiplier = find_multiplier(float(x.scale[0]) / float(y.scale[0]), MULTIPLIER_BITS, 0)
     z_x, z_y = int(x.zero_point[0]), int(y.zero_point[0])
     shift = shift_half_up if z_x == 0 and z_y == 0 else shift_half_away
 
     def rule(codes: Integers) -> Array:
-        return shift((codes - z_x) * found.multiplier[0], found.shift[0]) + z_y
+        return shift((codes - z_x) * multiplier.multiplier[0], multiplier.shift[0]) + z_y
 
-    return QuantizeParams(y, output.dtype, found, table_of(rule, operands))
+    return QuantizeParams(y, output.dtype, multiplier, table_of(rule, operands))
 
 
 def run_quantize(params: QuantizeParams, x: Array) -> tuple[Array, ...]:
@@ -114,8 +114,8 @@ def encode(real: Array, affine: Affine, dtype: DType, half: bool = False) -> Arr
 
 
 def _inverse(affine: Affine, kind: type[np.floating]) -> np.float32:
-    found: np.float32 = np.float32(kind(1.0 / np.float64(affine.scale[0])))
-    return found
+    inverse: np.float32 = np.float32(kind(1.0 / np.float64(affine.scale[0])))
+    return inverse
 
 
 @dataclass(frozen=True, eq=False)

@@ -150,8 +150,8 @@ def lower_sum(node: Node, operands: Operands, sign: int) -> SumParams | ScalarPa
         params = SumParams(sign, output.dtype, zero_points, np.array([s_a, s_b, s_y], np.float32), floor=floor)
     else:
         ratios = [s_a / s_y, s_b / s_y]
-        found = _one_shift(ratios) if is_manual(node) else find_multiplier(ratios, MULTIPLIER_BITS, 0)
-        params = SumParams(sign, output.dtype, zero_points, None, found, is_manual(node), floor=floor)
+        multiplier = _one_shift(ratios) if is_manual(node) else find_multiplier(ratios, MULTIPLIER_BITS, 0)
+        params = SumParams(sign, output.dtype, zero_points, None, multiplier, is_manual(node), floor=floor)
     return replace(params, table=_table(params.exact, operands))
 
 
@@ -165,8 +165,8 @@ def lower_product(node: Node, operands: Operands) -> MulParams | ScalarParams:
     if is_scalar(operands):
         return lower_factor(operands)
     (s_a, s_b, s_y), zero_points = _parameters(operands)
-    found = find_multiplier(s_a * s_b / s_y, MULTIPLIER_BITS)
-    params = MulParams(found, zero_points, operands.output().dtype, floor_of(node, operands))
+    multiplier = find_multiplier(s_a * s_b / s_y, MULTIPLIER_BITS)
+    params = MulParams(multiplier, zero_points, operands.output().dtype, floor_of(node, operands))
     return replace(params, table=_table(params.exact, operands))
 
 

@@ -101,7 +101,7 @@ def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterPar
     lower, upper = accumulator_range(codes, x.dtype.minimum, x.dtype.maximum)
     _refuse_overflow(lower + bias, upper + bias)
     ratio = operands.input(2).affine.scale.astype(np.float64) / output.affine.scale
-    found = FilterParams(
+    params = FilterParams(
         codes,
         bias,
         search_of(node)(ratio, MULTIPLIER_BITS),
@@ -111,15 +111,15 @@ def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterPar
         output.dtype.maximum,
         output.dtype.storage,
     )
-    return replace(found, step_map=_fitted(found, lower, upper))
+    return replace(params, step_map=_fit_map(params, lower, upper))
 
 
-def _fitted(found: FilterParams, lower: Integers, upper: Integers) -> StepMaps | None:
-    m, s = found.rescale.multiplier, found.rescale.shift
-    slope = np.broadcast_to(m * np.exp2(-s.astype(np.float64)), found.bias.shape)
-    limits = (found.output_zero_point, found.minimum, found.maximum)
-    reach = found.reach if np.all(s >= 0) and np.all(s <= LARGEST_SHIFT) else None
-    return fit_step_map(found.exact, slope, found.bias, lower, upper, *limits, reach)
+def _fit_map(params: FilterParams, lower: Integers, upper: Integers) -> StepMaps | None:
+    m, s = params.rescale.multiplier, params.rescale.shift
+    slope = np.broadcast_to(m * np.exp2(-s.astype(np.float64)), params.bias.shape)
+    limits = (params.output_zero_point, params.minimum, params.maximum)
+    reach = params.reach if np.all(s >= 0) and np.all(s <= LARGEST_SHIFT) else None
+    return fit_step_map(params.exact, slope, params.bias, lower, upper, *limits, reach)
 
 
 def _refuse_overflow(lower: Integers, upper: Integers) -> None:
@@ -152,12 +152,12 @@ def lower_transposed(node: Node, operands: Operands) -> TransposedLayer:
         UnsupportedError: as `lower_filter`.
     """
     order = (operands.input(2), operands.input(1), operands.input(3))
-    found = lower_filter(node, Operands(order, operands.outputs), 0)
-    zero_point = found.input_zero_point
-    folded = found.bias + zero_point * found.weights.reshape(len(found.bias), -1).sum(axis=1)
-    plain = replace(found, bias=folded, step_map=None)
+    params = lower_filter(node, Operands(order, operands.outputs), 0)
+    zero_point = params.input_zero_point
+    folded = params.bias + zero_point * params.weights.reshape(len(params.bias), -1).sum(axis=1)
+    plain = replace(params, bias=folded, step_map=None)
     place = TransposedWindow(*transposed_window(node, operands))
-    return TransposedLayer(plain, prepare_transposed(found.weights, place, 255))
+    return TransposedLayer(plain, prepare_transposed(params.weights, place, 255))
 
 
 def run_transposed(

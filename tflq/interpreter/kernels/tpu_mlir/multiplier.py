@@ -91,7 +91,7 @@ def find_multiplier(scale: ArrayLike, bits: int, lowest_shift: int = LOWEST_SHIF
         UnsupportedError: a scale that is not positive and finite, is 2^30 or more or too large for the smallest shift,
             or so small that its multiplier is 0.
     """
-    scales = _checked(scale)
+    scales = _check_scales(scale)
     limit = _LIMITS[bits]
     with np.errstate(over="ignore"):  # infinity has no multiplier
         pairs = np.array([_search(np.float32(s), limit, lowest_shift) for s in scales])
@@ -107,7 +107,7 @@ def find_normalized_multiplier(scale: ArrayLike, bits: int) -> Multiplier:
     Raises:
         UnsupportedError: as `find_multiplier`.
     """
-    scales = _checked(scale)
+    scales = _check_scales(scale)
     fraction, exponent = np.frexp(scales)
     multiplier = round_half_away(fraction * 2.0 ** (bits - 1)).astype(np.int64)
     shift = (bits - 1) - exponent.astype(np.int64)
@@ -125,7 +125,7 @@ def is_manual(node: Node) -> bool:
     return node.attributes.text("formulas", "") == MANUAL
 
 
-def _checked(scale: ArrayLike) -> Reals:
+def _check_scales(scale: ArrayLike) -> Reals:
     scales = np.atleast_1d(np.asarray(scale, np.float64))
     bad = ~(np.isfinite(scales) & (scales > 0))
     if bad.any():
@@ -135,15 +135,15 @@ def _checked(scale: ArrayLike) -> Reals:
     return scales
 
 
-def _sound(found: Multiplier, bits: int) -> Multiplier:
-    wrong = (found.multiplier == 0) | (found.scale >= LARGEST_SCALE) | (found.shift > 62)
+def _sound(multipliers: Multiplier, bits: int) -> Multiplier:
+    wrong = (multipliers.multiplier == 0) | (multipliers.scale >= LARGEST_SCALE) | (multipliers.shift > 62)
     if wrong.any():
         channel = int(np.argmax(wrong))
         raise UnsupportedError(
-            f"channel {channel}: the ratio of scales is {found.scale[channel]:.6g}, which no multiplier of {bits} bits "
-            f"and shift stand for; bring the ranges of input, weights and output closer together"
+            f"channel {channel}: the ratio of scales is {multipliers.scale[channel]:.6g}, which no multiplier of "
+            f"{bits} bits and shift stand for; bring the ranges of input, weights and output closer together"
         )
-    return found
+    return multipliers
 
 
 def _search(scale: np.float32, limit: int, lowest_shift: int) -> tuple[int, int]:

@@ -78,8 +78,8 @@ def lower_average(node: Node, operands: Operands, taps: int, is_padded: bool) ->
     ratio = float(x.scale[0]) / float(y.scale[0])
     z_x, z_y = int(x.zero_point[0]), int(y.zero_point[0])
     if not node.attributes.boolean("asymmetric"):
-        found = find_multiplier(ratio / taps, MULTIPLIER_BITS)
-        return AverageParams(taps, found, np.float32(0), np.float32(0), output.dtype, floor)
+        multiplier = find_multiplier(ratio / taps, MULTIPLIER_BITS)
+        return AverageParams(taps, multiplier, np.float32(0), np.float32(0), output.dtype, floor)
     offset = z_y - ratio * z_x
     sign = -1 if is_manual(node) else 1
     return AverageParams(taps, None, np.float32(ratio / taps), np.float32(sign * offset), output.dtype, floor, z_x)
@@ -143,8 +143,8 @@ class MaximumParams:
 
 def lower_maximum(node: Node, operands: Operands) -> MaximumParams:
     """Decide the axes; raises as `lower_reduction`."""
-    found = lower_reduction(node, operands)
-    return MaximumParams(tuple(axis + 1 for axis in found.axes), found.keep_dims)
+    reduction = lower_reduction(node, operands)
+    return MaximumParams(tuple(axis + 1 for axis in reduction.axes), reduction.keep_dims)
 
 
 def run_maximum(params: MaximumParams, x: Array, *_axes: Array) -> tuple[Array, ...]:

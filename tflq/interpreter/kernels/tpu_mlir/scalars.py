@@ -67,8 +67,8 @@ def lower_added_number(operands: Operands, sign: int, floor: int) -> ScalarParam
     position, number = _operand(operands)
     output = operands.output()
     s_x, s_y = float(operands.input(position).affine.scale[0]), float(output.affine.scale[0])
-    found = find_multiplier(s_x / s_y, MULTIPLIER_BITS, 0)
-    m, s = found.multiplier[0], found.shift[0]
+    multiplier = find_multiplier(s_x / s_y, MULTIPLIER_BITS, 0)
+    m, s = multiplier.multiplier[0], multiplier.shift[0]
     steps = int(round_half_away(sign * number / s_y)) << int(s)
     if position == 1 and sign < 0:
         z_x, z_y = int(operands.input(position).affine.zero_point[0]), int(output.affine.zero_point[0])
@@ -76,7 +76,7 @@ def lower_added_number(operands: Operands, sign: int, floor: int) -> ScalarParam
         table = table_of(lambda q: np.maximum(shift_half_up(steps - q * m, s) + z_y, floor), operands, position)
     else:
         table = table_of(lambda q: np.maximum(shift_half_up(q * m + steps, s), floor), operands, position)
-    return ScalarParams(table, position, found, steps)
+    return ScalarParams(table, position, multiplier, steps)
 
 
 def lower_factor(operands: Operands, factor: int | None = None, is_factor: bool = True) -> ScalarParams:
@@ -88,10 +88,10 @@ def lower_factor(operands: Operands, factor: int | None = None, is_factor: bool 
     x, y = operands.input(position).affine, operands.output().affine
     z_x, z_y = int(x.zero_point[0]), int(y.zero_point[0])
     scale = abs(number if is_factor else 1.0 / number)
-    found = find_multiplier(scale * float(x.scale[0]) / float(y.scale[0]), MULTIPLIER_BITS)
-    m, s = found.multiplier[0] * int(np.sign(number)), found.shift[0]
+    multiplier = find_multiplier(scale * float(x.scale[0]) / float(y.scale[0]), MULTIPLIER_BITS)
+    m, s = multiplier.multiplier[0] * int(np.sign(number)), multiplier.shift[0]
     table = table_of(lambda q: shift_half_up((q - z_x) * m, s) + z_y, operands, position)
-    return ScalarParams(table, position, replace(found, multiplier=np.array([m])))
+    return ScalarParams(table, position, replace(multiplier, multiplier=np.array([m])))
 
 
 def lower_bound(operands: Operands, choose: np.ufunc, asymmetric: bool) -> ScalarParams:
@@ -146,8 +146,8 @@ def lower_power(node: Node, operands: Operands) -> ScalarParams:
 
     def function(x: NDArray[np.float64]) -> NDArray[np.float64]:
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = np.power(x, np.float64(number))
-        return np.asarray(np.where(np.isfinite(found), found, 0.0))
+            powers = np.power(x, np.float64(number))
+        return np.asarray(np.where(np.isfinite(powers), powers, 0.0))
 
     return ScalarParams(lower_curve(node, operands, function), 0)
 

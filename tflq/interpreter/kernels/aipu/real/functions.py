@@ -11,13 +11,13 @@ from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.activation import CLIP, FUSED, LEAKY, METHODS, NONE, PRELU, RELU, RELU6, SLOPE
 from tflq.interpreter.kernels.aipu.curve import METHODS as CURVES
 from tflq.interpreter.kernels.aipu.curve import OPERATORS, function_of
-from tflq.interpreter.kernels.aipu.real.rules import Compute, Rule, kernels, own
+from tflq.interpreter.kernels.aipu.real.rules import Compute, Rule, kernels, own_constant
 from tflq.interpreter.operands.checks import require_choice
 
 _ZERO = np.float32(0)
 
 
-def fused(node: Node, operands: Operands) -> Callable[[Array], Array]:
+def fused_activation(node: Node, operands: Operands) -> Callable[[Array], Array]:
     """Return the function of the key with_activation.
 
     Raises:
@@ -36,7 +36,9 @@ def _step(kind: str, node: Node, operands: Operands) -> Callable[[Array], Array]
         low, high = (np.float32(node.attributes.real(key)) for key in ("clip_min", "clip_max"))
         return lambda x: np.clip(x, low, high)
     if kind in (LEAKY, PRELU):
-        slope = own(operands, SLOPE) if kind == PRELU else np.float32(node.attributes.real("negative_slope_value"))
+        slope = (
+            own_constant(operands, SLOPE) if kind == PRELU else np.float32(node.attributes.real("negative_slope_value"))
+        )
         return lambda x: np.add(np.maximum(x, _ZERO), slope * np.minimum(x, _ZERO))
     return lambda x: x
 
@@ -75,8 +77,8 @@ def _softmax(node: Node, operands: Operands) -> Compute:
 
     def compute(x: Array) -> Array:
         powers = exponentials(x, axis)[1]
-        found: Doubles = powers / powers.sum(axis=axis, keepdims=True)
-        return found
+        result: Doubles = powers / powers.sum(axis=axis, keepdims=True)
+        return result
 
     return compute
 
@@ -86,26 +88,26 @@ def _log_softmax(node: Node, operands: Operands) -> Compute:
 
     def compute(x: Array) -> Array:
         below, powers = exponentials(x, axis)
-        found: Doubles = below - np.log(powers.sum(axis=axis, keepdims=True))
-        return found
+        result: Doubles = below - np.log(powers.sum(axis=axis, keepdims=True))
+        return result
 
     return compute
 
 
-def _plain(function: Callable[[Array], Array]) -> Rule:
+def _wrap_function(function: Callable[[Array], Array]) -> Rule:
     return lambda _node, _operands: function
 
 
 KERNELS = kernels(
     {
         **dict.fromkeys(OPERATORS, (_curve, "the function, in float64 and rounded once")),
-        "abs": (_plain(np.abs), "|x|"),
+        "abs": (_wrap_function(np.abs), "|x|"),
         "activation": (_activation, "the function of the method"),
         "cast": (_cast, "cut toward zero, limited to the type"),
         "crelu": (_crelu, "max(x, 0) beside max(-x, 0)"),
         "log_softmax": (_log_softmax, "x - max - ln(sum of e^(x - max))"),
-        "negative": (_plain(np.negative), "-x"),
-        "sign": (_plain(np.sign), "-1, 0 or 1"),
+        "negative": (_wrap_function(np.negative), "-x"),
+        "sign": (_wrap_function(np.sign), "-1, 0 or 1"),
         "softmax": (_softmax, "e^(x - max) / sum of them"),
     }
 )

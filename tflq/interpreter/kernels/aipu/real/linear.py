@@ -14,21 +14,21 @@ from tflq.interpreter.accumulate import sequential_convolution, sequential_produ
 from tflq.interpreter.accumulate.products import sequential_products
 from tflq.interpreter.accumulate.transposed import sequential_transposed
 from tflq.interpreter.accumulate.volumes import VolumeWindow, sequential_volume
-from tflq.interpreter.kernels.aipu.linear import transposed_of
+from tflq.interpreter.kernels.aipu.linear import dilate_transposed
 from tflq.interpreter.kernels.aipu.pooling import window_of
-from tflq.interpreter.kernels.aipu.real.functions import fused
-from tflq.interpreter.kernels.aipu.real.rules import Compute, kernels, own
+from tflq.interpreter.kernels.aipu.real.functions import fused_activation
+from tflq.interpreter.kernels.aipu.real.rules import Compute, kernels, own_constant
 from tflq.interpreter.kernels.aipu.unweighted import BIASES
 from tflq.interpreter.operands.sliding_windows import Window
 
 
 def _constants(operands: Operands) -> tuple[Singles, Singles]:
     """Return weights, and biases with the leading axis."""
-    return own(operands, "weights")[0], own(operands, BIASES)
+    return own_constant(operands, "weights")[0], own_constant(operands, BIASES)
 
 
 def _convolution(node: Node, operands: Operands) -> Compute:
-    x, (weights, biases), then = operands.input(0), _constants(operands), fused(node, operands)
+    x, (weights, biases), then = operands.input(0), _constants(operands), fused_activation(node, operands)
     groups = x.shape[3] // weights.shape[3] if weights.shape[3] else 0
     stated = x.shape[3] if node.operator == "depthwise_conv" else node.attributes.integer("group", 1)
     if groups != stated or groups * weights.shape[3] != x.shape[3] or weights.shape[0] % groups:
@@ -42,7 +42,7 @@ def _convolution(node: Node, operands: Operands) -> Compute:
 
 
 def _convolution_3d(node: Node, operands: Operands) -> Compute:
-    x, output, then = operands.input(0), operands.output(), fused(node, operands)
+    x, output, then = operands.input(0), operands.output(), fused_activation(node, operands)
     weights, biases = _constants(operands)
     groups, value = node.attributes.integer("group", 1), node.attributes.integer
     if weights.ndim != 5 or weights.shape[4] * groups != x.shape[4]:
@@ -64,8 +64,8 @@ def _convolution_3d(node: Node, operands: Operands) -> Compute:
 
 
 def _conv_transpose(node: Node, operands: Operands) -> Compute:
-    (weights, biases), then = _constants(operands), fused(node, operands)
-    spread, place = transposed_of(node, weights, operands.output())
+    (weights, biases), then = _constants(operands), fused_activation(node, operands)
+    spread, place = dilate_transposed(node, weights, operands.output())
 
     def compute(v: Singles) -> Array:
         return then(sequential_transposed(v, spread, place) + biases)
@@ -74,7 +74,7 @@ def _conv_transpose(node: Node, operands: Operands) -> Compute:
 
 
 def _fully_connected(node: Node, operands: Operands) -> Compute:
-    (weights, biases), then, shape = _constants(operands), fused(node, operands), operands.output().shape
+    (weights, biases), then, shape = _constants(operands), fused_activation(node, operands), operands.output().shape
 
     def compute(v: Singles) -> Array:
         sums = sequential_product(v.reshape(-1, weights.shape[1]), weights)
@@ -94,7 +94,7 @@ def _mat_mul(node: Node, _operands: Operands) -> Compute:
 
 
 def _batch_norm(node: Node, operands: Operands) -> Compute:
-    rank, then = len(operands.input(0).shape), fused(node, operands)
+    rank, then = len(operands.input(0).shape), fused_activation(node, operands)
     behind = (1,) * (rank - 1 - node.attributes.integer("axis") % rank)
     weights, biases = (c.reshape(-1, *behind) for c in _constants(operands))
     return lambda x: then(x * weights + biases)
@@ -102,7 +102,7 @@ def _batch_norm(node: Node, operands: Operands) -> Compute:
 
 def _bias_add(node: Node, operands: Operands) -> Compute:
     rank = len(operands.input(0).shape)
-    biases = own(operands, BIASES).reshape(-1, *(1,) * (rank - 1 - node.attributes.integer("axis", -1) % rank))
+    biases = own_constant(operands, BIASES).reshape(-1, *(1,) * (rank - 1 - node.attributes.integer("axis", -1) % rank))
     return lambda x: x + biases
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from tflq.arrays import Singles
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.eltwise import COMBINE, COMPARE, METHODS
-from tflq.interpreter.kernels.aipu.real.functions import fused
+from tflq.interpreter.kernels.aipu.real.functions import fused_activation
 from tflq.interpreter.kernels.aipu.real.rules import Compute, Rule, kernels
 from tflq.interpreter.operands.checks import require_choice
 from tflq.interpreter.operands.movable import equal_samples
@@ -28,7 +28,7 @@ EPSILON = np.finfo(np.float32).eps
 
 def _eltwise(node: Node, operands: Operands) -> Compute:
     method = require_choice(node, "method", METHODS) if node.operator == "eltwise" else node.operator.upper()
-    pair, then = _PAIRS[method], fused(node, operands)
+    pair, then = _PAIRS[method], fused_activation(node, operands)
     return lambda a, b: then(pair(*align(a, b)))
 
 
@@ -91,14 +91,14 @@ def _scatter(node: Node, _operands: Operands) -> Compute:
 
     def compute(data: Array, indices: Array, updates: Array) -> Array:
         data, indices, updates = equal_samples(data, indices, updates)
-        found: Array = data.copy()
+        result: Array = data.copy()
         shape = indices.shape[1:] if axis is not None else indices.shape[1:-1]
         for s, place in ((s, place) for s in range(len(data)) for place in np.ndindex(shape)):
             target: list[int] = [int(i) for i in np.atleast_1d(indices[s][place])]
             if axis is not None:
                 target = [*place[: axis % len(shape)], target[0], *place[axis % len(shape) + 1 :]]
-            found[s][tuple(target)] = combine(found[s][tuple(target)], updates[s][place])
-        return found
+            result[s][tuple(target)] = combine(result[s][tuple(target)], updates[s][place])
+        return result
 
     return compute
 

@@ -10,19 +10,19 @@ from tflq.arrays import Doubles
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.basic_lstm import refuse_lstm
 from tflq.interpreter.kernels.aipu.gru import blocks_of, refuse_gru, words_of
-from tflq.interpreter.kernels.aipu.real.rules import Compute, kernels, own
+from tflq.interpreter.kernels.aipu.real.rules import Compute, kernels, own_constant
 
 
 def _states(node: Node, operands: Operands) -> Callable[[Array, Array], list[Doubles]]:
     """Return states, gates and candidates (before and after activation), h W_hc + b_h, [S, N, T, ...] each."""
     refuse_gru(node)
-    weights, cells = blocks_of(node, own(operands, "weights")[0]), node.attributes.integer("cell_size")
-    biases = np.split(own(operands, "biases")[0].astype(np.float64), [2 * cells, 3 * cells])
+    weights, cells = blocks_of(node, own_constant(operands, "weights")[0]), node.attributes.integer("cell_size")
+    biases = np.split(own_constant(operands, "biases")[0].astype(np.float64), [2 * cells, 3 * cells])
     backward = node.attributes.text("direction", "forward") == "reverse"
     w_xg, w_hg, w_xc, w_hc = (w.T.astype(np.float64) for w in weights)
 
     def compute(x: Array, first: Array) -> list[Doubles]:
-        found: list[list[Doubles]] = [[] for _ in range(6)]
+        results: list[list[Doubles]] = [[] for _ in range(6)]
         inputs = (x[:, :, ::-1] if backward else x).astype(np.float64)
         state: Doubles = np.broadcast_to(first, (len(x), x.shape[1], cells)).astype(np.float64)
         for time in range(x.shape[2]):
@@ -38,9 +38,9 @@ def _states(node: Node, operands: Operands) -> Callable[[Array, Array], list[Dou
             inner = inputs[:, :, time] @ w_xc + shared + biases[1]
             candidate = np.tanh(inner)
             state = (1 - update) * candidate + update * state
-            for values, kept in zip((state, sums, gates, inner, candidate, hidden), found, strict=True):
+            for values, kept in zip((state, sums, gates, inner, candidate, hidden), results, strict=True):
                 kept.append(values)
-        return [np.stack(each, axis=2) for each in found]
+        return [np.stack(each, axis=2) for each in results]
 
     return compute
 
@@ -64,14 +64,17 @@ def _within(node: Node, operands: Operands) -> Compute:
 def _cells(node: Node, operands: Operands) -> Callable[[Array, Array, Array], list[Doubles]]:
     """Return states, gates before and after the activation, cells before and after tanh, cells, [S, N, T, ...] each."""
     refuse_lstm(node)
-    weights, biases = own(operands, "weights")[0].astype(np.float64), own(operands, "biases")[0].astype(np.float64)
+    weights, biases = (
+        own_constant(operands, "weights")[0].astype(np.float64),
+        own_constant(operands, "biases")[0].astype(np.float64),
+    )
     columns, size = node.attributes.integer("input_size"), node.attributes.integer("cell_size")
     biases[2 * size : 3 * size] += node.attributes.real("forget_bias", 0.0)
     backward = node.attributes.text("direction", "forward") == "reverse"
     limit = node.attributes.real("cell_clip", 0.0) or np.inf
 
     def compute(x: Array, first: Array, cell: Array) -> list[Doubles]:
-        found: list[list[Doubles]] = [[] for _ in range(6)]
+        results: list[list[Doubles]] = [[] for _ in range(6)]
         inputs = (x[:, :, ::-1] if backward else x).astype(np.float64)
         shape = (len(x), x.shape[1], size)
         state, kept = (np.broadcast_to(v, shape).astype(np.float64) for v in (first, cell))
@@ -84,9 +87,9 @@ def _cells(node: Node, operands: Operands) -> Callable[[Array, Array, Array], li
             kept = np.clip(of_cell * kept + of_input * np.tanh(g), -limit, limit)
             state = of_output * np.tanh(kept)
             both = np.concatenate([g, kept], axis=-1)
-            for values, each in zip((state, before, gates, both, np.tanh(both), kept), found, strict=True):
+            for values, each in zip((state, before, gates, both, np.tanh(both), kept), results, strict=True):
                 each.append(values)
-        return [np.stack(each, axis=2) for each in found]
+        return [np.stack(each, axis=2) for each in results]
 
     return compute
 
@@ -97,8 +100,8 @@ def _lstm(node: Node, operands: Operands) -> Compute:
 
     def compute(x: Array, first: Array, cell: Array) -> tuple[Array, ...]:
         states, *_, kept = cells(x, first, cell)
-        found = {"Y": states[:, :, ::-1] if backward else states, "H": states[:, :, -1], "C": kept[:, :, -1]}
-        return tuple(found[word] for word in words)
+        results = {"Y": states[:, :, ::-1] if backward else states, "H": states[:, :, -1], "C": kept[:, :, -1]}
+        return tuple(results[word] for word in words)
 
     return compute
 

@@ -43,11 +43,11 @@ class RealParams:
 
     def intermediate_values(self, *inputs: Array | None) -> tuple[Array, ...]:
         """Return the internally quantized values of the layer: real[S, ...] of each intermediate."""
-        found = () if self.within is None else self.within(*inputs[: self.count])
-        return found if isinstance(found, tuple) else (found,)
+        values = () if self.within is None else self.within(*inputs[: self.count])
+        return values if isinstance(values, tuple) else (values,)
 
 
-def own(operands: Operands, key: str) -> Singles:
+def own_constant(operands: Operands, key: str) -> Singles:
     """Return a constant of the layer, with the leading axis of samples; raises as `required_constant`."""
     constant: Singles = np.asarray(required_constant(operands, key).data, np.float32)[None]
     return constant
@@ -65,8 +65,8 @@ def _lower(rule: Rule, within: Rule | None, node: Node, operands: Operands) -> R
 
 def _run(params: RealParams, *inputs: Array) -> tuple[Array, ...]:
     with np.errstate(all="ignore"):
-        found = params.compute(*inputs[: params.count])
-    each = found if isinstance(found, tuple) else (found,)
+        results = params.compute(*inputs[: params.count])
+    each = results if isinstance(results, tuple) else (results,)
     return tuple(np.asarray(y).astype(dtype, copy=False) for y, dtype in zip(each, params.types, strict=True))
 
 

@@ -13,12 +13,12 @@ from tflq.interpreter.kernels.aipu.norms import (
     ACROSS,
     WITHIN,
     group_of,
-    grouped,
     normalized_axes,
+    split_groups,
     weight_shape,
     window_sums_of,
 )
-from tflq.interpreter.kernels.aipu.real.rules import Compute, kernels, own
+from tflq.interpreter.kernels.aipu.real.rules import Compute, kernels, own_constant
 from tflq.interpreter.kernels.aipu.reductions import CUMULATE_METHODS, REDUCE_METHODS
 from tflq.interpreter.kernels.aipu.scales import required_constant
 from tflq.interpreter.operands.checks import require_choice
@@ -63,8 +63,8 @@ def _cumulate(node: Node, operands: Operands) -> Compute:
         v = v[..., ::-1] if is_reversed else v
         if is_exclusive:
             v = np.concatenate([np.full_like(v[..., :1], neutral), v[..., :-1]], axis=-1)
-        found = add(v, axis=-1)
-        return np.moveaxis(found[..., ::-1] if is_reversed else found, -1, axis)
+        result = add(v, axis=-1)
+        return np.moveaxis(result[..., ::-1] if is_reversed else result, -1, axis)
 
     return compute
 
@@ -99,8 +99,8 @@ def _normalization(node: Node, operands: Operands) -> Compute:
         wide = x.astype(np.float64)
         power = np.abs if method == "L1" else np.square
         total: Doubles = np.maximum(power(wide).sum(axis=axes, keepdims=True), epsilon)
-        found: Doubles = wide / (total if method == "L1" else np.sqrt(total))
-        return found
+        result: Doubles = wide / (total if method == "L1" else np.sqrt(total))
+        return result
 
     return compute
 
@@ -111,11 +111,11 @@ def _norm(node: Node, operands: Operands) -> Compute:
     if len(operands.outputs) > 1:
         raise UnsupportedError(f"{len(operands.outputs)} outputs; allowed is one")
     shape = weight_shape(node, x, required_constant(operands, "weights"))
-    weights, biases = (own(operands, key).reshape(shape) for key in ("weights", "biases"))
+    weights, biases = (own_constant(operands, key).reshape(shape) for key in ("weights", "biases"))
     epsilon = node.attributes.real("epsilon", 0.0)
 
     def compute(v: Array) -> Array:
-        parts, own_axes = grouped(v.astype(np.float64), group_of(node), axes)
+        parts, own_axes = split_groups(v.astype(np.float64), group_of(node), axes)
         mean = parts.mean(axis=own_axes, keepdims=True)
         spread = np.sqrt(parts.var(axis=own_axes, keepdims=True) + epsilon)
         normalized: Doubles = ((parts - mean) / spread).reshape(v.shape)

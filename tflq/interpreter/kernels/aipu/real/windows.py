@@ -11,7 +11,7 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import window_counts
 from tflq.interpreter.accumulate.patches import padded, patches
-from tflq.interpreter.kernels.aipu.grid_sample import METHODS, PADDINGS, denormalized, mixed, pixels_at
+from tflq.interpreter.kernels.aipu.grid_sample import METHODS, PADDINGS, denormalize, mix_pixels, pixels_at
 from tflq.interpreter.kernels.aipu.pooling import AVERAGE, MAXIMUM, window_of
 from tflq.interpreter.kernels.aipu.real.rules import Compute, kernels
 from tflq.interpreter.kernels.aipu.resize import BILINEAR, NEAREST, around, nearest, require_modes
@@ -29,8 +29,8 @@ def _pooling(node: Node, operands: Operands) -> Compute:
 
     def compute(v: Singles) -> Array:
         seen = patches(padded(v.reshape(-1, *v.shape[2:]), window, outside, v.dtype), window, output)
-        found: Singles = seen.max(axis=(3, 4)) if method == MAXIMUM else seen.sum(axis=(3, 4)) / np.maximum(counts, 1)
-        return found.reshape(*v.shape[:2], *output, v.shape[4])
+        result: Singles = seen.max(axis=(3, 4)) if method == MAXIMUM else seen.sum(axis=(3, 4)) / np.maximum(counts, 1)
+        return result.reshape(*v.shape[:2], *output, v.shape[4])
 
     return compute
 
@@ -60,7 +60,7 @@ def _grid_sample(node: Node, operands: Operands) -> Compute:
     sizes, aligned = operands.input(0).shape[-2:0:-1], node.attributes.boolean("align_corners")
 
     def of_image(image: Singles, grid: Singles) -> Array:
-        places = [denormalized(grid[..., axis], n, aligned) for axis, n in enumerate(sizes)]
+        places = [denormalize(grid[..., axis], n, aligned) for axis, n in enumerate(sizes)]
         if is_nearest:
             places = [np.rint(p) for p in places]
         whole = [np.floor(p).astype(np.int64) for p in places]
@@ -70,7 +70,7 @@ def _grid_sample(node: Node, operands: Operands) -> Compute:
         def mix(a: Singles, b: Singles, axis: int) -> Singles:
             return (a + (b - a) * parts[axis]).astype(np.float32)
 
-        return read(whole[::-1]) if is_nearest else mixed(read, whole, mix)
+        return read(whole[::-1]) if is_nearest else mix_pixels(read, whole, mix)
 
     def compute(x: Singles, grid: Singles) -> Array:
         x, grid = (np.broadcast_to(v, (max(len(x), len(grid)), *v.shape[1:])) for v in (x, grid))

@@ -44,7 +44,14 @@ from tflq.interpreter.kernels.aipu.activation import (
     lower_fused,
 )
 from tflq.interpreter.kernels.aipu.curve import function_of
-from tflq.interpreter.kernels.aipu.multiplier import WIDEST, Multiplier, OutputCodes, codes_of, find_multiplier, scaled
+from tflq.interpreter.kernels.aipu.multiplier import (
+    WIDEST,
+    Multiplier,
+    OutputCodes,
+    codes_of,
+    find_multiplier,
+    scaled,
+)
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, encode, is_plain, is_wide, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.softmax import exponentials, require_short_axis
 from tflq.interpreter.kernels.aipu.tables import Table
@@ -83,12 +90,12 @@ class MirroredParams:
     def apply(self, x: Array) -> Array:
         """Return quantized values of quantized values."""
         v = x.astype(np.int64) + self.input_offset
-        found = self.entries[np.abs(v)]
+        values = self.entries[np.abs(v)]
         if self.symmetry == ODD:
-            found = found * np.sign(v)
+            values = values * np.sign(v)
         elif self.symmetry == ABOUT_HALF:
-            found = np.where(v < 0, self.one - found, found)
-        return self.codes.store(found)
+            values = np.where(v < 0, self.one - values, values)
+        return self.codes.store(values)
 
 
 def lower_mirrored(node: Node, operands: Operands) -> MirroredParams:
@@ -145,12 +152,12 @@ def lower_activation(node: Node, operands: Operands) -> ScaledParams | MirroredP
         return lower_mirrored(node, operands)
     x, output = operands.input(0), operands.output()
     bits, codes = bits_of(output), codes_of(output)
-    found = find_multiplier(scale_of(output) / scale_of(x), bits)
+    multiplier = find_multiplier(scale_of(output) / scale_of(x), bits)
     if method == LEAKY:
-        return ScaledParams(offset_of(x), found, (leaky_slope(node, bits), bits), codes)
+        return ScaledParams(offset_of(x), multiplier, (leaky_slope(node, bits), bits), codes)
     limits = np.array([node.attributes.real(key) for key in ("clip_min", "clip_max")], np.float32)
     low, high = (int(code) for code in encode(limits, output.affine))
-    return ScaledParams(offset_of(x), found, None, replace(codes, minimum=low, maximum=high))
+    return ScaledParams(offset_of(x), multiplier, None, replace(codes, minimum=low, maximum=high))
 
 
 def lower_negative(_node: Node, operands: Operands) -> ActivationParams:
@@ -216,8 +223,8 @@ def lower_div(_node: Node, operands: Operands) -> DivParams:
     """Decide M and N."""
     a, b, output = operands.input(0), operands.input(1), operands.output()
     ratio = np.float32(scale_of(output) * scale_of(b)) / scale_of(a)
-    found = find_multiplier(np.float32(ratio), bits_of(output))
-    return DivParams((offset_of(a), offset_of(b)), found, codes_of(output))
+    multiplier = find_multiplier(np.float32(ratio), bits_of(output))
+    return DivParams((offset_of(a), offset_of(b)), multiplier, codes_of(output))
 
 
 def run_div(params: DivParams, a: Array, b: Array) -> tuple[Array, ...]:
@@ -243,8 +250,8 @@ def lower_extreme(node: Node, operands: Operands) -> eltwise.EltwiseParams:
 def lower_comparison(node: Node, operands: Operands) -> eltwise.LogicalParams:
     """Decide 2^N and M."""
     a, b = operands.input(0), operands.input(1)
-    found = find_multiplier(scale_of(a) / scale_of(b), WIDEST + 1)
-    factors = (1 << max(found.first_n, 0), found.first_m << max(-found.first_n, 0))
+    multiplier = find_multiplier(scale_of(a) / scale_of(b), WIDEST + 1)
+    factors = (1 << max(multiplier.first_n, 0), multiplier.first_m << max(-multiplier.first_n, 0))
     return eltwise.LogicalParams(node.attributes.text("method"), (offset_of(a), offset_of(b)), factors)
 
 
@@ -281,9 +288,9 @@ def lower_moments(node: Node, operands: Operands) -> MomentsParams:
     divisor = values - node.attributes.boolean(UNBIASED, False)
     if not divisor:
         raise UnsupportedError("the unbiased variance of one value is not defined; allowed are two values")
-    found = find_multiplier(scale_of(variance) / np.float32(scale_of(x) * scale_of(x)), bits_of(variance))
+    multiplier = find_multiplier(scale_of(variance) / np.float32(scale_of(x) * scale_of(x)), bits_of(variance))
     places, shapes = tuple(a + 1 for a in axes), (mean.shape, variance.shape)
-    return MomentsParams(places, shapes, divisor, found, mean.dtype.storage, codes_of(variance))
+    return MomentsParams(places, shapes, divisor, multiplier, mean.dtype.storage, codes_of(variance))
 
 
 def run_moments(params: MomentsParams, x: Array) -> tuple[Array, ...]:
@@ -348,8 +355,8 @@ def lower_softmax(node: Node, operands: Operands) -> SoftmaxParams:
     """
     x, output = operands.input(0), operands.output()
     axis = require_short_axis(node, x)
-    found = find_multiplier(scale_of(output), WIDEST + 1)
-    return SoftmaxParams(exponentials(node, operands), axis, (1 << bits_of(x)) - 1, found, codes_of(output))
+    multiplier = find_multiplier(scale_of(output), WIDEST + 1)
+    return SoftmaxParams(exponentials(node, operands), axis, (1 << bits_of(x)) - 1, multiplier, codes_of(output))
 
 
 def run_softmax(params: SoftmaxParams, x: Array) -> tuple[Array, ...]:

@@ -51,8 +51,8 @@ def _shift_left(numbers: Sequence[int], x: Bounds) -> Bounds:
 
 def _ends(operate: Callable[[int, int], int]) -> Callable[..., Bounds]:
     def bounds(_numbers: Sequence[int], a: Bounds, b: Bounds) -> Bounds:
-        found = [operate(p, q) for p, q in pairs(a, b)]
-        return min(found), max(found)
+        results = [operate(p, q) for p, q in pairs(a, b)]
+        return min(results), max(results)
 
     return bounds
 
@@ -101,11 +101,11 @@ def _rsqrt(_numbers: Sequence[int], x: Bounds) -> Bounds:
 
 
 def _with_margin(value: object) -> int:
-    found = int(np.asarray(value))
-    return min(found + found // 64 + 16, INT32_MAX)
+    number = int(np.asarray(value))
+    return min(number + number // 64 + 16, INT32_MAX)
 
 
-def _fixed(low: int, high: int) -> Callable[..., Bounds]:
+def _fixed_bounds(low: int, high: int) -> Callable[..., Bounds]:
     return lambda *_: (low, high)
 
 
@@ -130,10 +130,10 @@ _RULES: dict[str, Callable[..., Bounds]] = {
     "sqrt": _rising(q15.sqrt_q15),
     "pow": _pow,
     "rsqrt": _rsqrt,
-    "sin": _fixed(-4096, 4096),
-    "cos": _fixed(-4096, 4096),
-    "logistic": _fixed(0, 1 << 15),
-    "tanh": _fixed(-(1 << 15), 1 << 15),
+    "sin": _fixed_bounds(-4096, 4096),
+    "cos": _fixed_bounds(-4096, 4096),
+    "logistic": _fixed_bounds(0, 1 << 15),
+    "tanh": _fixed_bounds(-(1 << 15), 1 << 15),
 }
 
 
@@ -161,19 +161,19 @@ class Formula:
         return self.numbers[0] if self.operation == "constant" else None
 
     @cached_property
-    def unwrapped(self) -> Bounds:
+    def exact_bounds(self) -> Bounds:
         """The least and greatest result, were there no end to registers."""
         return unwrapped_bounds(self.operation, self.numbers, [o.bounds for o in self.operands])
 
     @property
     def bounds(self) -> Bounds:
         """The least and greatest result; a result that exceeds 32 bits has the full int32 range."""
-        return INT32 if self.overflows else self.unwrapped
+        return INT32 if self.overflows else self.exact_bounds
 
     @property
     def overflows(self) -> bool:
         """Whether the result can leave 32 bits, or the sum on the way to it that a rounding shift makes."""
-        low, high = self.unwrapped
+        low, high = self.exact_bounds
         if self.operation == "norm" and self.numbers[0] > 0:
             high = max(high, self.operands[0].bounds[1] + (1 << (self.numbers[0] - 1)))
         return low < INT32[0] or high > INT32[1]
@@ -185,7 +185,7 @@ def constant(value: int) -> Formula:
     return Formula("constant", (), (int(wrapped),))
 
 
-def shifted(formula: Formula, right: int) -> Formula:
+def shift_formula(formula: Formula, right: int) -> Formula:
     """Return a formula shifted: with rounding to the right, or to the left if `right` is negative.
 
     Shifts in a row become one: norm a, norm b = norm(a + b); << a, << b = <<(a + b); << a, norm b = norm(b - a);

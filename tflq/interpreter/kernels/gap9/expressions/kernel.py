@@ -11,7 +11,7 @@ from tflq.arrays import Integers
 from tflq.graph import Affine, Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.gap9.activations import curve_table, run_curve
 from tflq.interpreter.kernels.gap9.expressions.formula import Formula, constant
-from tflq.interpreter.kernels.gap9.expressions.operators import Lowering, Value, rescaled
+from tflq.interpreter.kernels.gap9.expressions.operators import Lowering, Value, rescale
 from tflq.interpreter.kernels.gap9.expressions.steps import Step, run_steps, steps_of
 from tflq.interpreter.kernels.gap9.expressions.tree import CONSTANT, INPUT, Symbol, Tree
 from tflq.interpreter.numerics.lookup_tables import make_pairs, run_pairs
@@ -57,14 +57,14 @@ def lower(node: Node, operands: Operands) -> ExpressionParams:
     Raises:
         UnsupportedError: an expression that NNTool cannot quantize.
     """
-    tree = Tree.of(node.attributes)
+    tree = Tree.from_attributes(node.attributes)
     inputs = [operands.input(i) for i in range(len(operands.inputs))]
     as_nntool = node.attributes.text("numerics", "exact") == "nntool"
     flaws = Lowering(True)
     vendor = _formulas(tree, inputs, operands.outputs, flaws)
     _note_overflows(vendor, flaws)
-    found = vendor if as_nntool else _formulas(tree, inputs, operands.outputs, Lowering(False))
-    steps, places = steps_of(found, as_nntool)
+    chosen = vendor if as_nntool else _formulas(tree, inputs, operands.outputs, Lowering(False))
+    steps, places = steps_of(chosen, as_nntool)
     count = len(operands.outputs)
     dtypes, ranks = tuple(t.dtype.storage for t in operands.outputs), tuple(len(t.shape) for t in operands.outputs)
     params = ExpressionParams(steps, places[-count:], places[:-count], dtypes, ranks, tuple(flaws.flaws))
@@ -77,9 +77,9 @@ def run(params: ExpressionParams, *inputs: Array) -> tuple[Array, ...]:
         return (run_curve(params.table, params.exact, inputs[0], params.dtypes[0]),)
     if params.table is not None:
         return (run_pairs(params.table, inputs[0], inputs[1]),)
-    found = run_steps(params.steps, align(*inputs))
+    values = run_steps(params.steps, align(*inputs))
     results = zip(params.results, params.dtypes, params.ranks, strict=True)
-    return tuple(with_rank(found[place], rank).astype(dtype) for place, dtype, rank in results)
+    return tuple(with_rank(values[place], rank).astype(dtype) for place, dtype, rank in results)
 
 
 def _formulas(
@@ -87,14 +87,14 @@ def _formulas(
 ) -> tuple[Formula, ...]:
     """Return the shared values in order, then the outputs."""
     values: list[Value] = []
-    shared = tree.shared
+    shared = tree.shared_positions
     for symbol in tree.symbols:
         if symbol.operator == INPUT:
             values.append(_input(inputs[int(symbol.number)], symbol))
         elif symbol.operator == CONSTANT:
             values.append(Value.of_constant(symbol.number))
         else:
-            values.append(lowering.of(symbol, [values[o] for o in symbol.operands]))
+            values.append(lowering.lower_symbol(symbol, [values[o] for o in symbol.operands]))
         if len(values) - 1 in shared:
             # A value with several readers is not merged.
             values[-1] = replace(values[-1], formula=Formula("shared", (values[-1].formula,)), source=None)
@@ -121,7 +121,7 @@ def _input(tensor: Tensor, symbol: Symbol) -> Value:
 def _output(value: Value, affine: Affine, lowering: Lowering) -> Formula:
     """Return clip(rescaled + Z); NNTool clips unsigned values one too high, and keeps their low bits."""
     q = _FRACTION_BITS[affine.bits, affine.signed]
-    formula = rescaled(value, float(affine.scale[0]) * 2.0**q, q).formula
+    formula = rescale(value, float(affine.scale[0]) * 2.0**q, q).formula
     zero_point = int(affine.zero_point[0])
     if zero_point:
         formula = Formula("add", (formula, constant(zero_point)))

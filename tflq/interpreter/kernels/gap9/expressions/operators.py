@@ -10,7 +10,7 @@ from math import ceil, floor, frexp, log2, pi, sqrt, trunc
 import numpy as np
 
 from tflq.errors import UnsupportedError
-from tflq.interpreter.kernels.gap9.expressions.formula import INT16, Formula, constant, product, shifted
+from tflq.interpreter.kernels.gap9.expressions.formula import INT16, Formula, constant, product, shift_formula
 from tflq.interpreter.kernels.gap9.expressions.tree import Symbol
 from tflq.interpreter.numerics.fixed_point import INT32_MIN
 from tflq.interpreter.numerics.q15 import least_logarithm, log_q15
@@ -45,13 +45,13 @@ class Value:
         """The real value of one step, s * 2^-Q."""
         return self.scale * 2.0**-self.q
 
-    def made(self, formula: Formula, **changes: object) -> Value:
+    def with_formula(self, formula: Formula, **changes: object) -> Value:
         """Return another formula in the same unit, with `changes`."""
         return replace(self, formula=formula, source=None, own_bits=0, literal=None, **changes)  # type: ignore[arg-type]
 
-    def at(self, q: int) -> Value:
+    def with_q(self, q: int) -> Value:
         """Return the same scale with Q fractional bits: a shift."""
-        return self if q == self.q else self.made(shifted(self.formula, self.q - q), q=q)
+        return self if q == self.q else self.with_formula(shift_formula(self.formula, self.q - q), q=q)
 
     @staticmethod
     def of_constant(real: float) -> Value:
@@ -61,7 +61,7 @@ class Value:
         return Value(constant(1), real, 0, (real, real), literal=real)
 
 
-def rescaled(value: Value, scale: float, q: int) -> Value:
+def rescale(value: Value, scale: float, q: int) -> Value:
     """Return a value in another unit: v * M, then norm N or << -N.
 
     ratio = unit / (scale * 2^-q); f, e = frexp(ratio); |f| = 0.5: M = f / |f|, N = 1 - e, no product if M = 1 (for M =
@@ -76,7 +76,7 @@ def rescaled(value: Value, scale: float, q: int) -> Value:
     else:
         m = constant(floor(fraction * 2.0**MULTIPLIER_BITS + 0.5))
         multiplied, right = product(source.formula, m), MULTIPLIER_BITS - exponent
-    return Value(shifted(multiplied, right), scale, q, value.bounds, source)
+    return Value(shift_formula(multiplied, right), scale, q, value.bounds, source)
 
 
 _ONE = 1 << 15
@@ -108,7 +108,7 @@ class Lowering:
         if flaw not in self.flaws:
             self.flaws.append(flaw)
 
-    def of(self, symbol: Symbol, operands: list[Value]) -> Value:
+    def lower_symbol(self, symbol: Symbol, operands: list[Value]) -> Value:
         """Return the result of an operator.
 
         Raises:
@@ -125,8 +125,8 @@ class Lowering:
         if operator in _OPPOSITE and target.unit < 0:
             self.note(f"{operator} of values with a negative factor: NNTool takes the {_OPPOSITE[operator]} (22.3)")
             operator = operator if self.as_nntool else _OPPOSITE[operator]
-        found = target.made(Formula(_INTEGER[operator], (a.formula, b.formula)))
-        return _within(found, symbol.range or _combined(symbol, a, b))
+        result = target.with_formula(Formula(_INTEGER[operator], (a.formula, b.formula)))
+        return _within(result, symbol.range or _combine_ranges(symbol, a, b))
 
     def relu(self, symbol: Symbol, x: Value) -> Value:
         """Return max(0, x)."""
@@ -134,23 +134,23 @@ class Lowering:
 
     def relu6(self, symbol: Symbol, x: Value) -> Value:
         """Return max(0, x): NNTool drops the upper bound, here a minimum with 6 follows."""
-        found = self.relu(symbol, x)
-        (six,) = rescaled(Value.of_constant(6.0), found.scale, found.q).formula.numbers
-        low, high = found.formula.bounds
-        if (high <= six) if found.unit > 0 else (low >= six):
-            return found
+        result = self.relu(symbol, x)
+        (six,) = rescale(Value.of_constant(6.0), result.scale, result.q).formula.numbers
+        low, high = result.formula.bounds
+        if (high <= six) if result.unit > 0 else (low >= six):
+            return result
         self.note("RELU6 has no upper bound in NNTool (22.4)")
         if self.as_nntool:
-            return found
-        return self._pair(replace(symbol, operator="minimum"), Value.of_constant(6.0), found)
+            return result
+        return self._pair(replace(symbol, operator="minimum"), Value.of_constant(6.0), result)
 
     def mul(self, _symbol: Symbol, a: Value, b: Value) -> Value:
         """v_a v_b with s_a s_b; not more than 15 fractional bits."""
         if 0.0 in (a.literal, b.literal):
             raise UnsupportedError("MUL by a constant 0: NNTool loses the operand's scale; fold it before")
         scale = a.scale * b.scale
-        found = Value(product(a.formula, b.formula), scale, a.q + b.q, (-scale, scale))
-        return found.at(15) if found.q > 15 else found
+        result = Value(product(a.formula, b.formula), scale, a.q + b.q, (-scale, scale))
+        return result.with_q(15) if result.q > 15 else result
 
     def div(self, symbol: Symbol, a: Value, b: Value) -> Value:
         """floor((v_a << q) / v_b) with both at Q = q; by a constant the product with 1 / c."""
@@ -159,12 +159,14 @@ class Lowering:
                 raise UnsupportedError("DIV by a constant 0")
             return self.mul(symbol, a, Value.of_constant(1 / b.literal))
         q, scale = max(min(a.q, 15), min(b.q, 15)), a.scale / b.scale
-        return Value(Formula("div", (shifted(a.formula, a.q - 2 * q), b.at(q).formula)), scale, q, (-scale, scale))
+        return Value(
+            Formula("div", (shift_formula(a.formula, a.q - 2 * q), b.with_q(q).formula)), scale, q, (-scale, scale)
+        )
 
     def sqrt(self, symbol: Symbol, x: Value) -> Value:
         """Square root in Q15."""
         _positive(symbol, x)
-        return Value(Formula("sqrt", (x.at(15).formula,)), sqrt(x.scale), 15)
+        return Value(Formula("sqrt", (x.with_q(15).formula,)), sqrt(x.scale), 15)
 
     def rsqrt(self, symbol: Symbol, x: Value) -> Value:
         """1 / sqrt(v) in Q16, shifted so that the largest result has 15 bits."""
@@ -181,15 +183,15 @@ class Lowering:
     def pow(self, symbol: Symbol, x: Value, exponent: Value) -> Value:
         """x^p for p = 1, 2 and between 0 and 1, in Q15."""
         p = exponent.literal if exponent.literal is None else float(np.round(exponent.literal, 4))
-        base = x.at(15)
+        base = x.with_q(15)
         if p == 1:
             return base
         if p == 2:
             return Value(Formula("square", (base.formula,)), x.scale**2, 15)
         if p is None or not 0 < p < 1:
-            found = "computed at run time" if p is None else f"{p:g}"
+            description = "computed at run time" if p is None else f"{p:g}"
             raise UnsupportedError(
-                f"POW with an exponent {found}; NNTool takes constants 1, 2 and those between 0 and 1"
+                f"POW with an exponent {description}; NNTool takes constants 1, 2 and those between 0 and 1"
             )
         _positive(symbol, x)
         number = int(np.floor(p * _ONE + 0.5))
@@ -200,8 +202,8 @@ class Lowering:
 
     def exp(self, symbol: Symbol, x: Value) -> Value:
         """Exp in Q15, then in the scale of its range."""
-        real = Value(Formula("exp", (rescaled(x, 1.0, 15).formula,)), 1.0, 15)
-        return rescaled(real, max(map(abs, _range_of(symbol))), 15)
+        real = Value(Formula("exp", (rescale(x, 1.0, 15).formula,)), 1.0, 15)
+        return rescale(real, max(map(abs, _range_of(symbol))), 15)
 
     def abs(self, _symbol: Symbol, x: Value) -> Value:
         """|v|; NNTool's of int8 wraps at -128, and keeps a negative unit."""
@@ -211,8 +213,8 @@ class Lowering:
         if x.own_bits and x.formula.bounds[0] == -(1 << (x.own_bits - 1)):
             self.note("ABS of the smallest quantized value is negative in NNTool (22.5)")
             if self.as_nntool:
-                return replace(x.made(Formula("abs_of_type", (x.formula,), (x.own_bits,))), own_bits=x.own_bits)
-        return x.made(Formula("abs", (x.formula,)))
+                return replace(x.with_formula(Formula("abs_of_type", (x.formula,), (x.own_bits,))), own_bits=x.own_bits)
+        return x.with_formula(Formula("abs", (x.formula,)))
 
     def curve(self, symbol: Symbol, x: Value) -> Value:
         """Sigmoid or tanh of Q12, by their table."""
@@ -220,7 +222,7 @@ class Lowering:
             raise UnsupportedError(
                 f"{symbol.operator.upper()} directly on EXP, SQRT, RSQRT, POW, SIN or COS: NNTool knows no bounds of it"
             )
-        argument = rescaled(x, 1.0, 12).formula
+        argument = rescale(x, 1.0, 12).formula
         if max(map(abs, x.bounds)) > _LARGEST_CURVE:
             argument = Formula("clip", (argument,), (-_CURVE_LIMIT, _CURVE_LIMIT))
         low = -1.0 if symbol.operator == "tanh" else 0.0
@@ -228,7 +230,7 @@ class Lowering:
 
     def wave(self, symbol: Symbol, x: Value) -> Value:
         """Sine or cosine of a turn of 2^15; NNTool clips the argument at two turns to each side, it is periodic."""
-        argument = rescaled(x, 2 * pi, 15).formula
+        argument = rescale(x, 2 * pi, 15).formula
         low, high = argument.bounds
         is_cut = low < INT16[0] or high > INT16[1]
         if is_cut:
@@ -267,9 +269,9 @@ def _in_one_unit(symbol: Symbol, a: Value, b: Value) -> tuple[Value, Value, Valu
     if a.unit == b.unit:
         return a, b, a
     if a.literal is not None:
-        return rescaled(a, b.scale, b.q), b, b
+        return rescale(a, b.scale, b.q), b, b
     if b.literal is not None:
-        return a, rescaled(b, a.scale, a.q), a
+        return a, rescale(b, a.scale, a.q), a
     if a.unit * b.unit < 0:
         raise UnsupportedError(
             f"{symbol.operator.upper()} of two values of which one has a negative constant factor: NNTool fails on it; "
@@ -278,12 +280,12 @@ def _in_one_unit(symbol: Symbol, a: Value, b: Value) -> tuple[Value, Value, Valu
     first = a.unit > b.unit
     large, small = (a, b) if first else (b, a)
     if ceil(log2(large.unit / small.unit)) < 15 - large.q:
-        large = large.at(15)
-    small = rescaled(small, large.scale, large.q)
+        large = large.with_q(15)
+    small = rescale(small, large.scale, large.q)
     return (large, small, large) if first else (small, large, large)
 
 
-def _combined(symbol: Symbol, a: Value, b: Value) -> tuple[float, float]:
+def _combine_ranges(symbol: Symbol, a: Value, b: Value) -> tuple[float, float]:
     """Return the range of a result from the bounds of its operands.
 
     Raises:
@@ -303,10 +305,10 @@ def _within(value: Value, range_: tuple[float, float]) -> Value:
     if min(ends) >= INT16[0] and max(ends) <= INT16[1]:
         return value
     if value.scale >= 1:
-        return value.at(value.q - trunc(log2(value.scale) + 1))
+        return value.with_q(value.q - trunc(log2(value.scale) + 1))
     low, high = range_
     largest = abs(low) if abs(low) / _ONE > abs(high) / (_ONE - 1) else high * 128 / 127
-    return replace(rescaled(value, largest, 15), bounds=range_)
+    return replace(rescale(value, largest, 15), bounds=range_)
 
 
 def _positive(symbol: Symbol, x: Value) -> None:

@@ -58,8 +58,8 @@ def steps_of(results: Sequence[Formula], as_nntool: bool) -> tuple[tuple[Step, .
             places[formula] = len(steps) - 1
         return places[formula]
 
-    found = tuple(place(formula) for formula in results)
-    return tuple(steps), found
+    positions = tuple(place(formula) for formula in results)
+    return tuple(steps), positions
 
 
 def _overflow(formula: Formula, as_nntool: bool, operation: str, shifted: bool) -> str:
@@ -78,16 +78,16 @@ def run_steps(steps: Sequence[Step], inputs: Sequence[Array]) -> list[Integers]:
         steps: Operations returned by `steps_of`.
         inputs: quantized values, of one rank.
     """
-    found: list[Integers] = []
+    results: list[Integers] = []
     for step in steps:
         if step.operation == "input":
-            found.append(np.asarray(inputs[step.numbers[0]], np.int64))
+            results.append(np.asarray(inputs[step.numbers[0]], np.int64))
             continue
-        result = _RULES[step.operation](step, *(found[o] for o in step.operands))
+        result = _RULES[step.operation](step, *(results[o] for o in step.operands))
         if step.overflow and step.operation not in ("norm", "square"):
             result = wrap_int32(result) if step.overflow == WRAPS else saturate(result, 32)
-        found.append(result)
-    return found
+        results.append(result)
+    return results
 
 
 def _norm(step: Step, x: Integers) -> Integers:

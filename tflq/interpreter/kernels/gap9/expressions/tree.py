@@ -41,7 +41,7 @@ class Tree:
     outputs: tuple[int, ...]
 
     @property
-    def shared(self) -> tuple[int, ...]:
+    def shared_positions(self) -> tuple[int, ...]:
         """Positions of the operators that are read more than once: computed once, kept in 32 bits."""
         read = [o for symbol in self.symbols for o in symbol.operands] + list(self.outputs)
         return tuple(i for i, s in enumerate(self.symbols) if s.operator not in (INPUT, CONSTANT) and read.count(i) > 1)
@@ -61,7 +61,7 @@ class Tree:
         }
 
     @staticmethod
-    def of(attributes: Attributes) -> Tree:
+    def from_attributes(attributes: Attributes) -> Tree:
         """Return the expression that a node's attributes define."""
         operators, names = (attributes.text(key).split(" ") for key in ("symbols", "names"))
         flat, ranged = attributes.integers("operands"), attributes.integers("ranged")
