@@ -227,18 +227,17 @@ def test_only_the_command_line_imports(package: str) -> None:
 
 
 def test_the_map_names_files_that_exist() -> None:
-    """A name stands for a file or folder of its row's package, or of tflq where it is named from there."""
-    page = (ROOT / "docs" / "internals" / "architecture.md").read_text(encoding="utf-8")
+    """A name is a file or folder of its paragraph's package, or of tflq where it is named from there."""
+    page = (ROOT / "docs" / "internals" / "packages.md").read_text(encoding="utf-8")
     package = ROOT / "tflq"
-    checked, missing = 0, []
+    checked, missing, own = 0, [], "tflq/"
     for line in page.splitlines():
-        own, _, words = line[2:].partition(" | ") if line.startswith("| `") else ("tflq/", "", line)
-        for name in re.findall(r"`([\w/<>.]+(?:/|\.py))`", words):
+        heading = re.match(r"(?:- )?`(tflq/[\w/]*)`[ :,]", line)
+        own = heading[1] if heading else own
+        for name in re.findall(r"`([\w/<>.]+(?:/|\.py))`", line):
             checked += 1
             pattern = re.sub(r"<\w+>", "*", name).rstrip("/")
-            known = (
-                any((ROOT / own.strip("`")).rglob(pattern)) or any(package.glob(pattern)) or (ROOT / pattern).exists()
-            )
+            known = any((ROOT / own).rglob(pattern)) or any(package.glob(pattern)) or (ROOT / pattern).exists()
             missing += [] if known else [f"{own}: {name}"]
     assert checked > 100
     assert missing == []
